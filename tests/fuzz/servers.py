@@ -90,6 +90,8 @@ _REQUESTS: tuple[tuple[str, object], ...] = (
     ("POST /v1/observations", {
         "text": "a river", "kind": "blocker", "importance": 4, "tags": ["x"], "source": "me",
     }),
+    ("GET /v1/observations?limit=3&project=p", None),
+    ("GET /v1/diary?limit=3", None),
     ("POST /v1/diary", {"summary": "We looked.", "subject": "birds", "tags": []}),
     ("GET /v1/session", None),
     ("GET /v1/stats", None),

@@ -77,7 +77,7 @@ def test_one_question_searches_everything(pair: Pair) -> None:
     assert found["hits"][0]["snippet"][start:end].lower() in {"test", "tests", "vitest", "jest"}
     only = {"query": "vitest or jest", "kinds": ["turn"], "top_k": 1}
     assert [hit["kind"] for hit in ok(client.post("/v1/search", json=only))["hits"]] == ["turn"]
-    silent = ok(client.post("/v1/search", json={"query": "weather", "min_confidence": 1.0}))
+    silent = ok(client.post("/v1/search", json={"query": "vitest or jest", "min_confidence": 1.0}))
     assert (silent["hits"], len(silent["nearest"])) == ([], 2)
     refused: tuple[dict[str, Any], ...] = (
         {"kinds": ["dream"]},
@@ -109,6 +109,19 @@ def test_what_was_forgotten_comes_back_within_a_day(pair: Pair) -> None:
 
 
 @pytest.mark.promise("rest.lanes")
+def test_notes_and_the_diary_are_listed(pair: Pair) -> None:
+    """What was noted and done is listed, the latest first, without what was replaced."""
+    client, memory = pair
+    first = memory.observe("Staging is on 5433.", kind="fact")
+    second = memory.observe("Staging is on 5439.", kind="fact", supersedes=first.id)
+    done = memory.write_diary("The port of staging was moved.", subject="staging")
+    assert [one["id"] for one in ok(client.get("/v1/observations"))] == [second.id]
+    assert ok(client.get("/v1/diary")) == [plain(done)]
+    assert client.get("/v1/diary", params={"limit": 0}).status_code == 422
+    assert client.get("/v1/observations", params={"project": "no"}).status_code == 404
+
+
+@pytest.mark.promise("rest.lanes")
 def test_the_tool_calls_of_a_session_are_listed(pair: Pair, tmp_path: Path) -> None:
     """A session that an agent wrote shows a line for each call of its tools."""
     client, memory = pair
@@ -133,7 +146,7 @@ def test_the_tool_calls_of_a_session_are_listed(pair: Pair, tmp_path: Path) -> N
     assert report.tool_calls == 1
     conversation = memory.conversations.list()[0].conversation_id
     listed = ok(client.get(f"/v1/conversations/{conversation}/tool-calls"))
-    assert [(one["name"], one["conversation_id"]) for one in listed] == [("Bash", conversation)]
+    assert [(one["text"], one["conversation_id"]) for one in listed] == [("Bash: ls", conversation)]
 
 
 @pytest.mark.promise("rest.lanes")

@@ -176,6 +176,8 @@ def _memories(memory: Any, call: Call) -> None:
     call("forget dry", lambda: memory.forget(told.id, dry_run=True))
     call("undo", lambda: memory.undo_forget(gone.ids[0]))
     call("resolve", lambda: memory.resolve_id(told.id[-8:]))
+    call("notes", memory.notes)
+    call("diary", memory.diary)
     call("tool calls", lambda: memory.tool_calls("nobody"))
     call("note session", lambda: memory.note_session(["nobody"], client="codex"))
 

@@ -409,6 +409,14 @@ class AsyncMemory:
     ) -> Observation:
         """As `Memory.observe`."""
 
+    async def notes(
+        self, project: str | None = None, *, limit: int = 50
+    ) -> tuple[Observation, ...]:
+        """As `Memory.notes`."""
+
+    async def diary(self, project: str | None = None, *, limit: int = 50) -> tuple[DiaryEntry, ...]:
+        """As `Memory.diary`."""
+
     async def write_diary(
         self,
         summary: str,

@@ -102,6 +102,18 @@ class ProjectMemories(NamespaceView):
                 project=project,
             )
 
+    def notes(self, project: str | None = None, *, limit: int = 50) -> tuple[Observation, ...]:
+        """At most `limit` notes that hold, the latest first.
+
+        With `project` those about it and those about all projects. Raises `InvalidInput`,
+        `NotFound`.
+        """
+        return self._with_projects().note_taking.observations(project, limit)
+
+    def diary(self, project: str | None = None, *, limit: int = 50) -> tuple[DiaryEntry, ...]:
+        """At most `limit` diary entries, the latest first. `project` and errors as in `notes`."""
+        return self._with_projects().note_taking.diary(project, limit)
+
     def write_diary(
         self,
         summary: str,

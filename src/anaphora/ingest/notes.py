@@ -109,6 +109,20 @@ class NoteWriter:
         row, redacted = self._keep("diary", "note", new)
         return diary_of(row, redacted)
 
+    def observations(self, project: str | None, limit: int) -> tuple[Observation, ...]:
+        """At most `limit` notes that hold, the latest first. NotFound for `project`."""
+        rows = self._notes.list(
+            kind="observation", project=self._project(project), limit=_checked_limit(limit)
+        )
+        return tuple(observation_of(row, ()) for row in rows)
+
+    def diary(self, project: str | None, limit: int) -> tuple[DiaryEntry, ...]:
+        """At most `limit` diary entries, the latest first. NotFound for `project`."""
+        rows = self._notes.list(
+            kind="diary", project=self._project(project), limit=_checked_limit(limit)
+        )
+        return tuple(diary_of(row, ()) for row in rows)
+
     def forget(self, note_id: str, *, soft: bool = False) -> ForgottenRecords:
         """Forget a note with what it superseded; an id that is no note's forgets nothing."""
         from anaphora.store.records.forgetting import (
@@ -324,3 +338,9 @@ def _meant(name: str, found: Mapping[str, tuple[EntityRow, ...]]) -> tuple[Entit
 def _title(text: str) -> str:
     first = text.strip().partition("\n")[0]
     return first if len(first) <= _TITLE else first[: _TITLE - 1] + "…"
+
+
+def _checked_limit(limit: int) -> int:
+    if limit < 1:
+        raise InvalidInput("limit", limit, "expected at least 1")
+    return limit

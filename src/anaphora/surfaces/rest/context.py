@@ -15,11 +15,14 @@ from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     ContextQuestion,
+    Diary,
     MapQuery,
     Name,
     NewDiaryEntry,
     NewObservation,
     NewProject,
+    Notes,
+    NotesQuery,
     ProjectGone,
     Projects,
     WarmUpQuery,
@@ -74,6 +77,18 @@ def recall(memory: Memory, body: ContextQuestion) -> Any:
 def warm_up(memory: Memory, query: WarmUpQuery) -> Any:
     """What a new session should know first."""
     return memory.warm_up(query.topic, project=query.project, budget=query.budget)
+
+
+@router.answers("GET /observations", "List notes", Notes)
+def notes(memory: Memory, query: NotesQuery) -> Any:
+    """Those that hold, the latest first."""
+    return memory.notes(query.project, limit=query.limit)
+
+
+@router.answers("GET /diary", "Read the diary", Diary)
+def read_diary(memory: Memory, query: NotesQuery) -> Any:
+    """What was done in the last sessions, the latest first."""
+    return memory.diary(query.project, limit=query.limit)
 
 
 @router.answers("POST /observations", "Take a note", Observation, 201)

@@ -40,7 +40,7 @@ from anaphora.values.memories import (
     NewMemory,
     Verdict,
 )
-from anaphora.values.projects import LEAST_BUDGET, NoteKind, Project
+from anaphora.values.projects import LEAST_BUDGET, DiaryEntry, NoteKind, Observation, Project
 from anaphora.values.search import SearchHit, SearchKind
 from anaphora.values.sessions import ToolCallHit
 
@@ -298,6 +298,13 @@ class WarmUpQuery(Parameters):
     topic: str | None = None
     project: str | None = None
     budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
+
+
+class NotesQuery(Parameters):
+    """How many notes, and about which project."""
+
+    project: str | None = None
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
 
 
 class NewObservation(Body):
@@ -561,4 +568,6 @@ class ProblemShape(BaseModel):
 Gaps = list[Gap]
 Projects = list[Project]
 ToolCalls = list[ToolCallHit]
+Notes = list[Observation]
+Diary = list[DiaryEntry]
 Traces = list[TraceSummary]

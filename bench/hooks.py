@@ -1,0 +1,159 @@
+"""What a coding agent waits for at each hook: `python -m bench.hooks [--data DIR]`.
+
+Each hook is a process of its own, as the client starts it, over a home of 10,000 real turns (or of
+the example conversations without `--data`). Warm: the resident process is there. Cold: the hook has
+to start it. Alone: none is used. Each beside the bare interpreter's own start, in turns, so that
+both see the same machine; and the memory of the resident process, which all clients share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from anaphora import Memory
+from bench.datasets import haystacks
+from bench.figures import Figure, at_most, keep, percentile
+from bench.measuring import memory_of, plain_environment
+
+TURNS: Final = 10_000
+WARM: Final = 60
+COLD: Final = 7
+SCRIPT: Final = Path(sys.executable).with_name("anaphora")
+EXAMPLES: Final = Path(__file__).resolve().parents[1] / "examples" / "conversation.json"
+PROMPTS: Final = (
+    "Which port is the staging database on?",
+    "why did we leave redis?",
+    "rename the variable foo to bar in the parser",
+    "add a retry to the webhook sender",
+    "what did we say about the trip in the summer?",
+)
+
+
+def run(data: Path | None = None) -> list[Figure]:
+    """Every figure, kept in bench/results/."""
+    with tempfile.TemporaryDirectory(prefix="anh") as root:
+        turns = _fill(Path(root) / "home", data)
+        environ = _environment(Path(root))
+        cold = [_cold(environ) for _ in range(COLD)]
+        bare, warm = [], []
+        for number in range(WARM):
+            bare.append(_seconds([sys.executable, "-I", "-c", "pass"], environ))
+            warm.append(_prompted(environ, number))
+        resident = _resident_memory(environ)
+        _stop(environ)
+        alone = [_prompted({**environ, "ANAPHORA_RESIDENT": "0"}, n) for n in range(COLD)]
+    over = sorted(one - bare[at] for at, one in enumerate(warm))
+    figures = [
+        Figure("turns in the home", turns),
+        Figure("the bare interpreter, p50", 1000 * percentile(bare, 0.5), "ms"),
+        at_most(
+            "a hook with a warm process, over that, p50", 1000 * percentile(over, 0.5), 60, "ms"
+        ),
+        at_most(
+            "a hook with a warm process, over that, p95", 1000 * percentile(over, 0.95), 150, "ms"
+        ),
+        at_most("the first hook, which starts the process, p50", percentile(cold, 0.5), 1.2, "s"),
+        at_most("the first hook, the slowest", max(cold), 1.2, "s"),
+        Figure("a hook without a resident process, p50", percentile(alone, 0.5), "s"),
+        Figure("memory of the resident process", resident, "MB"),
+    ]
+    keep("hooks", "What a coding agent waits for at each hook", figures)
+    return figures
+
+
+def _fill(home: Path, data: Path | None) -> int:
+    with Memory.open(home) as memory:
+        if data is None:
+            memory.import_(EXAMPLES)
+        else:
+            kept = 0
+            for _, chat in haystacks(data):
+                if kept < TURNS:
+                    memory.import_(chat.conversations, embed=False)
+                    kept += sum(len(one.turns) for one in chat.conversations)
+        memory.ready()
+        memory.reindex()
+        return sum(one.turn_count for one in memory.conversations.list())
+
+
+def _environment(root: Path) -> dict[str, str]:
+    for name in ("user", "run", "state"):
+        (root / name).mkdir(mode=0o700)
+    return {
+        **plain_environment(),
+        "ANAPHORA_HOME": str(root / "home"),
+        "HOME": str(root / "user"),
+        "XDG_RUNTIME_DIR": str(root / "run"),
+        "XDG_STATE_HOME": str(root / "state"),
+    }
+
+
+def _prompted(environ: Mapping[str, str], number: int) -> float:
+    told = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": f"s{number}",
+        "cwd": "/",
+        "prompt": f"{PROMPTS[number % len(PROMPTS)]} ({number})",
+    }
+    return _seconds([str(SCRIPT), "hook", "claude-code"], environ, json.dumps(told))
+
+
+def _cold(environ: Mapping[str, str]) -> float:
+    """The first hook of a session, while nothing runs."""
+    _stop(environ)
+    told = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/", "source": "startup"}
+    return _seconds([str(SCRIPT), "hook", "claude-code"], environ, json.dumps(told))
+
+
+def _seconds(command: list[str], environ: Mapping[str, str], stdin: str = "") -> float:
+    began = time.perf_counter()
+    subprocess.run(
+        command, input=stdin.encode(), env=environ, stdout=subprocess.DEVNULL, check=True
+    )
+    return time.perf_counter() - began
+
+
+def _residents(environ: Mapping[str, str]) -> list[int]:
+    """The processes whose runtime folder is this one, but for this one itself."""
+    found = []
+    mark = f"XDG_RUNTIME_DIR={environ['XDG_RUNTIME_DIR']}".encode()
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (place / "environ").read_bytes() and int(place.name) != os.getpid():
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+def _resident_memory(environ: Mapping[str, str]) -> float:
+    return max((memory_of("VmRSS", one) for one in _residents(environ)), default=0.0)
+
+
+def _stop(environ: Mapping[str, str]) -> None:
+    for process in _residents(environ):
+        os.kill(process, 15)
+    while _residents(environ):
+        time.sleep(0.05)
+
+
+def main() -> None:
+    """Run with the arguments of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.hooks", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--data", type=Path, help="the folder of shared data")
+    run(parser.parse_args().data)
+
+
+if __name__ == "__main__":
+    main()
