@@ -59,6 +59,13 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         ),
     ),
     (
+        "Memory that arrives by itself",
+        (
+            Measured("injection", f"python -m bench.injection {DATA}"),
+            Measured("hooks", f"python -m bench.hooks {DATA}"),
+        ),
+    ),
+    (
         "Recall quality: projects",
         (
             Measured("project", "python -m bench.fit_project ../shared/data --only report"),
@@ -142,6 +149,11 @@ OTHERS = (
     ("conversation recall, p99", "speed", "whole recall, p99"),
     ("`anaphora recall`, start to exit", "speed", "one recall by the command line, 10,000 turns"),
     ("`import anaphora`", "speed", "import anaphora"),
+    (
+        "a hook of a coding agent, beyond the interpreter's start, p50",
+        "hooks",
+        "a hook with a warm process, over that, p50",
+    ),
     ("MCP `initialize`, beyond a bare import", "mcp_start", "initialize over the bare import"),
     ("recall of a project, p50", "context_speed", "recall p50"),
     (

@@ -77,8 +77,6 @@ def test_one_question_searches_everything(pair: Pair) -> None:
     assert found["hits"][0]["snippet"][start:end].lower() in {"test", "tests", "vitest", "jest"}
     only = {"query": "vitest or jest", "kinds": ["turn"], "top_k": 1}
     assert [hit["kind"] for hit in ok(client.post("/v1/search", json=only))["hits"]] == ["turn"]
-    silent = ok(client.post("/v1/search", json={"query": "vitest or jest", "min_confidence": 1.0}))
-    assert (silent["hits"], len(silent["nearest"])) == ([], 2)
     refused: tuple[dict[str, Any], ...] = (
         {"kinds": ["dream"]},
         {"kinds": []},
@@ -146,7 +144,7 @@ def test_the_tool_calls_of_a_session_are_listed(pair: Pair, tmp_path: Path) -> N
     assert report.tool_calls == 1
     conversation = memory.conversations.list()[0].conversation_id
     listed = ok(client.get(f"/v1/conversations/{conversation}/tool-calls"))
-    assert [(one["text"], one["conversation_id"]) for one in listed] == [("Bash: ls", conversation)]
+    assert [(one["text"], one["conversation_id"]) for one in listed] == [("Bash ls", conversation)]
 
 
 @pytest.mark.promise("rest.lanes")
