@@ -279,6 +279,9 @@ PROMISES: dict[str, str] = {
     # The page for people
     "page.views": "D Every view shows what is there; the page asks its own server and nobody else.",
     "page.why": "D Each hit shows the parts of its score by name, value and bar, rejected ones too.",
+    "page.search": "D One box of the page searches everything, in one list, with the words that matched.",
+    "page.intake": "D An empty page says how to begin; a file that is chosen or dropped is imported.",
+    "page.undo": "D What is forgotten in the page comes back by its Undo.",
     "page.keyboard": "D The page works by keyboard alone, its focus always visible.",
     "page.narrow": "D Nothing scrolls sideways at the width of a phone.",
     "page.contrast": "D Text stands out from its ground, in light and in dark.",

@@ -4,7 +4,8 @@ In: `examples/conversation.json`, the memories and notes below, this repository'
 the project. Out: pictures, taken in a real browser of a real server on loopback. Deep recall is
 answered by a script instead of a model; its code runs in the real sandbox over the real turns.
 
-Run `python -m tools.screenshots [--only search,map] [--home FOLDER]`; it needs Chromium.
+Run `python -m tools.screenshots [--only search,map] [--home FOLDER] [--every FOLDER]`; it needs
+Chromium.
 """
 
 from __future__ import annotations
@@ -146,11 +147,18 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names, with commas between them")
     parser.add_argument("--home", type=Path, help="keep the home here, and use it again")
     parser.add_argument("--images", type=Path, default=IMAGES)
+    parser.add_argument(
+        "--every", type=Path, help="every view at both widths and in both themes, into this folder"
+    )
     given = parser.parse_args()
     place = given.home or Path(tempfile.mkdtemp(prefix="anaphora-pictures-"))
     try:
         with demo_home(place) as memory, served(memory) as url:
-            _pictures(url, given.images, [one for one in given.only.split(",") if one])
+            only = [one for one in given.only.split(",") if one]
+            if given.every is not None:
+                _pictures(url, _every_view(), given.every, only)
+            else:
+                _pictures(url, _SCENES, given.images, only)
     finally:
         if given.home is None:
             shutil.rmtree(place, ignore_errors=True)
@@ -206,6 +214,13 @@ def _fill(memory: Memory, folder: Path) -> None:
     memory.index_project(project, name="anaphora")
     for kind, text, importance in _NOTES:
         memory.observe(text, kind=kind, importance=importance, project="anaphora")  # type: ignore[arg-type]
+    memory.write_diary(
+        "The weights of a turn's ranking were fitted anew; recall@10 is as it was.",
+        subject="ranking",
+        project="anaphora",
+    )
+    memory.remember("The team of Ferrywell deploys on Wednesdays.", tags=("ferrywell",))
+    memory.remember("The team of Ferrywell deploys on Thursdays.", tags=("ferrywell",))
     for question in (
         "Which company audits the books of Ferrywell?",
         "How many square metres has the office in Bergen?",
@@ -239,7 +254,9 @@ def served(memory: Memory, options: ServerOptions | None = None) -> Iterator[str
         socket.close()
 
 
-def _pictures(url: str, images: Path, only: list[str]) -> None:
+def _pictures(
+    url: str, scenes: dict[str, tuple[str, int, int, Any, Any]], images: Path, only: list[str]
+) -> None:
     from playwright.sync_api import sync_playwright
 
     images.mkdir(parents=True, exist_ok=True)
@@ -247,7 +264,7 @@ def _pictures(url: str, images: Path, only: list[str]) -> None:
         browser = driver.chromium.launch(
             executable_path=str(CHROMIUM), args=list(CHROMIUM_ARGUMENTS)
         )
-        for name, (view, width, height, scheme, act) in _SCENES.items():
+        for name, (view, width, height, scheme, act) in scenes.items():
             if only and name not in only:
                 continue
             page = browser.new_page(
@@ -269,9 +286,14 @@ def _settled(page: Page) -> None:
     page.wait_for_selector("main:has(h1):not(:has(.waiting)):not(:has([aria-busy]))")
 
 
+def _why(page: Page) -> None:
+    _settled(page)
+    page.locator(".hit summary", has_text="Why").first.click()
+
+
 def _thread(page: Page) -> None:
-    page.wait_for_selector(".hit .where[href*=threads]")
-    page.click(".hit .where[href*=threads] >> nth=0")
+    page.wait_for_selector(".hit .where[href*=conversations]")
+    page.click(".hit .where[href*=conversations] >> nth=0")
     page.wait_for_selector(".turn.found")
 
 
@@ -280,19 +302,19 @@ def _map(page: Page) -> None:
     page.click(".node[aria-label^='src/anaphora/recall,']")
 
 
-def _deep(page: Page) -> None:
+def _ask(page: Page) -> None:
     page.click(f"text={QUESTION}")
     page.wait_for_selector(".answer")
 
 
-def _gaps(page: Page) -> None:
+def _questions(page: Page) -> None:
     _settled(page)
-    page.click("text=Dream now")
+    page.click("text=Look again now")
     page.wait_for_selector(".report")
     _settled(page)
 
 
-def _health(page: Page) -> None:
+def _status(page: Page) -> None:
     _settled(page)
     for round_ in range(5):
         page.evaluate(_ASK, [f"{SEARCHED} {round_}", round_])
@@ -312,20 +334,49 @@ _ASK: Final = """async ([query, at]) => {
   await fetch("v1/memories");
 }"""
 _FOUND: Final = f"#/search?q={SEARCHED.replace(' ', '+')}"
+_PROJECT: Final = f"#/project?focus={FOCUS.replace(' ', '+')}&sources=1"
+# What is in the documents: view, size, scheme, and what is done before the picture is taken.
 _SCENES: Final[dict[str, tuple[str, int, int, Any, Any]]] = {
-    "search": (_FOUND + "&k=4", 1280, 1000, "light", _settled),
-    "search-dark": (_FOUND + "&k=4", 1280, 1000, "dark", _settled),
-    "search-narrow": (_FOUND + "&k=4&lane=memories", 360, 800, "light", _settled),
-    "thread": (_FOUND + "&lane=turns", 1280, 900, "light", _thread),
+    "search": (_FOUND + "&k=4", 1280, 1000, "light", _why),
+    "search-dark": (_FOUND + "&k=4", 1280, 1000, "dark", _why),
+    "search-narrow": (_FOUND + "&k=4", 390, 844, "light", _settled),
+    "timeline": ("#/timeline", 1280, 900, "light", _settled),
+    "conversation": (_FOUND + "&kind=turn", 1280, 900, "light", _thread),
     "memories": ("#/memories", 1280, 900, "light", _settled),
-    "project": (
-        f"#/project?focus={FOCUS.replace(' ', '+')}&sources=1", 1280, 1100, "light", _settled,
-    ),
+    "notes": ("#/notes", 1280, 700, "light", _settled),
+    "project": (_PROJECT, 1280, 1100, "light", _settled),
     "map": ("#/project/map", 1280, 1150, "light", _map),
-    "deep": ("#/deep", 1280, 1200, "light", _deep),
-    "gaps": ("#/gaps", 1280, 800, "light", _gaps),
-    "health": ("#/health", 1280, 1150, "light", _health),
+    "ask": ("#/ask", 1280, 1200, "light", _ask),
+    "questions": ("#/questions", 1280, 800, "light", _questions),
+    "contradictions": ("#/contradictions", 1280, 700, "light", _settled),
+    "status": ("#/status", 1280, 1150, "light", _status),
 }  # fmt: skip
+_EVERY: Final = {
+    "search": (_FOUND, _settled),
+    "search-empty": ("#/search", _settled),
+    "timeline": ("#/timeline", _settled),
+    "conversations": ("#/conversations", _settled),
+    "conversation": (_FOUND + "&kind=turn", _thread),
+    "memories": ("#/memories", _settled),
+    "contradictions": ("#/contradictions", _settled),
+    "notes": ("#/notes", _settled),
+    "diary": ("#/notes?show=diary", _settled),
+    "project": (_PROJECT, _settled),
+    "map": ("#/project/map", _map),
+    "ask": ("#/ask", _settled),
+    "questions": ("#/questions", _settled),
+    "status": ("#/status", _settled),
+}
+
+
+def _every_view() -> dict[str, tuple[str, int, int, Any, Any]]:
+    """Every view at both widths, in light and in dark."""
+    return {
+        f"{name}-{width}-{scheme}": (view, width, height, scheme, act)
+        for name, (view, act) in _EVERY.items()
+        for width, height in ((1280, 900), (390, 844))
+        for scheme in ("light", "dark")
+    }
 
 
 if __name__ == "__main__":

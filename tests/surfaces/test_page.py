@@ -24,16 +24,21 @@ pytestmark = pytest.mark.enable_socket
 QUERY = "why did the queue leave Redis?"
 VIEWS = {
     "search": f"search?q={QUERY.replace(' ', '%20')}",
-    "search-explained": "search?q=queue&explain=1&min=0.4",
-    "threads": "threads",
-    "thread": "threads/ferry?turn=2",
+    "search-filtered": "search?q=queue&kind=memory,tool_call&k=5",
+    "search-empty": "search",
+    "timeline": "timeline",
+    "conversations": "conversations",
+    "conversation": "conversations/ferry?turn=2",
     "memories": "memories",
+    "memories-searched": "memories?q=soup",
+    "notes": "notes",
+    "diary": "notes?show=diary",
     "project": "project?focus=where%20is%20a%20parcel%20tracked&sources=1",
     "map": "project/map",
-    "deep": "deep",
-    "gaps": "gaps?status=all",
+    "ask": "ask",
+    "questions": "questions?status=all",
     "contradictions": "contradictions",
-    "health": "health",
+    "status": "status",
 }
 COUNT = (
     'seen = [one for one in search("Redis") if one["kind"] == "turn"]\nprint(len(seen), "found")'
@@ -118,6 +123,7 @@ def fill(memory: Memory, project: Path) -> None:
     )
     memory.index_project(project, name="parcels")
     memory.observe("A parcel is tracked by its scan events.", kind="decision", project="parcels")
+    memory.write_diary("The queue was moved.", subject="queue")
     memory.deep_recall("What does nobody know of Zanzibar?", scope="all_sessions")
 
 
@@ -149,35 +155,43 @@ def test_every_view_shows_what_is_there_and_asks_nobody_else(still: Still) -> No
     """Each view shows real data, without an error, a violated policy or a foreign request."""
     with still.seen() as seen:
         shown = {
-            "search": ["ferry.queue", "because Redis lost 214 jobs"],
-            "search-explained": ["rejected"],
-            "threads": ["We keep the jobs in Redis for now.", "Soup again on Tuesday."],
-            "thread": ["Ines", "because Redis lost 214 jobs"],
-            "memories": ["Soup is served on Tuesdays.", "lunch", "ferry.queue"],
+            "search": ["ferry.queue", "because Redis lost 214 jobs", "hits in"],
+            "search-filtered": ["ferry.queue", "Look among"],
+            "search-empty": ["Kept here: 4 turns, 3 memories, 2 notes"],
+            "timeline": ["Soup is served on Tuesdays.", "scan events", "The queue was moved."],
+            "conversations": ["We keep the jobs in Redis for now.", "Soup again on Tuesday."],
+            "conversation": ["Ines", "because Redis lost 214 jobs"],
+            "memories": ["Soup is served on Tuesdays.", "lunch", "ferry.queue", "3 memories"],
+            "memories-searched": ["Soup is served on Tuesdays.", "the best first"],
+            "notes": ["A parcel is tracked by its scan events.", "decision", "parcels"],
+            "diary": ["The queue was moved."],
             "project": ["track/parcel.py", "scan events", "tokens"],
             "map": ["track", "store"],
-            "deep": ["What does nobody know of Zanzibar?"],
-            "gaps": ["What does nobody know of Zanzibar?", "knowledge gap"],
+            "ask": ["What does nobody know of Zanzibar?"],
+            "questions": ["What does nobody know of Zanzibar?", "knowledge gap"],
             "contradictions": ["Both are kept until you say what holds"],
-            "health": ["All is well", "Write path", "recall"],
+            "status": ["All is well", "Write path", "recall"],
         }
         for name, words in shown.items():
             page = seen.go(VIEWS[name])
             for word in words:
                 expect(page.locator("main")).to_contain_text(word)
-        expect(page.locator("#views [aria-current]")).to_have_text("Health")
+        expect(page.locator("#views [aria-current]")).to_have_text("Status")
         expect(page.locator(".plot svg").first).to_be_visible()
         seen.check()
 
 
 @pytest.mark.promise("page.why")
 def test_each_hit_shows_its_factors_as_bars(still: Still) -> None:
-    """Names and values of the bars are those that recall gives, and lengths go by value."""
+    """Folded behind "Why": names and values are those that recall gives, lengths go by value."""
     memory = still.memory
     with still.seen() as seen:
-        page = seen.go(VIEWS["search"] + "&lane=turns")
-        hit = memory.recall_conversation(None, QUERY)[0]
+        page = seen.go(VIEWS["search"] + "&kind=turn")
+        hit = memory.search(QUERY, kinds=("turn",))[0]
         bars = page.locator(".hit").first.locator(".bars tr")
+        expect(bars.first).to_be_hidden()
+        page.locator(".hit summary", has_text="Why").first.click()
+        expect(bars.first).to_be_visible()
         assert bars.locator("th").all_inner_texts() == list(hit.factors)
         told = [float(text) for text in bars.locator("td.number").all_inner_texts()]
         assert told == pytest.approx(list(hit.factors.values()), abs=6e-4)
@@ -185,8 +199,70 @@ def test_each_hit_shows_its_factors_as_bars(still: Still) -> None:
             float(one.get_attribute("width") or 0) for one in bars.locator(".bar-value").all()
         ]
         assert sorted(range(len(told)), key=lambda at: -told[at])[0] == widths.index(max(widths))
-        page = seen.go("search?q=queue&lane=memories&explain=1&min=5")
-        expect(page.locator(".rejected .badge.warn").first).to_have_text("below min score")
+
+
+@pytest.mark.promise("page.search")
+def test_one_box_searches_everything(still: Still) -> None:
+    """Kinds stand in one list, the words that matched are marked, and nothing fits is said."""
+    with still.seen() as seen:
+        page = seen.go("search?q=queue%20Redis%20parcel%20scan%20events")
+        kinds = set(page.locator(".hit .badge.kind").all_inner_texts())
+        assert {"memory", "said", "note"} <= kinds
+        assert "redis" in {one.lower() for one in page.locator(".hit mark").all_inner_texts()}
+        page = seen.go("search?q=queue&kind=memory")
+        assert set(page.locator(".hit .badge.kind").all_inner_texts()) == {"memory"}
+        page = seen.go("search?q=queue&tag=nowhere")
+        expect(page.locator(".empty")).to_contain_text("Nothing that is kept")
+        seen.check()
+
+
+@pytest.mark.promise("page.narrow")
+def test_the_first_hit_is_on_the_first_screen_of_a_phone(still: Still) -> None:
+    """At 390 pixels the first hit is to be seen without scrolling, and its whole text is."""
+    with still.seen(viewport={"width": 390, "height": 844}) as seen:
+        box = seen.go(VIEWS["search"]).locator(".hit").first.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < 844
+
+
+@pytest.mark.promise("page.intake")
+def test_an_empty_memory_says_how_to_begin_and_takes_a_file(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """The first visit names the ways in; a chosen file and a dropped one are imported and told."""
+    lines = '{"conversation_id": "a", "role": "user", "content": "The ferry leaves at nine."}\n'
+    file = tmp_path / "chat.jsonl"
+    file.write_text(lines)
+    with (
+        Memory.open(tmp_path / "home", embedder="hashing") as memory,
+        serving(memory) as url,
+        watched(browser, url) as seen,
+    ):
+        page = seen.go("search")
+        expect(page.locator(".first-run")).to_contain_text("anaphora setup claude-code")
+        page.locator(".first-run button").click()
+        page.set_input_files("dialog input[type=file]", file)
+        page.click("dialog button.primary")
+        expect(page.locator("dialog")).to_contain_text("chat.jsonl: 1 turn in 1 conversation")
+        page.click("dialog button.primary")
+        expect(page.locator("main")).to_contain_text("Kept here: 1 turn")
+        page.evaluate(
+            """(text) => {
+              const data = new DataTransfer();
+              data.items.add(new File([text], "more.jsonl"));
+              const told = (name) => new DragEvent(name, {dataTransfer: data, bubbles: true});
+              document.body.dispatchEvent(told("dragenter"));
+              document.body.dispatchEvent(told("drop"));
+            }""",
+            lines.replace("nine", "ten").replace('"a"', '"b"'),
+        )
+        expect(page.locator("dialog")).to_contain_text("more.jsonl: 1 turn in 1 conversation")
+        page.click("dialog button[type=submit]")
+        assert {one.conversation_id for one in memory.conversations.list()} == {
+            "jsonl_a",
+            "jsonl_b",
+        }
+        seen.check()
 
 
 @pytest.mark.promise("page.keyboard")
@@ -203,7 +279,7 @@ def test_search_and_a_hit_by_keyboard_alone(still: Still) -> None:
         page.keyboard.type(QUERY)
         page.keyboard.press("Enter")
         page.wait_for_selector(".hit")
-        expect(page.locator("#said")).to_contain_text("turns in")
+        expect(page.locator("#said")).to_contain_text("hits in")
         expect(page.locator("[name=q]")).to_be_focused()
         for _ in range(60):
             page.keyboard.press("Tab")
@@ -305,7 +381,8 @@ def test_forgetting_in_the_page_is_forgetting(seen: Watched, memory: Memory) -> 
     """What is forgotten is gone from memory, and the page names the turns that hold the words."""
     memory.remember("The queue leaves Redis, because Redis lost 214 jobs.", tags=["twice"])
     page = seen.go("memories?tag=twice")
-    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget:").click()
+    page.check("dialog [value=now]")
     page.click("dialog button.danger")
     expect(page.locator("dialog")).to_contain_text("1 memory was forgotten")
     expect(page.locator("dialog a")).to_have_text("ferry #2")
@@ -318,10 +395,58 @@ def test_forgetting_in_the_page_is_forgetting(seen: Watched, memory: Memory) -> 
     thread = memory.conversations.get("ferry")
     assert thread is not None
     assert "214" not in thread.turns[2].text
-    page.get_by_role("button", name="Delete the thread").click()
+    page.get_by_role("button", name="Delete the conversation").click()
     page.click("dialog button.danger")
     page.wait_for_selector(".threads")
     assert memory.conversations.get("ferry") is None
+    seen.check()
+
+
+@pytest.mark.promise("page.undo")
+def test_what_was_forgotten_is_undone(seen: Watched, memory: Memory) -> None:
+    """One memory, and several that were chosen, are found no more, and come back by Undo."""
+    page = seen.go("memories")
+    before = {one.id for one in memory.list().items}
+    page.get_by_role("button", name="Forget: Soup").click()
+    page.click("dialog button.danger")
+    expect(page.locator("dialog")).to_contain_text("1 memory was forgotten")
+    page.click("dialog button.primary")
+    assert {one.text for one in memory.list().items}.isdisjoint({"Soup is served on Tuesdays."})
+    page.locator("#undo").get_by_role("button", name="Undo").click()
+    expect(page.locator(".memories")).to_contain_text("Soup is served on Tuesdays.")
+    page.get_by_label("Choose all that are shown").check()
+    page.get_by_role("button", name=f"Forget {len(before)} memories").click()
+    page.click("dialog button.danger")
+    expect(page.locator(".empty")).to_contain_text("Nothing is remembered here yet.")
+    assert memory.list().items == ()
+    page.locator("#undo").get_by_role("button", name="Undo").click()
+    expect(page.locator(".memories li")).to_have_count(len(before))
+    assert {one.id for one in memory.list().items} == before
+    seen.check()
+
+
+@pytest.mark.promise("page.undo")
+def test_notes_are_taken_and_forgotten_in_the_page(seen: Watched, memory: Memory) -> None:
+    """A note and an entry of the diary are written, narrowed down, forgotten, and brought back."""
+    page = seen.go("notes")
+    page.get_by_role("button", name="Take a note").click()
+    page.fill("dialog [name=text]", "Parcels are weighed twice.")
+    page.select_option("dialog [name=kind]", "constraint")
+    page.click("dialog button.primary")
+    expect(page.locator("main")).to_contain_text("Parcels are weighed twice.")
+    page.fill("main input[type=search]", "weighed")
+    expect(page.locator("main li")).to_have_count(1)
+    page.get_by_role("button", name="Forget: Parcels").click()
+    page.click("dialog button.danger")
+    expect(page.locator("main")).not_to_contain_text("Parcels are weighed twice.")
+    page.locator("#undo").get_by_role("button", name="Undo").click()
+    expect(page.locator("main")).to_contain_text("Parcels are weighed twice.")
+    page = seen.go("notes?show=diary")
+    page.get_by_role("button", name="Write an entry").click()
+    page.fill("dialog [name=summary]", "The scales were repaired.")
+    page.click("dialog button.primary")
+    expect(page.locator("main")).to_contain_text("The scales were repaired.")
+    assert memory.diary()[0].summary == "The scales were repaired."
     seen.check()
 
 
@@ -345,7 +470,7 @@ def test_a_memory_is_edited_and_keeps_its_history(seen: Watched, memory: Memory)
 @pytest.mark.promise("page.deep")
 def test_steps_are_shown_as_they_happen(seen: Watched, model: Model) -> None:
     """The first step is on the page while the model still writes the second one."""
-    page = seen.go("deep")
+    page = seen.go("ask")
     model.go_on.clear()
     page.fill("[name=question]", "How often was Redis mentioned?")
     page.select_option("[name=scope]", "all_sessions")
@@ -361,7 +486,7 @@ def test_steps_are_shown_as_they_happen(seen: Watched, model: Model) -> None:
     expect(page.locator(".answer .badge.good")).to_have_text("supported")
     expect(page.locator(".step")).to_have_count(2)
     source = page.locator("section[aria-label=Sources] a").first
-    expect(source).to_have_attribute("href", re.compile(r"#/threads/ferry\?turn=\d$"))
+    expect(source).to_have_attribute("href", re.compile(r"#/conversations/ferry\?turn=\d$"))
     page.locator("a.thread", has_text="How often was Redis mentioned?").click()
     expect(page.locator(".step")).to_have_count(2)
     seen.check()
@@ -369,9 +494,9 @@ def test_steps_are_shown_as_they_happen(seen: Watched, model: Model) -> None:
 
 @pytest.mark.promise("page.views")
 def test_a_dream_is_run_and_told(seen: Watched) -> None:
-    """The button runs a dream, whose report is shown beside the gaps."""
-    page = seen.go("gaps")
-    page.get_by_role("button", name="Dream now").click()
+    """The button looks at open questions again, and says what came of it."""
+    page = seen.go("questions")
+    page.get_by_role("button", name="Look again now").click()
     expect(page.locator(".report dd").first).to_have_text("1")
     expect(page.locator(".report")).to_contain_text("without a model")
     seen.check()
@@ -457,6 +582,6 @@ def test_what_goes_wrong_is_said_in_words(seen: Watched) -> None:
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     page = seen.go("memories?tag=nowhere")
     expect(page.locator(".empty")).to_contain_text("No memory fits these filters.")
-    seen.page.route("**/v1/recall", lambda route: route.abort())
-    page = seen.go("search?q=queue&lane=memories", wait=f"{SETTLED} .note.bad")
+    seen.page.route("**/v1/search", lambda route: route.abort())
+    page = seen.go("search?q=queue", wait=f"{SETTLED} .note.bad")
     expect(page.locator(".note.bad")).to_contain_text("The server does not answer")

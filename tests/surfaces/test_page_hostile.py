@@ -26,7 +26,7 @@ STRINGS = [
     "<iframe src=javascript:parent.pwned=1></iframe>",
     "<a href=javascript:window.pwned=1>here</a>",
     "javascript:window.pwned=1",
-    "#/threads/<img src=x onerror=window.pwned=1>",
+    "#/conversations/<img src=x onerror=window.pwned=1>",
     "<body onload=window.pwned=1>",
     "<input autofocus onfocus=window.pwned=1>",
     "<details open ontoggle=window.pwned=1>",
@@ -113,30 +113,33 @@ def _tags(text: str) -> tuple[str, ...]:
 def look_everywhere(seen: Watched, asked: Sequence[str]) -> None:
     """Every view, with the strings in its address as well."""
     for view in (
-        "threads",
-        "threads/hostile",
+        "conversations",
+        "conversations/hostile",
+        "timeline",
         "memories",
+        "notes",
         "contradictions",
         "project/map",
-        "deep",
-        "gaps",
-        "health",
+        "ask",
+        "questions",
+        "status",
     ):
         seen.go(view)
         unharmed(seen)
     for one in asked:
         given = quote(one, safe="")
-        seen.go(f"search?q={given}&explain=1&thread=&k=20")
+        seen.go(f"search?q={given}&kind=memory,note,turn,file,tool_call&k=20")
         unharmed(seen)
     given = quote(asked[0], safe="")
     for view in (
         f"project?focus={given}%20zebra&sources=1", f"memories?tag={given}",
-        f"threads/{given}", f"memories/{given}", f"deep/{given}", given, f"search?q={asked[0]}",
+        f"conversations/{given}", f"memories/{given}", f"ask/{given}", f"notes/{given}", given,
+        f"search?q={asked[0]}",
         f"project/map?project={given}&within={given}",
     ):  # fmt: skip
         seen.go(view, wait="main h1, main .note.bad")
         unharmed(seen)
-    page = seen.go("deep")
+    page = seen.go("ask")
     page.locator("a.thread").first.click()
     page.wait_for_selector(".answer")
     unharmed(seen)
@@ -152,7 +155,7 @@ def unharmed(seen: Watched) -> None:
 
 def shown(seen: Watched, strings: Sequence[str]) -> None:
     """In the thread each string stands as it is."""
-    page = seen.go("threads/hostile")
+    page = seen.go("conversations/hostile")
     texts = page.locator(".turn > .said, .turn > div > .said").all_text_contents()
     assert texts == list(strings)
 
@@ -170,7 +173,8 @@ def test_our_strings_are_data_in_every_view(
         page.get_by_role("button", name="Edit").first.click()
         unharmed(seen)
         page.keyboard.press("Escape")
-        page.get_by_role("button", name="Forget").first.click()
+        page.get_by_role("button", name="Forget:").first.click()
+        page.check("dialog [value=now]")
         page.click("dialog button.danger")
         page.wait_for_selector("dialog a")
         unharmed(seen)

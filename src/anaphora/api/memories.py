@@ -228,7 +228,7 @@ class LastingMemories(NamespaceView):
         services = self._services()
         with span("forget", soft=soft):
             if dry_run:
-                return services.forget.forget(id, filters=filters, dry_run=True)
+                return services.forget_any(id, filters, dry_run=True)
             services.erase_due()
             done = services.forget_any(id, filters, soft=soft or undoable)
             if undoable and not soft:

@@ -611,19 +611,28 @@ class NamespaceServices:
         return self
 
     def forget_any(
-        self, record_id: str | None, filters: Mapping[str, Any] | None, *, soft: bool
+        self,
+        record_id: str | None,
+        filters: Mapping[str, Any] | None,
+        *,
+        soft: bool = False,
+        dry_run: bool = False,
     ) -> Forgotten:
         """Forget memories, or a note, whose ids are of the same kind; see `Memory.forget`."""
-        done = self.forget.forget(record_id, filters=filters, soft=soft)
+        done = self.forget.forget(record_id, filters=filters, soft=soft, dry_run=dry_run)
+        if dry_run and (done.count or record_id is None):
+            return done
         if done.count and not soft:
             self.jobs.keep_after_all(frozenset(done.ids))
         if not done.count and record_id is not None:
-            done = self.upkeep.forget_note(record_id, soft=soft, survivors=self.survivors.of)
+            done = self.upkeep.forget_note(
+                record_id, soft=soft, dry_run=dry_run, survivors=self.survivors.of
+            )
             # One that was softly forgotten before is still there.
             known = done.count or self.records.many([record_id]) or self.notes.many([record_id])
             if not known:
                 raise NotFound("memory", record_id)
-            if done.count and not soft:
+            if done.count and not soft and not dry_run:
                 self.observation_index.purge()
         elif done.count and not soft:
             # The words must leave the index's files too, before this returns: those that hold
@@ -644,7 +653,7 @@ class NamespaceServices:
     def bring_back(self, record_id: str) -> tuple[str, ...]:
         """Undo a forgetting that left a way back, of this and what went with it. `NotFound`."""
         found = self.forget.forget(record_id, dry_run=True)
-        back = self.forget.undo(found.ids or (record_id,))
+        back = self.forget.undo(found.ids) if found.ids else self.upkeep.notes.bring_back(record_id)
         if not back:
             raise NotFound("forgotten memory", record_id)
         self.jobs.keep_after_all(frozenset(back))

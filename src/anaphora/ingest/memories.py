@@ -463,14 +463,16 @@ class MemoryEraser:
             # What a filter found may have changed since.
             still = [one for one in wanted if (found := work.find(one)) and _matches(keep, found)]
             if dry_run:
-                return named(would_forget(work, still), ())
-            if soft:
+                gone = would_forget(work, still)
+            elif soft:
                 gone = forget_softly(work, still, self._clock())
             else:
                 gone = self._for_good(work, still)
-            if self._on_gone is not None:
+            if self._on_gone is not None and not dry_run:
                 # In the same transaction: nothing may die between the two.
                 self._on_gone(work, gone, soft)
+        if dry_run:
+            return named(gone, self._holding(gone))
         return named(gone, () if soft else self._surviving(gone))
 
     def undo(self, record_ids: Iterable[str]) -> tuple[str, ...]:
@@ -504,13 +506,20 @@ class MemoryEraser:
             return
         if not self._records.truth.scrub():
             yield SurvivingSource("log", str(self._records.truth.log))
+        yield from self._holding(gone)
+
+    def _holding(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
+        """What else holds the words of what is gone, or would be."""
         for text in gone.texts:
             for record_id in self._records.with_text(text):
-                yield SurvivingSource("memory", record_id)
+                if record_id not in gone.ids:
+                    yield SurvivingSource("memory", record_id)
         for conversation_id, index in gone.turns:
             if self._has_turn(conversation_id, index):
                 yield SurvivingSource("turn", conversation_id, index)
-        yield from self._survivors((*gone.texts, *gone.payloads))
+        for one in self._survivors((*gone.texts, *gone.payloads)):
+            if one.id not in gone.ids:
+                yield one
 
 
 def named(gone: ForgottenRecords, surviving: Iterable[SurvivingSource]) -> Forgotten:

@@ -146,6 +146,28 @@ class NoteWriter:
                 graph.invalidate(gone.ids, self._clock())
         return gone
 
+    def would_forget(self, note_id: str) -> ForgottenRecords:
+        """What `forget` would take, without doing it."""
+        from anaphora.store.records.forgetting import ForgottenRecords, would_forget
+
+        row = self._notes.many([note_id]).get(note_id)
+        if row is None:
+            return ForgottenRecords()
+        with self._notes.change(row.kind) as work:
+            return would_forget(work, [note_id])
+
+    def bring_back(self, note_id: str) -> tuple[str, ...]:
+        """Undo a soft forgetting, of the note and what went with it; the ids that are back."""
+        from anaphora.store.records.forgetting import bring_back, would_forget
+
+        row = self._notes.many([note_id]).get(note_id)
+        if row is None:
+            return ()
+        with self._notes.change(row.kind) as work:
+            back = bring_back(work, would_forget(work, [note_id]).ids, self._clock())
+        self.link_imported(back)
+        return back
+
     def link_imported(self, note_ids: Iterable[str]) -> None:
         """Link imported notes; what was superseded or forgotten is closed in the graph too."""
         rows = sorted(self._notes.many(note_ids).values(), key=lambda row: row.record.id)

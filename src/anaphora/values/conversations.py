@@ -292,8 +292,9 @@ class Check:
 class Stats:
     """What a namespace holds. `bytes` is the size on disk by part.
 
-    `files` and `sections` are those of its projects, `sections_pending` lack a vector. `notes` are
-    the current observations and diary entries, `gaps` the open ones, `jobs` what waits to run.
+    `files` and `sections` are those of its projects, `sections_pending` lack a vector.
+    `memories` are those that hold now, `notes` the current observations and diary entries, `gaps`
+    the open ones, `jobs` what waits to run.
     """
 
     home: str

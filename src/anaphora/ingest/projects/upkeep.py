@@ -76,14 +76,22 @@ class ProjectUpkeep:
         return gone
 
     def forget_note(
-        self, note_id: str, *, soft: bool, survivors: Survivors | None = None
+        self,
+        note_id: str,
+        *,
+        soft: bool = False,
+        dry_run: bool = False,
+        survivors: Survivors | None = None,
     ) -> Forgotten:
         """Forget a note; when this returns its words have left the index's files too.
 
-        `survivors` looks for what still holds them.
+        `survivors` looks for what still holds them. With `dry_run` nothing is changed.
         """
         from anaphora.ingest.memories import named
 
+        if dry_run:
+            would = self.notes.would_forget(note_id)
+            return named(would, survivors(would.texts) if survivors is not None else ())
         gone = self.notes.forget(note_id, soft=soft)
         if not gone.ids or soft:
             return named(gone, ())

@@ -208,7 +208,7 @@ def stats(services: NamespaceServices) -> Stats:
         indexed=seen.words_indexed + seen.words_in_memory,
         vectors=seen.vectors,
         pending=seen.pending,
-        memories=services.vectors.records(),
+        memories=services.vectors.current(),
         embedder=embedder.name,
         bytes={
             "threads": _size(services.conversations.directory),

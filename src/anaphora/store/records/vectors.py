@@ -181,6 +181,10 @@ class RecordVectors(NamespaceReader):
         # A home without a database yet has no row to count in.
         return sum(int(count) for (count,) in self._asked(_MEMORIES))
 
+    def current(self) -> int:
+        """How many memories hold now."""
+        return sum(int(count) for (count,) in self._asked(f"{_MEMORIES} AND valid_until IS NULL"))
+
     def counts(self) -> dict[str, tuple[int, int]]:
         """(records, vectors) by embedder."""
         rows = self._rows(_COUNTS)

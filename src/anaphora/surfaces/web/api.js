@@ -49,7 +49,7 @@ class Api {
   get namespace() { return this.#namespace; }
   set namespace(value) { this.#namespace = value || "default"; keep("namespace", value); }
 
-  async #fetch(path, { method = "GET", query = {}, body, signal, accept = "application/json", own = true } = {}) {
+  async #fetch(path, { method = "GET", query = {}, body, file, signal, accept = "application/json", own = true } = {}) {
     const address = new URL(path, document.baseURI);
     for (const [name, value] of Object.entries(query)) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
@@ -58,11 +58,12 @@ class Api {
     // A header holds bytes: those of UTF-8.
     if (own) headers["Anaphora-Namespace"] = bytes(this.#namespace);
     if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (file !== undefined) headers["Content-Type"] = "application/octet-stream";
     if (this.#token) headers.Authorization = `Bearer ${this.#token}`;
     let response;
     try {
       response = await fetch(address, {
-        method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body),
+        method, headers, signal, body: body === undefined ? file : JSON.stringify(body),
         cache: "no-store", credentials: "same-origin", redirect: "error",
       });
     } catch (error) {
@@ -86,9 +87,13 @@ class Api {
     return (await this.#fetch("metrics", { signal, accept: "text/plain", own: false })).text();
   }
 
+  search(body, signal) { return this.#json("v1/search", { method: "POST", body, signal }); }
+  importFile(file, signal) { return this.#json("v1/import", { method: "POST", file, signal }); }
+
   // Conversations.
   threads(query, signal) { return this.#json("v1/conversations", { query, signal }); }
   thread(id, signal) { return this.#json(`v1/conversations/${part(id)}`, { signal }); }
+  toolCalls(id, signal) { return this.#json(`v1/conversations/${part(id)}/tool-calls`, { signal }); }
   deleteThread(id) { return this.#json(`v1/conversations/${part(id)}`, { method: "DELETE" }); }
   redact(id, index) {
     return this.#json(`v1/conversations/${part(id)}/turns/${index}/redact`, { method: "POST" });
@@ -107,7 +112,14 @@ class Api {
   contradictions(settled, signal) { return this.#json("v1/contradictions", { query: { settled }, signal }); }
   settle(id, other, verdict) { return this.#json("v1/contradictions/settle", { method: "POST", body: { id, other_id: other, verdict } }); }
   reopen(id, other) { return this.#json("v1/contradictions/reopen", { method: "POST", body: { id, other_id: other } }); }
-  forget(id, soft) { return this.#json("v1/forget", { method: "POST", body: { id, soft } }); }
+  forget(id, how = {}) { return this.#json("v1/forget", { method: "POST", body: { id, ...how } }); }
+  undoForget(id) { return this.#json("v1/forget/undo", { method: "POST", body: { id } }); }
+
+  // Notes.
+  notes(query, signal) { return this.#json("v1/observations", { query, signal }); }
+  diary(query, signal) { return this.#json("v1/diary", { query, signal }); }
+  observe(body) { return this.#json("v1/observations", { method: "POST", body }); }
+  writeDiary(body) { return this.#json("v1/diary", { method: "POST", body }); }
 
   // Projects.
   projects(signal) { return this.#json("v1/projects", { signal }); }

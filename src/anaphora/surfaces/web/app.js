@@ -3,18 +3,24 @@
 
 import { api, Problem } from "./api.js";
 import { announce, fill, h } from "./dom.js";
+import { listenForFiles } from "./intake.js";
 import { ask, field, trouble, waiting } from "./parts.js";
 
 const VIEWS = {
   search: () => import("./views/search.js"),
-  threads: () => import("./views/threads.js"),
+  timeline: () => import("./views/timeline.js"),
+  conversations: () => import("./views/conversations.js"),
   memories: () => import("./views/memories.js"),
   contradictions: () => import("./views/contradictions.js"),
+  notes: () => import("./views/notes.js"),
   project: () => import("./views/project.js"),
-  deep: () => import("./views/deep.js"),
-  gaps: () => import("./views/gaps.js"),
-  health: () => import("./views/health.js"),
+  ask: () => import("./views/ask.js"),
+  questions: () => import("./views/questions.js"),
+  status: () => import("./views/status.js"),
 };
+
+// Views that stand behind another one in the list.
+const BEHIND = { contradictions: "memories", questions: "ask" };
 
 const main = document.getElementById("main");
 let current = { name: "", key: "", update: null, control: new AbortController() };
@@ -39,8 +45,13 @@ async function show({ again = false } = {}) {
   if (location.hash && !location.hash.startsWith("#/")) return;
   const wanted = route();
   for (const link of document.querySelectorAll("#views a")) {
-    const here = link.getAttribute("href") === `#/${wanted.name}`;
-    if (here) link.setAttribute("aria-current", "page");
+    const here = link.getAttribute("href") === `#/${BEHIND[wanted.name] ?? wanted.name}`;
+    if (here) {
+      link.setAttribute("aria-current", "page");
+      // On a narrow screen the list scrolls sideways.
+      const list = link.closest("ul");
+      list.scrollLeft = link.offsetLeft - list.offsetLeft - 40;
+    }
     else link.removeAttribute("aria-current");
   }
   if (!again && current.name === wanted.name && current.update?.(wanted)) return;
@@ -73,7 +84,7 @@ function theme() {
 
 function showTheme() {
   const now = theme();
-  switcher.textContent = { system: "Auto", light: "Light", dark: "Dark" }[now];
+  switcher.textContent = { system: "System", light: "Light", dark: "Dark" }[now];
   switcher.setAttribute("aria-label", `Theme: ${now}. Change it`);
 }
 
@@ -130,7 +141,7 @@ spaces.addEventListener("change", async () => {
   const input = h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", spellcheck: "false" });
   const chosen = await ask({
     title: "Another namespace",
-    body: [field("Its name", input, "Its own threads, memories, projects and gaps.")],
+    body: [field("Its name", input, "Its own conversations, memories, notes and projects.")],
     confirm: "Go there",
     deed: () => { api.namespace = input.value.trim(); },
   });
@@ -170,6 +181,7 @@ tokens.addEventListener("click", async () => {
   }
 });
 
+listenForFiles();
 addEventListener("anaphora:unauthorised", (event) => askToken(event.detail));
 addEventListener("anaphora:again", () => show({ again: true }));
 addEventListener("hashchange", () => show());

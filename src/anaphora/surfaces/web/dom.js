@@ -60,6 +60,20 @@ export function said(text, tag = "p", attributes = {}) {
   return h(tag, { ...attributes, class: `said ${attributes.class ?? ""}`.trim(), dir: "auto" }, text);
 }
 
+/** The same with the words that matched marked; `matches` are places of code points. */
+export function marked(text, matches = []) {
+  const letters = [...text];
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of matches) {
+    if (start < at) continue;
+    parts.push(letters.slice(at, start).join(""), h("mark", null, letters.slice(start, end).join("")));
+    at = end;
+  }
+  parts.push(letters.slice(at).join(""));
+  return h("p", { class: "said", dir: "auto" }, parts);
+}
+
 /** The same, with only its beginning until it is asked for. */
 export function saidLong(text, limit = 1500) {
   if (text.length <= limit) return said(text);

@@ -168,6 +168,31 @@ export function ask({ title, body, confirm = "OK", danger = false, deed }) {
   });
 }
 
+/** Show all anew. */
+export function refresh() {
+  dispatchEvent(new CustomEvent("anaphora:again"));
+}
+
+/** Say what was done, with a button that takes it back, until something else is done. */
+export function offerUndo(text, undo) {
+  const place = document.getElementById("undo");
+  const close = () => { place.hidden = true; place.replaceChildren(); };
+  const back = h("button", { type: "button", class: "small", onclick: async () => {
+    back.disabled = true;
+    try {
+      await undo();
+      close();
+      announce("It is back");
+      refresh();
+    } catch (error) {
+      fill(place, h("span", null, error?.message || "That did not work"), dismiss);
+    }
+  } }, "Undo");
+  const dismiss = h("button", { type: "button", class: "quiet small", "aria-label": "Close", onclick: close }, "✕");
+  fill(place, h("span", null, text), back, dismiss);
+  place.hidden = false;
+}
+
 /** The heading of a view, which takes the focus when one comes to it. */
 export function heading(text, ...beside) {
   return h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, text), add(h("div", { class: "beside" }), beside));

@@ -2,11 +2,26 @@
 
 import { api } from "../api.js";
 import { add, announce, fill, h, many, said, saidLong, to, when } from "../dom.js";
-import { ask, badge, choice, empty, field, heading, into, meta, trouble, waiting } from "../parts.js";
-import { filtersOf } from "./search.js";
+import { ask, badge, choice, empty, field, heading, into, meta, offerUndo, refresh, trouble, waiting } from "../parts.js";
 
 const PAGE = 30;
 const TYPES = [["", "Any type"], ["semantic", "Semantic"], ["episodic", "Episodic"], ["procedural", "Procedural"]];
+
+/** The filter language's form of the simple controls; null without any. */
+function filtersOf({ type, category, tag, path }) {
+  const all = [];
+  if (type) all.push({ type });
+  if (category) all.push({ category });
+  if (tag) all.push({ tags: { contains: tag } });
+  if (path) all.push({ path: { startswith: path } });
+  return all.length ? { AND: all } : null;
+}
+
+/** What a memory is called: its path, else its first words. */
+function titleOf(record) {
+  const words = record.text.trim().split(/\s+/);
+  return record.path || (words.length > 8 ? `${words.slice(0, 8).join(" ")} …` : words.join(" ")) || "Memory";
+}
 
 export const view = {
   title: "Memories",
@@ -21,12 +36,18 @@ export const view = {
 
 function list(main, route, signal) {
   const place = h("div", null);
-  const form = h("form", { class: "controls" },
-    field("Type", choice({ name: "type" }, TYPES, "")),
-    field("Category", h("input", { name: "category", autocomplete: "off" })),
-    field("Tag", h("input", { name: "tag", autocomplete: "off" })),
-    field("Path begins with", h("input", { name: "path", autocomplete: "off" })),
-    h("button", { type: "submit" }, "Filter"));
+  const form = h("form", { class: "search", role: "search" },
+    h("div", { class: "ask" },
+      h("label", { class: "grow" }, h("span", { class: "visually-hidden" }, "Text"),
+        h("input", { type: "search", name: "q", placeholder: "Search the memories", autocomplete: "off", enterkeyhint: "search" })),
+      h("button", { type: "submit" }, "Search")),
+    h("details", { class: "more" }, h("summary", null, "Filters"),
+      h("div", { class: "controls" },
+        field("Type", choice({ name: "type" }, TYPES, "")),
+        field("Category", h("input", { name: "category", autocomplete: "off" })),
+        field("Tag", h("input", { name: "tag", autocomplete: "off" })),
+        field("Path begins with", h("input", { name: "path", autocomplete: "off" })),
+        field("As of", h("input", { type: "date", name: "asof" }), "With a search: what was held true then"))));
   add(main, heading("Memories", h("a", { class: "button quiet", href: "#/contradictions" }, "Contradictions"), h("button", { type: "button", class: "primary", onclick: create }, "Remember something")), form, place);
   const fetched = () => into(place, signal, () => page(form, signal), fetched);
   form.addEventListener("submit", (event) => {
@@ -40,6 +61,7 @@ function list(main, route, signal) {
     for (const control of form.elements) {
       if (control.name) control.value = next.parameters.get(control.name) ?? "";
     }
+    if (["type", "category", "tag", "path", "asof"].some((name) => next.parameters.get(name))) form.querySelector("details").open = true;
     if (!place.childElementCount) fill(place, waiting());
     fetched();
     return true;
@@ -49,17 +71,23 @@ function list(main, route, signal) {
 }
 
 async function page(form, signal) {
-  const filters = filtersOf(Object.fromEntries(new FormData(form)));
+  const asked = Object.fromEntries(new FormData(form));
+  const filters = filtersOf(asked);
+  if (asked.q.trim()) return searched(asked, filters, signal);
+  const total = filters ? null : (await api.stats(signal)).memories;
   const query = { limit: PAGE, filters: filters && JSON.stringify(filters) };
   const rows = h("ul", { class: "plain memories" });
+  const bulk = bulkOf(rows);
   const told = h("p", { class: "summary" });
   const foot = h("div", null);
   let shown = 0;
   const more = async (cursor) => {
     const found = await api.memories({ ...query, cursor }, signal);
-    add(rows, found.items.map((record) => h("li", null, card(record))));
+    add(rows, found.items.map((record) => h("li", null, card(record, bulk.changed))));
+    bulk.changed();
     shown += found.items.length;
-    told.textContent = found.cursor ? `The first ${many(shown, "memory", "memories")}` : many(shown, "memory", "memories");
+    const whole = many(total ?? shown, "memory", "memories");
+    told.textContent = !found.cursor ? many(shown, "memory", "memories") : total === null ? `The first ${many(shown, "memory", "memories")}` : `${whole}, the last changed first; ${shown} shown`;
     announce(told.textContent);
     fill(foot, found.cursor ? h("button", { type: "button", onclick: (event) => {
       event.target.disabled = true;
@@ -67,8 +95,54 @@ async function page(form, signal) {
     } }, "Show more") : null);
   };
   await more(null);
-  return shown ? [told, rows, foot] : empty(filters ? "No memory fits these filters." : "Nothing is remembered here yet.",
+  return shown ? [told, bulk.bar, rows, foot] : empty(filters ? "No memory fits these filters." : "Nothing is remembered here yet.",
     filters ? null : "Remember something here, or let an agent do it.");
+}
+
+/** What a search finds among the memories, best first. */
+async function searched(asked, filters, signal) {
+  const recall = await api.recall({
+    query: asked.q, top_k: PAGE, filters, as_of: asked.asof ? `${asked.asof}T23:59:59Z` : null, min_confidence: 0,
+  }, signal);
+  const rows = h("ul", { class: "plain memories" });
+  const bulk = bulkOf(rows);
+  const records = await Promise.all(recall.hits.map((hit) => api.memory(hit.id, signal).catch(() => null)));
+  add(rows, records.filter(Boolean).map((record) => h("li", null, card(record, bulk.changed))));
+  const told = recall.hits.length ? `${many(recall.hits.length, "memory", "memories")}, the best first` : "";
+  announce(told || "Nothing was found");
+  return recall.hits.length ? [h("p", { class: "summary" }, told), bulk.bar, rows] : empty("No memory is about this.", "Other words or fewer filters may find some.");
+}
+
+/** The bar over a list in which several can be chosen. */
+function bulkOf(rows) {
+  const chosen = () => [...rows.querySelectorAll("input.pick:checked")];
+  const all = h("input", { type: "checkbox", onchange: () => {
+    for (const one of rows.querySelectorAll("input.pick")) one.checked = all.checked;
+    changed();
+  } });
+  const go = h("button", { type: "button", class: "small danger quiet", onclick: () => forgetMany(chosen().map((one) => one.value)) });
+  const bar = h("div", { class: "bulk" }, h("label", { class: "tick" }, all, h("span", null, "Choose all that are shown")), go);
+  const changed = () => {
+    const number = chosen().length;
+    go.hidden = number === 0;
+    go.textContent = `Forget ${many(number, "memory", "memories")}`;
+    all.checked = number > 0 && number === rows.querySelectorAll("input.pick").length;
+  };
+  changed();
+  return { bar, changed };
+}
+
+async function forgetMany(ids) {
+  const gone = await ask({
+    title: `Forget ${many(ids.length, "memory", "memories")}?`,
+    body: [h("p", null, "They are found no more, and erased for good after a day. Until then it can be undone.")],
+    confirm: "Forget them",
+    danger: true,
+    deed: async () => { for (const id of ids) await api.forget(id, { undoable: true }); },
+  });
+  if (!gone) return;
+  offerUndo(`${many(ids.length, "memory", "memories")} forgotten; erased in a day.`, async () => { for (const id of ids) await api.undoForget(id); });
+  refresh();
 }
 
 function state(record) {
@@ -78,12 +152,13 @@ function state(record) {
   return null;
 }
 
-function card(record) {
+function card(record, picked) {
   return h("article", { class: "card memory" },
-    h("header", null, h("a", { class: "where", href: to(["memories", record.id]) }, record.path || record.category || "Memory"),
+    h("header", null, picked ? h("input", { type: "checkbox", class: "pick", value: record.id, "aria-label": `Choose: ${record.text.slice(0, 40)}`, onchange: picked }) : null,
+      h("a", { class: "where", dir: "auto", href: to(["memories", record.id]) }, titleOf(record)),
       badge(record.type), state(record)),
     saidLong(record.text, 600),
-    meta(when(record.created_at), record.category && record.path ? badge(record.category) : null,
+    meta(when(record.created_at), record.category ? badge(record.category) : null,
       record.tags.map((tag) => badge(tag, "tag")),
       record.reinforce_count ? badge(`said ${record.reinforce_count + 1} times`) : null,
       record.expires_at ? ["until ", when(record.expires_at)] : null),
@@ -104,7 +179,7 @@ function one(main, id, signal) {
   const fetched = () => into(place, signal, async () => {
     const record = await api.memory(id, signal);
     const before = record.path ? await api.history(record.path, signal) : [];
-    return [heading(record.path || "Memory"), h("div", { class: "card" }, saidLong(record.text, 10000), facts(record), deeds(record)),
+    return [heading(titleOf(record)), h("div", { class: "card" }, saidLong(record.text, 10000), facts(record), deeds(record)),
       record.path ? [h("h2", null, "What this path held"), timeline(before, record.id)] : null];
   }, fetched);
   fetched();
@@ -112,7 +187,7 @@ function one(main, id, signal) {
 
 function facts(record) {
   const turn = record.conversation_id
-    ? h("a", { href: to(["threads", record.conversation_id], { turn: record.turn_index }) }, `${record.conversation_id}${record.turn_index === null ? "" : ` #${record.turn_index}`}`)
+    ? h("a", { href: to(["conversations", record.conversation_id], { turn: record.turn_index }) }, `${record.conversation_id}${record.turn_index === null ? "" : ` #${record.turn_index}`}`)
     : null;
   const rows = [
     ["Type", record.type], ["Category", record.category], ["Tags", record.tags.length ? record.tags.map((tag) => badge(tag, "tag")) : null],
@@ -204,39 +279,44 @@ function outcome(done) {
     done.related?.length ? h("p", { class: "faint" }, `${many(done.related.length, "memory", "memories")} close to it stay as they are.`) : null];
 }
 
+function way(value, name, what, checked = false) {
+  return h("label", { class: "tick" }, h("input", { type: "radio", name: "how", value, checked }), h("span", null, h("b", null, name), what));
+}
+
 async function forget(record) {
+  let how = "undoable";
   const gone = await ask({
     title: "Forget this memory?",
     body: [h("blockquote", null, saidLong(record.text, 300)),
       h("fieldset", { class: "ways" }, h("legend", null, "How"),
-        h("label", { class: "tick" }, h("input", { type: "radio", name: "how", value: "hard", checked: true }),
-          h("span", null, h("b", null, "For good. "), "The words, their history, and whatever was made of them: vectors, answers, traces.")),
-        h("label", { class: "tick" }, h("input", { type: "radio", name: "how", value: "soft" }),
-          h("span", null, h("b", null, "Out of recall. "), "It is not found again, but its history stays.")))],
+        way("undoable", "With a day to undo it. ", "It is found no more, and erased for good after a day.", true),
+        way("now", "For good, now. ", "The words, their history, and whatever was made of them: vectors, answers, traces."),
+        way("soft", "Out of recall only. ", "It is not found again, but its words and history stay."))],
     confirm: "Forget it",
     danger: true,
-    deed: async (form) => forgotten(await api.forget(record.id, new FormData(form).get("how") === "soft")),
+    deed: async (form) => {
+      how = new FormData(form).get("how");
+      return forgotten(await api.forget(record.id, { soft: how === "soft", undoable: how === "undoable" }), how);
+    },
   });
   if (gone) {
+    if (how !== "now") offerUndo("The memory is forgotten.", () => api.undoForget(record.id));
     if (location.hash.startsWith("#/memories/")) location.hash = "#/memories";
     else refresh();
   }
 }
 
-function forgotten(done) {
+function forgotten(done, how) {
   const sources = done.surviving ?? [];
-  return [h("p", null, h("b", null, many(done.count, "memory", "memories")), done.count === 1 ? " was forgotten." : " were forgotten, its versions counted."),
+  return [h("p", null, h("b", null, many(done.count, "memory", "memories")), done.count === 1 ? " was forgotten." : " were forgotten, its versions counted.",
+    how === "undoable" ? " Undo is at the bottom of the page." : ""),
     sources.length ? h("div", { class: "note warn" }, h("p", null, "The words still stand in:"),
       h("ul", null, sources.map((one) => h("li", null, survivor(one))), done.more ? h("li", null, `and in ${done.more} more`) : null)) : h("p", { class: "faint" }, "Nothing was found here that still holds its words.")];
 }
 
 function survivor(one) {
   if (one.kind === "turn" || one.index !== null) {
-    return h("a", { href: to(["threads", one.id], { turn: one.index }), onclick: () => document.getElementById("dialog").close() }, `${one.id} #${one.index}`);
+    return h("a", { href: to(["conversations", one.id], { turn: one.index }), onclick: () => document.getElementById("dialog").close() }, `${one.id} #${one.index}`);
   }
   return `${one.kind} ${one.id}`;
-}
-
-function refresh() {
-  dispatchEvent(new CustomEvent("anaphora:again"));
 }

@@ -1,20 +1,23 @@
-// Search: lasting memories and turns of conversations side by side, each hit with why it came.
+// Search: one box over everything that is kept, in one list, best first.
 
 import { api } from "../api.js";
-import { add, announce, duration, fill, h, many, saidLong, score, to, when } from "../dom.js";
-import { badge, bars, choice, degraded, empty, field, heading, into, legend, meta, tick, waiting } from "../parts.js";
+import { add, announce, count, duration, fill, h, many, marked, saidLong, to, when } from "../dom.js";
+import { badge, bars, degraded, empty, field, heading, into, meta, waiting } from "../parts.js";
+import { firstRun } from "../intake.js";
 
-const LANES = [["both", "Memories and turns"], ["memories", "Memories"], ["turns", "Turns"]];
-const MODES = [["hybrid", "Words and meaning"], ["words", "Words alone"], ["vector", "Meaning alone"]];
-const ROLES = [["", "Any role"], ["user", "User"], ["assistant", "Assistant"], ["other", "Other"]];
-const TYPES = [["", "Any type"], ["semantic", "Semantic"], ["episodic", "Episodic"], ["procedural", "Procedural"]];
+const KINDS = [["memory", "Memories"], ["note", "Notes"], ["turn", "Conversations"], ["file", "Project files"], ["tool_call", "Tool calls"]];
+const USUAL = ["memory", "note", "turn", "file"];
+const NAMES = { memory: "memory", note: "note", turn: "said", file: "file", tool_call: "tool call" };
+const MOST = "10";
 
 export const view = {
   title: "Search",
   show(main, route, signal) {
     const form = formOf();
     const results = h("div", { class: "results", "aria-label": "Results", role: "region" });
-    add(main, heading("Search"), form, results);
+    const title = heading("Search");
+    title.classList.add("visually-hidden");
+    add(main, title, form, results);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const asked = to(["search"], wanted(form));
@@ -37,171 +40,125 @@ function formOf() {
       h("label", { class: "grow" }, h("span", { class: "visually-hidden" }, "What to look for"),
         h("input", { type: "search", name: "q", placeholder: "What do you want to know?", autocomplete: "off", enterkeyhint: "search" })),
       h("button", { type: "submit", class: "primary" }, "Search")),
-    h("div", { class: "controls" },
-      field("Look in", choice({ name: "lane" }, LANES, "both")),
-      field("By", choice({ name: "mode" }, MODES, "hybrid")),
-      field("Hits", h("input", { type: "number", name: "k", min: 1, max: 50, value: "6", class: "short" }))),
     h("details", { class: "more" }, h("summary", null, "Filters"),
-      h("fieldset", null, h("legend", null, "Memories"),
-        h("div", { class: "controls" },
-          field("Type", choice({ name: "type" }, TYPES, "")),
-          field("Category", h("input", { name: "category", autocomplete: "off" })),
-          field("Tag", h("input", { name: "tag", autocomplete: "off" })),
-          field("Path begins with", h("input", { name: "path", autocomplete: "off" })),
-          field("Least score", h("input", { type: "number", name: "min", min: 0, max: 2, step: 0.05, class: "short" })),
-          field("As of", h("input", { type: "date", name: "asof" }), "What was held true then")),
-        tick("Also show what was rejected, and why", { name: "explain" })),
-      h("fieldset", null, h("legend", null, "Turns"),
-        h("div", { class: "controls" },
-          field("Only in the thread", h("input", { name: "thread", autocomplete: "off", spellcheck: "false" }), "Its id; empty: all of them"),
-          field("Since", h("input", { type: "date", name: "since" })),
-          field("Before", h("input", { type: "date", name: "until" })),
-          field("Speaker", h("input", { name: "speaker", autocomplete: "off" })),
-          field("Role", choice({ name: "role" }, ROLES, ""))))));
+      h("fieldset", { class: "kinds" }, h("legend", null, "Look among"),
+        KINDS.map(([value, text]) => h("label", { class: "tick" }, h("input", { type: "checkbox", name: "kind", value }), h("span", null, text)))),
+      h("div", { class: "controls" },
+        field("Since", h("input", { type: "date", name: "since" })),
+        field("Before", h("input", { type: "date", name: "until" })),
+        field("Speaker", h("input", { name: "speaker", autocomplete: "off" })),
+        field("Project", h("input", { name: "project", autocomplete: "off", spellcheck: "false" })),
+        field("Tag", h("input", { name: "tag", autocomplete: "off" })),
+        field("At most", h("input", { type: "number", name: "k", min: 1, max: 100, class: "short" })))));
 }
 
 function wanted(form) {
-  const data = Object.fromEntries(new FormData(form));
-  if (data.lane === "both") delete data.lane;
-  if (data.mode === "hybrid") delete data.mode;
-  if (data.k === "6") delete data.k;
-  if (data.explain) data.explain = "1";
-  return data;
+  const data = new FormData(form);
+  const kinds = data.getAll("kind");
+  const asked = Object.fromEntries(data);
+  asked.kind = kinds.join() === USUAL.join() || !kinds.length ? "" : kinds.join();
+  if (asked.k === MOST) asked.k = "";
+  return asked;
 }
 
 function read(form, parameters) {
+  const kinds = parameters.get("kind")?.split(",") ?? USUAL;
   for (const control of form.elements) {
     if (!control.name) continue;
-    const given = parameters.get(control.name);
-    if (control.type === "checkbox") control.checked = given === "1";
-    else control.value = given ?? { lane: "both", mode: "hybrid", k: "6" }[control.name] ?? "";
+    if (control.name === "kind") control.checked = kinds.includes(control.value);
+    else control.value = parameters.get(control.name) ?? (control.name === "k" ? MOST : "");
   }
-  const filters = ["type", "category", "tag", "path", "min", "asof", "thread", "since", "until", "speaker", "role", "explain"];
+  const filters = ["kind", "since", "until", "speaker", "project", "tag", "k"];
   if (filters.some((name) => parameters.get(name))) form.querySelector("details").open = true;
 }
 
-/** The filter language's form of the simple controls; null without any. */
-export function filtersOf({ type, category, tag, path }) {
-  const all = [];
-  if (type) all.push({ type });
-  if (category) all.push({ category });
-  if (tag) all.push({ tags: { contains: tag } });
-  if (path) all.push({ path: { startswith: path } });
-  return all.length ? { AND: all } : null;
-}
-
 function search(form, results, signal) {
-  const asked = Object.fromEntries(new FormData(form));
+  const data = new FormData(form);
+  const asked = { ...Object.fromEntries(data), kinds: data.getAll("kind") };
   if (!asked.q.trim()) {
-    fill(results, empty("Ask for something that was said or remembered.",
-      "Every hit shows the parts of its score, so that you see why it came."));
+    into(results, signal, () => begin(signal));
     return;
   }
   if (!results.childElementCount || results.querySelector(".empty")) fill(results, waiting());
   into(results, signal, () => found(asked, signal), () => search(form, results, signal));
 }
 
+/** What stands there before anything was asked: what is kept, or how something gets in. */
+async function begin(signal) {
+  const stats = await api.stats(signal);
+  if (!stats.turns && !stats.memories && !stats.notes && !stats.sections) return firstRun();
+  const kept = [[stats.turns, "turn", "conversations"], [stats.memories, "memory", "memories", "memories"], [stats.notes, "note", "notes"], [stats.files, "project file", "project"]];
+  return empty("Ask for something that was said, remembered, noted or written.",
+    h("span", null, "Kept here: ", kept.filter(([number]) => number).map(([number, word, view, plural], at) =>
+      [at ? ", " : "", h("a", { href: to([view]) }, plural ? many(number, word, plural) : many(number, word))]), "."));
+}
+
 async function found(asked, signal) {
   const began = performance.now();
-  const both = asked.lane === "both";
-  const [memories, turns] = await Promise.all([
-    asked.lane !== "turns" ? api.recall(memoryQuestion(asked), signal) : null,
-    asked.lane !== "memories" ? api.recallTurns(turnQuestion(asked), signal) : null,
-  ]);
-  const took = (performance.now() - began) / 1000;
-  const told = [memories && many(memories.hits.length, "memory", "memories"), turns && many(turns.hits.length, "turn")];
-  const summary = `${told.filter(Boolean).join(" and ")} in ${duration(took)}`;
+  const recall = await api.search({
+    query: asked.q, top_k: Number(asked.k) || Number(MOST), budget: 20000, kinds: asked.kinds.length ? asked.kinds : USUAL,
+    since: asked.since ? `${asked.since}T00:00:00Z` : null, until: asked.until ? `${asked.until}T00:00:00Z` : null,
+    speaker: asked.speaker || null, project: asked.project || null, tags: asked.tag ? [asked.tag] : [],
+  }, signal);
+  const took = duration((performance.now() - began) / 1000);
+  const summary = recall.hits.length ? `${many(recall.hits.length, "hit")} in ${took}` : `Nothing fits, in ${took}`;
   announce(summary);
-  if (turns?.hits.length) titled(signal);
+  if ([...recall.hits, ...(recall.nearest ?? [])].some((hit) => hit.kind === "turn")) titled(signal);
   return [
-    h("p", { class: "summary" }, summary),
-    h("div", { class: both ? "lanes two" : "lanes" },
-      memories && lane("Memories", memories, memoryHit, rejectedOf(memories)),
-      turns && lane("Turns", turns, (hit, at) => turnHit(hit, at, highest(turns.hits)), null)),
+    h("p", { class: "summary" }, summary), degraded(recall.degraded),
+    recall.notices?.length ? h("div", { class: "note" }, h("ul", null, recall.notices.map((one) => h("li", null, one)))) : null,
+    recall.hits.length ? listed(recall.hits, asked.q) : nothing(recall, asked.q),
   ];
 }
 
-function memoryQuestion(asked) {
-  return {
-    query: asked.q, top_k: Number(asked.k) || 6, mode: asked.mode, filters: filtersOf(asked),
-    min_score: asked.min === "" ? null : Number(asked.min),
-    as_of: asked.asof ? `${asked.asof}T23:59:59Z` : null, explain: Boolean(asked.explain),
-  };
+function listed(hits, query) {
+  return h("ol", { class: "hits" }, hits.map((hit) => h("li", null, card(hit, query))));
 }
 
-function turnQuestion(asked) {
-  return { query: asked.q, top_k: Number(asked.k) || 6, mode: asked.mode, conversation_id: asked.thread || null,
-    since: asked.since ? `${asked.since}T00:00:00Z` : null, until: asked.until ? `${asked.until}T00:00:00Z` : null,
-    speaker: asked.speaker || null, role: asked.role || null };
+/** That there is nothing; what came nearest is shown to who asks for it. */
+function nothing(recall, query) {
+  if (!recall.nearest?.length) return empty("Nothing that is kept fits this.", "Other words or fewer filters may find something.");
+  return [empty("Nothing that is kept seems to answer this."),
+    h("details", { class: "rejected" }, h("summary", null, "Show what came nearest"), listed(recall.nearest, query))];
 }
 
-function lane(title, recall, shown, rejected) {
-  const names = [...new Set(recall.hits.flatMap((hit) => [
-    ...("similarity" in hit ? ["similarity", "decay", "reinforcement"] : []), ...Object.keys(hit.factors ?? {})]))];
-  return h("section", { class: "lane", "aria-label": title },
-    h("h2", null, title), degraded(recall.degraded),
-    recall.notices?.length ? h("div", { class: "note" }, h("ul", null, recall.notices.map((one) => h("li", null, one)))) : null,
-    recall.hits.length ? h("ol", { class: "hits" }, recall.hits.map((hit, at) => h("li", null, shown(hit, at)))) : nothing(title, recall, shown),
-    legend(names), rejected);
+function card(hit, query) {
+  const [where, href] = place(hit, query);
+  return h("article", { class: `hit card kind-${hit.kind}` },
+    h("header", null, badge(NAMES[hit.kind], "kind"),
+      h("a", { href, class: "where", dir: "auto", "data-thread": hit.kind === "turn" ? hit.conversation_id : null, "data-index": hit.kind === "turn" ? hit.index : null }, where),
+      hit.speaker ? h("span", { class: "faint", dir: "auto" }, hit.speaker) : null,
+      h("span", { class: "faint day" }, when(hit.ts, { day: true }))),
+    marked(hit.snippet, hit.matches),
+    hit.current ? null : meta(badge("no longer holds", "warn")),
+    (hit.versions ?? []).map((line) => h("p", { class: "faint small", dir: "auto" }, line)),
+    hit.tags?.length || hit.project ? meta((hit.tags ?? []).map((tag) => badge(tag, "tag")), hit.project ? h("span", { class: "faint" }, hit.project.split(/[\\/]/).pop()) : null) : null,
+    why(hit));
 }
 
-/** That there is nothing; where what came nearest hardly answers, that too, for who asks. */
-function nothing(title, recall, shown) {
-  if (!recall.nearest?.length) {
-    return empty(`No ${title.toLowerCase()} were found.`, "Other words, fewer filters or a lower least score may find some.");
-  }
-  const chance = recall.confidence ?? null;
-  return [empty("Nothing here seems to answer this.", chance === null ? "Nothing was said at the time that is asked about." : `What came nearest answers it with a probability of ${score(chance)}.`),
-    h("details", { class: "rejected" }, h("summary", null, "Show what came nearest"),
-      h("ol", { class: "hits" }, recall.nearest.map((hit, at) => h("li", null, shown(hit, at)))))];
+/** What a hit is called, and where its link leads. */
+function place(hit, query) {
+  if (hit.kind === "turn") return [nameOf(hit.conversation_id, hit.index), to(["conversations", hit.conversation_id], { turn: hit.index })];
+  if (hit.kind === "tool_call") return [titles.get(`${api.namespace}\n${hit.conversation_id}`) || hit.conversation_id, to(["conversations", hit.conversation_id])];
+  if (hit.kind === "file") return [hit.id, to(["project"], { focus: query })];
+  return [hit.title || hit.text.split(/\s+/).slice(0, 8).join(" "), to([hit.kind === "note" ? "notes" : "memories", hit.id])];
 }
 
-/** What replaced a hit, what it replaced, and where it was said again. */
-function versions(hit) {
-  const day = (one) => when(one.ts ?? one.created_at);
-  const quoted = (one) => h("q", { dir: "auto" }, one.text.length > 160 ? `${one.text.slice(0, 159)}…` : one.text);
-  const lines = [];
-  if (hit.older_than) lines.push(h("p", { class: "faint small" }, badge("older", "warn"), " replaced by ", quoted(hit.older_than), " ", day(hit.older_than)));
-  if (hit.previous?.length) lines.push(h("p", { class: "faint small" }, "Before it: ", quoted(hit.previous[0]), " ", day(hit.previous[0])));
-  if (hit.occurrences?.length) lines.push(h("p", { class: "faint small" }, `Said ${hit.occurrences.length + 1} times, also `, hit.occurrences.slice(-5).map((one) => [day(one), " "])));
-  return lines;
+function why(hit) {
+  return h("details", { class: "why" }, h("summary", null, "Why"),
+    h("p", { class: "faint small" }, `It answers with a probability of about ${Math.round(hit.score * 100)} in 100. What went into it:`),
+    bars(hit.factors, { caption: "Parts of the score" }),
+    hit.text.length > hit.snippet.length ? h("details", null, h("summary", null, `All of it, ${count(hit.text.length)} characters`), saidLong(hit.text, 4000)) : null);
 }
 
-function memoryHit(hit) {
-  return h("article", { class: "hit card" },
-    h("header", null, h("a", { href: to(["memories", hit.id]), class: "where" }, hit.path || hit.category || "Memory"),
-      badge(hit.type), h("span", { class: "score", title: "Score" }, score(hit.score))),
-    saidLong(hit.text), versions(hit),
-    meta(when(hit.created_at), hit.tags.map((tag) => badge(tag, "tag")),
-      hit.category && hit.path ? badge(hit.category) : null,
-      hit.related?.length ? badge(`${hit.related.length} related`) : null,
-      hit.same_as?.length ? badge(`${hit.same_as.length} that say the same`) : null),
-    why(`${score(hit.similarity)} similarity × ${score(hit.decay)} decay × ${score(hit.reinforcement)} reinforcement${hit.factors?.currency ? ` × ${score(hit.factors.currency)} currency` : ""}`, [
-      bars({ similarity: hit.similarity, decay: hit.decay, reinforcement: hit.reinforcement },
-        { scale: Math.max(1, hit.reinforcement), caption: "The score's parts" }),
-      h("p", { class: "faint small" }, "How similarity came about"),
-      bars(only(hit.factors, ["meaning", "words"]), { scale: 1, caption: "Parts of similarity" }),
-    ]));
-}
-
-function turnHit(hit, _, full) {
-  const place = to(["threads", hit.conversation_id], { turn: hit.index });
-  return h("article", { class: "hit card" },
-    h("header", null, h("a", { href: place, class: "where", dir: "auto", "data-thread": hit.conversation_id, "data-index": hit.index, title: hit.conversation_id }, name(hit.conversation_id, hit.index)),
-      badge(hit.speaker || hit.role), h("span", { class: "score", title: "Score" }, score(hit.score))),
-    saidLong(hit.text), versions(hit),
-    meta(when(hit.ts)),
-    why("the sum of these parts", [bars(hit.factors, { scale: full, caption: "Parts of the score" })]));
-}
-
-// Titles of threads as they were last seen; what none is known of shows its id.
+// Titles of conversations as they were last seen; what none is known of shows its id.
 const titles = new Map();
 
-function name(id, index) {
+function nameOf(id, index) {
   return `${titles.get(`${api.namespace}\n${id}`) || id}, turn ${index}`;
 }
 
-/** Let the links of turns that are shown say the titles of their threads. */
+/** Let the links of turns that are shown say the titles of their conversations. */
 async function titled(signal) {
   try {
     const page = await api.threads({ limit: 1000 }, signal);
@@ -211,28 +168,6 @@ async function titled(signal) {
     return;
   }
   for (const link of document.querySelectorAll("a[data-thread]")) {
-    link.textContent = name(link.dataset.thread, link.dataset.index);
+    link.textContent = nameOf(link.dataset.thread, link.dataset.index);
   }
-}
-
-function why(sum, children) {
-  return h("div", { class: "why" }, h("p", { class: "faint small" }, sum), children);
-}
-
-function only(factors, names) {
-  return Object.fromEntries(names.filter((name) => name in (factors ?? {})).map((name) => [name, factors[name]]));
-}
-
-function highest(hits) {
-  return Math.max(1e-9, ...hits.flatMap((hit) => Object.values(hit.factors ?? {}).map(Math.abs)));
-}
-
-function rejectedOf(recall) {
-  if (!recall.rejected) return null;
-  return h("details", { class: "rejected", open: true },
-    h("summary", null, `${many(recall.rejected.length, "candidate")} rejected`),
-    recall.rejected.length ? h("ul", { class: "plain" }, recall.rejected.map(({ hit, reason }) => h("li", { class: "card" },
-      meta(badge(reason.replaceAll("_", " "), "warn"), h("span", { class: "score" }, score(hit.score)),
-        h("a", { href: to(["memories", hit.id]) }, hit.path || "open it")),
-      saidLong(hit.text, 300)))) : h("p", { class: "faint" }, "Nothing was close and left out."));
 }

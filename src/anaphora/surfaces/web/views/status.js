@@ -1,4 +1,4 @@
-// Health: what works, how fast, how much. Latencies are from this page's own samples of /metrics.
+// Status: what works, how fast, how much. Latencies are from this page's own samples of /metrics.
 
 import { api } from "../api.js";
 import { add, count, h, many, size } from "../dom.js";
@@ -8,19 +8,19 @@ import { between, figures, histograms, key, quantile, spread, timeline } from ".
 const EVERY = 5_000;
 const KEPT = 120;
 const LANES = ["memory", "conversation", "context", "deep"];
-const NAMES = { truth: "Truth", threads: "Threads", index: "Index", embedder: "Embedder", disk: "Disk", write: "Write path" };
+const NAMES = { truth: "Database", threads: "Conversations", index: "Index", embedder: "Embedder", disk: "Disk", write: "Write path" };
 
 // They outlive the view, so that coming back shows what was seen before.
 const samples = [];
 
 export const view = {
-  title: "Health",
+  title: "Status",
   show(main, route, signal) {
     const parts = h("div", null, waiting());
     const sizes = h("div", null, waiting());
     const plots = h("div", null, waiting());
     const paused = h("button", { type: "button", class: "quiet", "aria-pressed": "false" }, "Pause");
-    add(main, heading("Health", paused), h("section", { class: "results", "aria-label": "Parts" }, h("h2", null, "Parts"), parts),
+    add(main, heading("Status", paused), h("section", { class: "results", "aria-label": "Parts" }, h("h2", null, "Parts"), parts),
       h("section", { class: "results", "aria-label": "Latency" }, h("h2", null, "Latency"),
         h("p", { class: "faint small" }, `From this page's samples of /metrics, one every ${EVERY / 1000} seconds while it is looked at.`), plots),
       h("section", { class: "results", "aria-label": "Sizes" }, h("h2", null, "What is kept"), sizes));
@@ -47,7 +47,7 @@ export const view = {
 
 function states(health) {
   return [h("p", { class: `note ${health.ok ? "good" : "bad"}` }, h("span", null, h("strong", null, health.ok ? "All is well. " : "Something is wrong. "),
-    health.pending ? `${many(health.pending, "vector")} still pending; words find those texts now.` : "Nothing waits for its vector.",
+    health.pending ? `The meaning of ${many(health.pending, "text")} is still being worked out; their words are found now.` : "Everything is found by its words and by its meaning.",
     health.jobs ? ` ${many(health.jobs, "job")} of ended sessions wait.` : "")),
   h("div", { class: "card" }, h("div", { class: "parts" }, health.checks.map((check) => h("div", { class: "part-state" },
     h("span", null, badge(check.ok ? "well" : "failing", check.ok ? "good" : "bad")), h("b", null, NAMES[check.name] ?? check.name), h("span", null, check.detail)))))];

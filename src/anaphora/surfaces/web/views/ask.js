@@ -1,4 +1,4 @@
-// Deep recall: a question, the steps to its answer as they happen, and those of earlier ones.
+// Ask: a question over everything, the steps to its answer as they happen, and those of earlier ones.
 
 import { api } from "../api.js";
 import { add, announce, count, duration, fill, h, many, said, saidLong, score, to, when } from "../dom.js";
@@ -8,7 +8,7 @@ const SCOPES = [["recent_sessions", "The newest conversations"], ["all_sessions"
 const KINDS = { shortcut: "Shortcut", cache: "Kept answer", code: "Code", submit: "Answer", extraction: "Answer from what was seen", limit: "Limit" };
 
 export const view = {
-  title: "Deep recall",
+  title: "Ask",
   show(main, route, signal) {
     if (route.rest[0]) {
       saved(main, route.rest[0], signal);
@@ -18,9 +18,9 @@ export const view = {
     const stop = h("button", { type: "button", hidden: true }, "Stop");
     form.querySelector(".controls").append(stop);
     const place = h("div", { class: "results" });
-    const kept = h("section", { "aria-label": "Saved traces" }, h("h2", null, "Saved traces"), h("div", null, waiting()));
-    add(main, heading("Deep recall"),
-      h("p", { class: "lead" }, "A model writes its own search over everything that is kept, runs it in a sandbox, and answers with its sources."),
+    const kept = h("section", { "aria-label": "Earlier answers" }, h("h2", null, "Earlier answers"), h("div", null, waiting()));
+    add(main, heading("Ask over the whole history", h("a", { class: "button quiet", href: "#/questions" }, "Open questions")),
+      h("p", { class: "lead" }, "For “how often”, “when first”, “who”: a model writes its own search over everything, in a sandbox, and names its sources. Without a model, what can be counted is counted, and the best evidence is shown."),
       form, place, kept);
     const listed = () => into(kept.lastElementChild, signal, async () => traces(await api.traces(signal)), listed);
     listed();
@@ -108,7 +108,7 @@ function answer(found) {
     found.answer ? badge(found.supported ? "supported" : "not supported", found.supported ? "good" : "bad", "Whether it stands on sources that exist") : null,
     found.shortcut ? badge("shortcut", "plain", "The search was sure: no model was asked") : null,
     found.cached ? badge("kept answer", "plain", "Answered before, and nothing it stands on has changed") : null,
-    found.gap_id ? h("a", { href: "#/gaps" }, badge("became a gap", "warn")) : null,
+    found.gap_id ? h("a", { href: "#/questions" }, badge("kept as an open question", "warn")) : null,
   ];
   return [h("section", { class: "answer card", "aria-label": "Answer" },
     h("h2", null, "Answer"), meta(marks, h("span", { class: "faint number" }, `${many(found.cost.iterations, "iteration")}, ${many(found.cost.sub_calls, "sub-call")}, ${duration(found.cost.seconds)}, ${spent(found.cost).replace(" so far", "")}`)),
@@ -119,20 +119,20 @@ function answer(found) {
 }
 
 function source(one) {
-  const href = one.kind === "turn" ? to(["threads", one.conversation_id], { turn: one.index }) : to(["memories", one.id.replace(/^memory:/, "")]);
+  const href = one.kind === "turn" ? to(["conversations", one.conversation_id], { turn: one.index }) : to(["memories", one.id.replace(/^memory:/, "")]);
   return [meta(badge(one.kind), h("a", { class: "where", href }, one.id), one.role ? badge(one.role) : null, when(one.ts),
     one.score !== null ? h("span", { class: "score" }, score(one.score)) : null), one.text ? saidLong(one.text, 600) : null];
 }
 
 function traces(list) {
-  if (!list.length) return empty("No trace is kept yet: ask something.");
-  return h("ul", { class: "plain" }, list.map((one) => h("li", null, h("a", { class: "card thread", href: to(["deep", one.id]) },
+  if (!list.length) return empty("Nothing was asked yet.");
+  return h("ul", { class: "plain" }, list.map((one) => h("li", null, h("a", { class: "card thread", href: to(["ask", one.id]) },
     h("span", { class: "title", dir: "auto" }, one.question), h("span", { class: "meta" }, when(one.made_at))))));
 }
 
 function saved(main, id, signal) {
   const place = h("div", null, waiting());
-  add(main, h("p", { class: "back" }, h("a", { href: "#/deep" }, "Deep recall")), place);
+  add(main, h("p", { class: "back" }, h("a", { href: "#/ask" }, "Ask")), place);
   const fetched = () => into(place, signal, async () => {
     const found = await api.trace(id, signal);
     return [heading(found.question), h("ol", { class: "steps", "aria-label": "Steps" }, found.steps.map(step)), answer(found)];

@@ -1,32 +1,32 @@
-// Gaps: what memory could not answer, and the dream that looks for it again.
+// Open questions: what memory could not answer, and another look at them.
 
 import { api } from "../api.js";
 import { add, announce, duration, fill, h, many, said, to, when } from "../dom.js";
 import { badge, degraded, empty, heading, into, meta, tick, trouble, waiting } from "../parts.js";
 
-const STATES = [["open", "Open"], ["closed", "Closed"], ["expired", "Expired"], ["all", "All"]];
+const STATES = [["open", "Open"], ["closed", "Answered"], ["expired", "Expired"], ["all", "All"]];
 const KINDS = { open: "warn", closed: "good", expired: "plain" };
 
 export const view = {
-  title: "Gaps",
+  title: "Open questions",
   show(main, route, signal) {
-    const tabs = h("nav", { "aria-label": "State of gaps", class: "tabs" });
+    const tabs = h("nav", { "aria-label": "State of questions", class: "tabs" });
     const place = h("div", null);
     const report = h("div", { "aria-live": "polite" });
     const withModel = tick("With the model, within its budget", { name: "model" });
-    const start = h("button", { type: "button", class: "primary" }, "Dream now");
-    add(main, heading("Gaps"),
-      h("p", { class: "lead" }, "Questions that memory could not answer. A dream explores them again over what is known now; it never deletes anything."),
+    const start = h("button", { type: "button", class: "primary" }, "Look again now");
+    add(main, h("p", { class: "back" }, h("a", { href: "#/ask" }, "Ask")), heading("Open questions"),
+      h("p", { class: "lead" }, "Questions that memory could not answer. They are looked for again over what is known now; nothing is ever deleted by it."),
       h("div", { class: "controls" }, start, withModel), report, tabs, place);
     let state = "open";
     const fetched = () => into(place, signal, async () => list(await api.gaps(state, signal), state), fetched);
     start.addEventListener("click", async () => {
       start.disabled = true;
-      fill(report, waiting("Dreaming …"));
+      fill(report, waiting("Looking …"));
       try {
         const done = await api.dream(withModel.querySelector("input").checked, signal);
         fill(report, told(done));
-        announce(`The dream is over: ${many(done.closed.length, "gap")} closed`);
+        announce(`Done: ${many(done.closed.length, "question")} answered`);
         fetched();
       } catch (error) {
         if (!signal.aborted) fill(report, trouble(error));
@@ -37,7 +37,7 @@ export const view = {
     const update = (next) => {
       const asked = next.parameters.get("status");
       state = STATES.some(([value]) => value === asked) ? asked : "open";
-      fill(tabs, STATES.map(([value, text]) => h("a", { href: to(["gaps"], { status: value === "open" ? "" : value }), "aria-current": value === state ? "page" : null }, text)));
+      fill(tabs, STATES.map(([value, text]) => h("a", { href: to(["questions"], { status: value === "open" ? "" : value }), "aria-current": value === state ? "page" : null }, text)));
       if (!place.childElementCount) fill(place, waiting());
       fetched();
       return true;
@@ -50,9 +50,9 @@ export const view = {
 
 function list(gaps, state) {
   if (!gaps.length) {
-    return empty(state === "open" ? "No question is open: whatever was asked deeply has found its answer." : "There are none.");
+    return empty(state === "open" ? "No question is open: whatever was asked has found its answer." : "There are none.");
   }
-  return [h("p", { class: "summary" }, many(gaps.length, "gap")), h("ul", { class: "plain" }, gaps.map((gap) => h("li", { class: "card" }, row(gap))))];
+  return [h("p", { class: "summary" }, many(gaps.length, "question")), h("ul", { class: "plain" }, gaps.map((gap) => h("li", { class: "card" }, row(gap))))];
 }
 
 function row(gap) {
@@ -65,17 +65,17 @@ function row(gap) {
 
 function evidence(id) {
   const turn = /^(.*)#(\d+)$/s.exec(id);
-  const href = turn ? to(["threads", turn[1]], { turn: turn[2] }) : to(["memories", id.replace(/^memory:/, "")]);
+  const href = turn ? to(["conversations", turn[1]], { turn: turn[2] }) : to(["memories", id.replace(/^memory:/, "")]);
   return h("a", { class: "id", href }, id);
 }
 
 function told(done) {
   const rows = [
-    ["Gaps explored", done.explored], ["Closed", done.closed], ["Expired", done.expired],
+    ["Questions looked for", done.explored], ["Answered", done.closed], ["Expired", done.expired],
     ["Memories stored", done.stored], ["Links made", done.links], ["Sessions extracted", done.extracted],
   ];
-  return h("section", { class: "card report", "aria-label": "Report of the dream" },
-    h("h2", null, "What the dream did"),
+  return h("section", { class: "card report", "aria-label": "Report" },
+    h("h2", null, "What came of it"),
     h("dl", { class: "figures" }, rows.map(([name, items]) => h("div", null, h("dt", null, name), h("dd", { class: "number" }, items.length)))),
     meta(done.with_model ? badge("with the model") : badge("without a model"), duration(done.seconds),
       done.cost.estimated_dollars ? `$${done.cost.estimated_dollars.toFixed(4)}` : null),

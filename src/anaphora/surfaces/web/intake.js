@@ -1,0 +1,92 @@
+// How something gets in: a file that is dropped or chosen, and what a first visitor is told.
+
+import { api } from "./api.js";
+import { announce, fill, h, many } from "./dom.js";
+import { ask, trouble, waiting } from "./parts.js";
+
+const AGENTS = ["claude-code", "codex", "gemini", "cursor", "vscode"];
+
+/** Listen for files that are dropped anywhere, and for the button that chooses some. */
+export function listenForFiles() {
+  const cover = document.getElementById("drop");
+  let within = 0;
+  const holds = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragenter", (event) => {
+    if (!holds(event)) return;
+    within += 1;
+    cover.hidden = false;
+  });
+  addEventListener("dragleave", (event) => {
+    if (!holds(event)) return;
+    within = Math.max(0, within - 1);
+    cover.hidden = within === 0;
+  });
+  addEventListener("dragover", (event) => { if (holds(event)) event.preventDefault(); });
+  addEventListener("drop", (event) => {
+    if (!holds(event)) return;
+    event.preventDefault();
+    within = 0;
+    cover.hidden = true;
+    take([...event.dataTransfer.files]);
+  });
+  document.getElementById("intake").addEventListener("click", choose);
+}
+
+/** Let files be chosen. */
+export function choose() {
+  const input = h("input", { type: "file", multiple: true, required: true });
+  ask({
+    title: "Import conversations",
+    body: [h("p", { class: "faint" }, "An export of ChatGPT or Claude.ai (the zip as it came), a transcript of Claude Code, Codex, Gemini CLI or Cursor, an export of another memory, or plain JSONL. What is known already adds nothing."),
+      h("label", { class: "field" }, h("span", null, "Files"), input)],
+    confirm: "Import",
+    deed: () => imported([...input.files]),
+  }).then(again);
+}
+
+async function take(files) {
+  const place = h("div", null, waiting("Importing …"));
+  const done = ask({ title: "Import", body: [place], confirm: "Close", deed: () => null });
+  fill(place, await imported(files));
+  await done;
+  again();
+}
+
+/** Import each file; what came of each. */
+async function imported(files) {
+  const rows = [];
+  for (const file of files) {
+    try {
+      rows.push(told(file.name, await api.importFile(file)));
+    } catch (error) {
+      rows.push(h("li", null, h("b", { dir: "auto" }, file.name), trouble(error)));
+    }
+  }
+  return h("ul", { class: "plain" }, rows);
+}
+
+function told(name, report) {
+  const what = [many(report.added, "turn"), report.tool_calls ? many(report.tool_calls, "tool call") : null, report.memories ? many(report.memories, "memory", "memories") : null].filter(Boolean);
+  const words = report.added || report.memories ? `${what.join(", ")} in ${many(report.conversations, "conversation")}` : "nothing new in it";
+  announce(`${name}: ${words}`);
+  return h("li", null, h("b", { dir: "auto" }, name), `: ${words}.`,
+    report.problems.length ? h("details", null, h("summary", null, `${many(report.problems.length, "part")} could not be read`),
+      h("ul", null, report.problems.slice(0, 20).map((one) => h("li", { dir: "auto" }, `${one.place ?? one.path ?? ""} ${one.reason}`)))) : null);
+}
+
+function again() {
+  dispatchEvent(new CustomEvent("anaphora:again"));
+}
+
+/** What is shown where nothing is kept yet: how something gets in. */
+export function firstRun() {
+  return h("section", { class: "card first-run", "aria-label": "First steps" },
+    h("h2", null, "Nothing is kept here yet"),
+    h("p", null, "Three ways to begin:"),
+    h("ol", { class: "ways-in" },
+      h("li", null, h("b", null, "Bring your chats. "), "Drop an export of ChatGPT or Claude.ai on this page, as it came, or ",
+        h("button", { type: "button", class: "small", onclick: choose }, "choose a file"), "."),
+      h("li", null, h("b", null, "Let your coding agent remember. "), "In a terminal:",
+        h("pre", { tabindex: "0" }, AGENTS.map((name) => `anaphora setup ${name}`).join("\n"))),
+      h("li", null, h("b", null, "Keep a fact yourself. "), h("a", { href: "#/memories" }, "Remember something"), ".")));
+}

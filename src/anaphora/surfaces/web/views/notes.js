@@ -1,0 +1,130 @@
+// Notes about projects, and the diary: what was decided, and what was done in the last sessions.
+
+import { api } from "../api.js";
+import { add, announce, fill, h, many, saidLong, to, when } from "../dom.js";
+import { ask, badge, choice, empty, field, heading, into, meta, offerUndo, refresh, trouble, waiting } from "../parts.js";
+
+const LOOKED_AT = 500;
+const TABS = [["", "Notes"], ["diary", "Diary"]];
+const KINDS = [["note", "Note"], ["decision", "Decision"], ["constraint", "Constraint"], ["preference", "Preference"], ["fact", "Fact"], ["blocker", "Blocker"], ["code_insight", "Code insight"]];
+
+export const view = {
+  title: "Notes",
+  show(main, route, signal) {
+    if (route.rest[0]) {
+      one(main, route.rest[0], signal);
+      return null;
+    }
+    const tabs = h("nav", { "aria-label": "Notes or diary", class: "tabs" });
+    const place = h("div", null);
+    const words = h("input", { type: "search", placeholder: "Words that stand in it", autocomplete: "off" });
+    const begin = h("button", { type: "button", class: "primary" });
+    add(main, heading("Notes", begin),
+      h("p", { class: "lead" }, "What holds for a project, and what was done in its sessions. Both come up by themselves where they matter."),
+      tabs, h("div", { class: "controls" }, field("Narrow the list", words)), place);
+    let shown = "";
+    let all = [];
+    let projects = new Map();
+    const draw = () => {
+      const wanted = words.value.toLowerCase();
+      const fits = all.filter((entry) => `${entry.text ?? entry.summary} ${entry.kind ?? ""} ${entry.subject ?? ""} ${entry.tags.join(" ")}`.toLowerCase().includes(wanted));
+      const name = shown === "diary" ? ["entry", "entries"] : ["note", "notes"];
+      fill(place, fits.length ? [h("p", { class: "summary" }, many(fits.length, ...name)), h("ul", { class: "plain" }, fits.map((entry) => h("li", null, card(entry, projects))))]
+        : empty(all.length ? "None has these words." : shown === "diary" ? "The diary is empty." : "There are no notes yet.", all.length ? null : shown === "diary" ? "Agents write it at the end of a session." : "Take one here, or let an agent do it."));
+    };
+    const fetched = () => into(place, signal, async () => {
+      const listed = (shown === "diary" ? api.diary : api.notes).call(api, { limit: LOOKED_AT }, signal);
+      const [entries, known] = await Promise.all([listed, api.projects(signal)]);
+      projects = new Map(known.map((one) => [one.id, one.name]));
+      all = entries;
+      draw();
+      return [...place.childNodes];
+    }, fetched);
+    words.oninput = draw;
+    const update = (next) => {
+      if (next.rest[0]) return false;
+      shown = next.parameters.get("show") === "diary" ? "diary" : "";
+      begin.textContent = shown === "diary" ? "Write an entry" : "Take a note";
+      begin.onclick = shown === "diary" ? write : note;
+      fill(tabs, TABS.map(([value, text]) => h("a", { href: to(["notes"], { show: value }), "aria-current": value === shown ? "page" : null }, text)));
+      if (!place.childElementCount) fill(place, waiting());
+      fetched();
+      return true;
+    };
+    update(route);
+    return update;
+  },
+};
+
+function card(entry, projects) {
+  const text = entry.text ?? entry.summary;
+  const kind = entry.kind ? entry.kind.replaceAll("_", " ") : "diary";
+  return h("article", { class: "card memory" },
+    h("header", null, h("a", { class: "where", dir: "auto", href: to(["notes", entry.id]) }, entry.subject || text.split(/\s+/).slice(0, 8).join(" ")), badge(kind, "kind"),
+      entry.importance > 3 ? badge(entry.importance === 5 ? "very important" : "important", "warn") : null),
+    saidLong(text, 600),
+    meta(when(entry.created_at), entry.project ? h("span", null, projects.get(entry.project) ?? entry.project) : null, entry.tags.map((tag) => badge(tag, "tag"))),
+    h("div", { class: "actions" }, h("button", { type: "button", class: "quiet small danger", "aria-label": `Forget: ${text.slice(0, 40)}`, onclick: () => forget(entry) }, "Forget")));
+}
+
+function one(main, id, signal) {
+  const place = h("div", null, waiting());
+  add(main, h("p", { class: "back" }, h("a", { href: "#/notes" }, "All notes")), place);
+  const fetched = () => into(place, signal, async () => {
+    const found = await api.memory(id, signal);
+    return [heading("Note"), h("div", { class: "card" }, saidLong(found.text, 10000),
+      meta(badge(String(found.type).replaceAll("_", " "), "kind"), when(found.created_at), found.tags.map((tag) => badge(tag, "tag")), h("code", { class: "id" }, found.id)))];
+  }, fetched);
+  fetched();
+}
+
+async function note() {
+  const done = await ask({
+    title: "Take a note",
+    body: [field("Text", h("textarea", { name: "text", rows: 4, required: true, dir: "auto" }), "Name the files and symbols that it is about: it is linked to them"),
+      field("Kind", choice({ name: "kind" }, KINDS, "note")),
+      field("Project", h("input", { name: "project", autocomplete: "off", spellcheck: "false" }), "Its name; empty: all of them")],
+    confirm: "Keep it",
+    deed: async (form) => {
+      const data = Object.fromEntries(new FormData(form));
+      await api.observe({ ...data, project: data.project.trim() || null });
+    },
+  });
+  if (done) refresh();
+}
+
+async function write() {
+  const done = await ask({
+    title: "Write an entry of the diary",
+    body: [field("What was done", h("textarea", { name: "summary", rows: 4, required: true, dir: "auto" })),
+      field("What it is about", h("input", { name: "subject", autocomplete: "off" }))],
+    confirm: "Keep it",
+    deed: async (form) => {
+      const data = Object.fromEntries(new FormData(form));
+      await api.writeDiary({ ...data, subject: data.subject.trim() || null });
+    },
+  });
+  if (done) refresh();
+}
+
+async function forget(entry) {
+  const place = h("div", null);
+  const gone = await ask({
+    title: "Forget this note?",
+    body: [h("blockquote", null, saidLong(entry.text ?? entry.summary, 300)), place],
+    confirm: "Forget it",
+    danger: true,
+    deed: async () => {
+      try {
+        await api.forget(entry.id, { soft: true });
+      } catch (error) {
+        fill(place, trouble(error));
+        throw error;
+      }
+    },
+  });
+  if (!gone) return;
+  announce("The note was forgotten");
+  offerUndo("The note was taken out of recall.", () => api.undoForget(entry.id));
+  refresh();
+}
