@@ -168,7 +168,7 @@ def test_every_view_shows_what_is_there_and_asks_nobody_else(still: Still) -> No
             "project": ["track/parcel.py", "scan events", "tokens"],
             "map": ["track", "store"],
             "ask": ["What does nobody know of Zanzibar?"],
-            "questions": ["What does nobody know of Zanzibar?", "knowledge gap"],
+            "questions": ["What does nobody know of Zanzibar?", "nothing known"],
             "contradictions": ["Both are kept until you say what holds"],
             "status": ["All is well", "Write path", "recall"],
         }

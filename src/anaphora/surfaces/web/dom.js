@@ -60,6 +60,13 @@ export function said(text, tag = "p", attributes = {}) {
   return h(tag, { ...attributes, class: `said ${attributes.class ?? ""}`.trim(), dir: "auto" }, text);
 }
 
+/** What a text without a name is called, and whether that is all of it. */
+export function firstWords(text) {
+  const line = text.trim().replace(/\s+/g, " ");
+  if (line.length <= 90) return { name: line || "(empty)", whole: true };
+  return { name: `${line.split(" ").slice(0, 9).join(" ").slice(0, 90)} …`, whole: false };
+}
+
 /** The same with the words that matched marked; `matches` are places of code points. */
 export function marked(text, matches = []) {
   const letters = [...text];

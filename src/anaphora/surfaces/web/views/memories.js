@@ -1,7 +1,7 @@
 // Memories: list, filter, edit, forget; what a path held before.
 
 import { api } from "../api.js";
-import { add, announce, fill, h, many, said, saidLong, to, when } from "../dom.js";
+import { add, announce, fill, firstWords, h, many, said, saidLong, to, when } from "../dom.js";
 import { ask, badge, choice, empty, field, heading, into, meta, offerUndo, refresh, trouble, waiting } from "../parts.js";
 
 const PAGE = 30;
@@ -19,8 +19,7 @@ function filtersOf({ type, category, tag, path }) {
 
 /** What a memory is called: its path, else its first words. */
 function titleOf(record) {
-  const words = record.text.trim().split(/\s+/);
-  return record.path || (words.length > 8 ? `${words.slice(0, 8).join(" ")} …` : words.join(" ")) || "Memory";
+  return record.path || firstWords(record.text).name;
 }
 
 export const view = {
@@ -157,7 +156,7 @@ function card(record, picked) {
     h("header", null, picked ? h("input", { type: "checkbox", class: "pick", value: record.id, "aria-label": `Choose: ${record.text.slice(0, 40)}`, onchange: picked }) : null,
       h("a", { class: "where", dir: "auto", href: to(["memories", record.id]) }, titleOf(record)),
       badge(record.type), state(record)),
-    saidLong(record.text, 600),
+    record.path || !firstWords(record.text).whole ? saidLong(record.text, 600) : null,
     meta(when(record.created_at), record.category ? badge(record.category) : null,
       record.tags.map((tag) => badge(tag, "tag")),
       record.reinforce_count ? badge(`said ${record.reinforce_count + 1} times`) : null,

@@ -1,7 +1,7 @@
 // Notes about projects, and the diary: what was decided, and what was done in the last sessions.
 
 import { api } from "../api.js";
-import { add, announce, fill, h, many, saidLong, to, when } from "../dom.js";
+import { add, announce, fill, firstWords, h, many, saidLong, to, when } from "../dom.js";
 import { ask, badge, choice, empty, field, heading, into, meta, offerUndo, refresh, trouble, waiting } from "../parts.js";
 
 const LOOKED_AT = 500;
@@ -60,9 +60,9 @@ function card(entry, projects) {
   const text = entry.text ?? entry.summary;
   const kind = entry.kind ? entry.kind.replaceAll("_", " ") : "diary";
   return h("article", { class: "card memory" },
-    h("header", null, h("a", { class: "where", dir: "auto", href: to(["notes", entry.id]) }, entry.subject || text.split(/\s+/).slice(0, 8).join(" ")), badge(kind, "kind"),
+    h("header", null, h("a", { class: "where", dir: "auto", href: to(["notes", entry.id]) }, entry.subject || firstWords(text).name), badge(kind, "kind"),
       entry.importance > 3 ? badge(entry.importance === 5 ? "very important" : "important", "warn") : null),
-    saidLong(text, 600),
+    entry.subject || !firstWords(text).whole ? saidLong(text, 600) : null,
     meta(when(entry.created_at), entry.project ? h("span", null, projects.get(entry.project) ?? entry.project) : null, entry.tags.map((tag) => badge(tag, "tag"))),
     h("div", { class: "actions" }, h("button", { type: "button", class: "quiet small danger", "aria-label": `Forget: ${text.slice(0, 40)}`, onclick: () => forget(entry) }, "Forget")));
 }

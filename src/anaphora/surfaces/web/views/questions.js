@@ -57,7 +57,7 @@ function list(gaps, state) {
 
 function row(gap) {
   return [said(gap.question, "h2", { class: "question" }),
-    meta(badge(gap.status, KINDS[gap.status]), badge(gap.kind.replaceAll("_", " ")),
+    meta(badge(gap.status, KINDS[gap.status]), badge(gap.kind === "knowledge_gap" ? "nothing known" : gap.kind.replaceAll("_", " ")),
       h("span", { class: "number" }, `priority ${gap.priority.toFixed(2)}`), `asked ${many(gap.asked, "time")}`, ["since ", when(gap.created_at)],
       gap.closed_at ? ["closed ", when(gap.closed_at)] : gap.status === "open" ? ["until ", when(gap.expires_at)] : null),
     gap.closed_by.length ? meta("Closed by ", gap.closed_by.map((id) => evidence(id))) : null];

@@ -1,13 +1,14 @@
 // Search: one box over everything that is kept, in one list, best first.
 
 import { api } from "../api.js";
-import { add, announce, count, duration, fill, h, many, marked, saidLong, to, when } from "../dom.js";
+import { add, announce, count, duration, fill, firstWords, h, many, marked, saidLong, to, when } from "../dom.js";
 import { badge, bars, degraded, empty, field, heading, into, meta, waiting } from "../parts.js";
 import { firstRun } from "../intake.js";
 
 const KINDS = [["memory", "Memories"], ["note", "Notes"], ["turn", "Conversations"], ["file", "Project files"], ["tool_call", "Tool calls"]];
 const USUAL = ["memory", "note", "turn", "file"];
 const NAMES = { memory: "memory", note: "note", turn: "said", file: "file", tool_call: "tool call" };
+const TYPES = ["semantic", "episodic", "procedural"];
 const MOST = "10";
 
 export const view = {
@@ -95,15 +96,16 @@ async function begin(signal) {
 
 async function found(asked, signal) {
   const began = performance.now();
+  const known = titles.size ? null : titled(signal);
   const recall = await api.search({
     query: asked.q, top_k: Number(asked.k) || Number(MOST), budget: 20000, kinds: asked.kinds.length ? asked.kinds : USUAL,
     since: asked.since ? `${asked.since}T00:00:00Z` : null, until: asked.until ? `${asked.until}T00:00:00Z` : null,
     speaker: asked.speaker || null, project: asked.project || null, tags: asked.tag ? [asked.tag] : [],
   }, signal);
+  await known;
   const took = duration((performance.now() - began) / 1000);
   const summary = recall.hits.length ? `${many(recall.hits.length, "hit")} in ${took}` : `Nothing fits, in ${took}`;
   announce(summary);
-  if ([...recall.hits, ...(recall.nearest ?? [])].some((hit) => hit.kind === "turn")) titled(signal);
   return [
     h("p", { class: "summary" }, summary), degraded(recall.degraded),
     recall.notices?.length ? h("div", { class: "note" }, h("ul", null, recall.notices.map((one) => h("li", null, one)))) : null,
@@ -141,7 +143,8 @@ function place(hit, query) {
   if (hit.kind === "turn") return [nameOf(hit.conversation_id, hit.index), to(["conversations", hit.conversation_id], { turn: hit.index })];
   if (hit.kind === "tool_call") return [titles.get(`${api.namespace}\n${hit.conversation_id}`) || hit.conversation_id, to(["conversations", hit.conversation_id])];
   if (hit.kind === "file") return [hit.id, to(["project"], { focus: query })];
-  return [hit.title || hit.text.split(/\s+/).slice(0, 8).join(" "), to([hit.kind === "note" ? "notes" : "memories", hit.id])];
+  const named = hit.title && !TYPES.includes(hit.title);
+  return [named ? hit.title : hit.kind === "memory" ? "Memory" : firstWords(hit.text).name, to([hit.kind === "note" ? "notes" : "memories", hit.id])];
 }
 
 function why(hit) {
@@ -158,16 +161,12 @@ function nameOf(id, index) {
   return `${titles.get(`${api.namespace}\n${id}`) || id}, turn ${index}`;
 }
 
-/** Let the links of turns that are shown say the titles of their conversations. */
+/** Learn the titles of conversations, for the links of turns. */
 async function titled(signal) {
   try {
     const page = await api.threads({ limit: 1000 }, signal);
     for (const thread of page.items) titles.set(`${api.namespace}\n${thread.conversation_id}`, thread.title);
   } catch {
-    // The ids that stand there say where to look, too.
-    return;
-  }
-  for (const link of document.querySelectorAll("a[data-thread]")) {
-    link.textContent = nameOf(link.dataset.thread, link.dataset.index);
+    // Their ids say where to look, too.
   }
 }
