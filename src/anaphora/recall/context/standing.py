@@ -114,6 +114,8 @@ class Standing:
                 continue
             told += 1
             last: Mapping[str, str] = {turn.role: turn.text for turn in thread.turns[-4:]}
+            first = next((turn.text for turn in thread.turns if turn.role == "user"), "")
+            begun = "" if first == last.get("user") else cut(strip_recalled(first), TEXT)
             said = [
                 f"{role}: {cut(strip_recalled(last[role]), TEXT)}"
                 for role in ("user", "assistant")
@@ -122,7 +124,7 @@ class Standing:
             yield ContextMemory(
                 id=conversation_id,
                 kind=f"session of {len(thread.turns)} turns",
-                title=thread.title or conversation_id,
+                title=thread.title or begun or conversation_id,
                 text="\n".join(said),
                 score=0.0,
                 created_at=thread.turns[-1].ts,

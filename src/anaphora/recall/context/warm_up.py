@@ -202,7 +202,8 @@ def render_standing(warm: WarmUp) -> Iterator[str]:
             yield heading
             for one in found:
                 day = f"{one.created_at:%Y-%m-%d} " if one.created_at else ""
-                title = f"{one_line(one.title, 60)}: " if one.title and part == "sessions" else ""
+                named = part == "sessions" and one.title not in {"", one.id}
+                title = f"{one_line(one.title, 70)} – " if named else ""
                 yield f"- {day}{title}{one_line(one.text, STANDING_CHARACTERS)}"
 
 

@@ -69,7 +69,7 @@ function read(form, parameters) {
     if (control.name === "kind") control.checked = kinds.includes(control.value);
     else control.value = parameters.get(control.name) ?? (control.name === "k" ? MOST : "");
   }
-  const filters = ["kind", "since", "until", "speaker", "project", "tag", "k"];
+  const filters = ["kind", "since", "until", "speaker", "project", "tag"];
   if (filters.some((name) => parameters.get(name))) form.querySelector("details").open = true;
 }
 
@@ -149,7 +149,7 @@ function place(hit, query) {
 
 function why(hit) {
   return h("details", { class: "why" }, h("summary", null, "Why"),
-    h("p", { class: "faint small" }, `It answers with a probability of about ${Math.round(hit.score * 100)} in 100. What went into it:`),
+    h("p", { class: "faint small" }, `It answers with a probability of about ${Math.min(99, Math.round(hit.score * 100))} in 100. What went into it:`),
     bars(hit.factors, { caption: "Parts of the score" }),
     hit.text.length > hit.snippet.length ? h("details", null, h("summary", null, `All of it, ${count(hit.text.length)} characters`), saidLong(hit.text, 4000)) : null);
 }
