@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.hooks.hook_desk import PROGRAM, Agent, environment, write_transcript
+from tests.hooks.hook_desk import CLIENTS, PROGRAM, Agent, environment, write_transcript
 
 from anaphora import Memory
 from anaphora.core import resident
@@ -59,12 +59,12 @@ def pid_of(environ: dict[str, str]) -> int:
     return with_resident(environ, lambda _: None)
 
 
-def agent(environ: dict[str, str], session: str) -> Agent:
-    """A session of Claude Code."""
+def agent(environ: dict[str, str], session: str, client: str = "claude-code") -> Agent:
+    """A session, of Claude Code unless another client is named."""
     root = Path(environ["HOME"]).parent
     (root / "shop").mkdir(exist_ok=True)
     transcript = root / "transcripts" / f"{session}.jsonl"
-    return Agent("claude-code", session, root / "shop", transcript, environ)
+    return Agent(client, session, root / "shop", transcript, environ)
 
 
 def until(what: Callable[[], Any], seconds: float = 20.0) -> Any:
@@ -101,6 +101,57 @@ def test_the_first_hook_starts_one_and_all_share_it(environ: dict[str, str]) -> 
         assert said[2:] == [""] * 9
     assert pid_of(environ) == pid
     assert failures(environ, 0) == []
+
+
+@pytest.mark.promise("resident.life")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_whole_session_survives_a_crash_beside_another(
+    client: str, environ: dict[str, str]
+) -> None:
+    """Start, ten prompts, a crash, a compaction and an end, while another client does the same."""
+    before = agent(environ, "before", client)
+    write_transcript(client, before.transcript, "before", before.directory, [FACT])
+    before.tell("end", {})
+    until(lambda: pid_of(environ))
+    until(lambda: agent(environ, "ready", client).prompt(ASKED))
+    half = threading.Barrier(3)
+    given: dict[str, list[str]] = {}
+
+    def work(name: str) -> None:
+        one = agent(environ, name, client)
+        said = [f"Part {number} of {name} is done with a table." for number in range(10)]
+        found = [one.start()]
+        for number, text in enumerate(said):
+            if number == 5:
+                half.wait(30)
+                half.wait(30)
+            found.append(one.prompt(ASKED if number in {2, 8} else text))
+            write_transcript(client, one.transcript, name, one.directory, said[: number + 1])
+        one.tell("compact", {})
+        # Two clients begin anew after a compaction, the others go on with the next prompt.
+        anew = client in {"claude-code", "codex"}
+        after = one.start("compact") if anew else one.prompt("Go on with the last part of it.")
+        one.tell("end", {})
+        given[name] = [*found, after]
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("left", "right")]
+    for thread in threads:
+        thread.start()
+    half.wait(30)
+    killed = with_resident(environ, lambda pid: os.kill(pid, signal.SIGKILL))
+    half.wait(30)
+    for thread in threads:
+        thread.join()
+    assert killed
+    for name, texts in given.items():
+        assert "Last sessions:" in texts[0]
+        assert "5439" in texts[3]
+        # Nothing twice, before the crash and after it.
+        assert texts[9] == ""
+        assert f"Part 9 of {name}" in texts[-1]
+    with Memory.open(environ["ANAPHORA_HOME"], warm=False) as memory:
+        kept = {one.conversation_id: one.turn_count for one in memory.conversations.list()}
+    assert sorted(kept.values()) == [2, 20, 20]
 
 
 @pytest.mark.promise("resident.life")

@@ -250,3 +250,16 @@ def test_an_outcome_is_told_where_the_transcript_tells(
 ) -> None:
     """Ended well, or failed with the first line of why; nothing where it cannot be known."""
     assert outcome_of(said, failed) == outcome
+
+
+@pytest.mark.promise("sessions.calls")
+def test_forgetting_names_tool_calls_that_still_say_it(memory: Memory, tmp_path: Path) -> None:
+    """A forgotten memory's number that a line of a tool call holds is told, and only that."""
+    place = session(
+        tmp_path / "s.jsonl", "s1", "/w", "look it up",
+        ("Bash", {"command": "grep KX-4711-B tickets.txt"}), ("Bash", {"command": "ls"}),
+    )  # fmt: skip
+    memory.import_(place)
+    kept = memory.remember("The pilot's ticket is KX-4711-B.").id
+    gone = memory.forget(kept)
+    assert [(one.kind, one.id) for one in gone.surviving] == [("tool_call", "claude_code_s1")]

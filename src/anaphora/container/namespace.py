@@ -379,6 +379,8 @@ class NamespaceServices:
             self.records,
             self._sections_and_notes,
             self.deep_forgetting.holding,
+            self.calls,
+            self.call_index,
             self.clock,
         )
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
     from anaphora.store.projects.notes import Notes
     from anaphora.store.records.store import Records
+    from anaphora.values.memories import MemoryRecord
 
 # Candidates by their words: a turn that holds the words of a sentence is among the best for them.
 _LOOK_AT: Final = 50
@@ -47,6 +48,8 @@ class Survivors:
     records: Records
     sections: Callable[[], tuple[SectionIndex, Notes] | None]
     others: Callable[[Sequence[Identifier]], Iterator[SurvivingSource]]
+    calls: Records
+    call_index: MemoryIndex
     clock: Callable[[], datetime]
 
     def of(self, texts: Sequence[str]) -> Iterator[SurvivingSource]:
@@ -60,7 +63,10 @@ class Survivors:
         sections = self.sections()
         for identifier in identifiers:
             yield from self._turns(view, identifier)
-            yield from self._memories(identifier)
+            for record in _held(identifier, self.records, self.memories):
+                yield SurvivingSource("memory", record.id)
+            for record in _held(identifier, self.calls, self.call_index):
+                yield SurvivingSource("tool_call", record.conversation_id or record.id)
             if sections is not None:
                 yield from self._sections(identifier, *sections)
         yield from self._payloads(identifiers)
@@ -91,14 +97,6 @@ class Survivors:
                 break
         yield from (_turn(view, row) for row in held)
 
-    def _memories(self, identifier: Identifier) -> Iterator[SurvivingSource]:
-        for most in _STEPS:
-            records = self.records.many(self.memories.matching(identifier.terms, most)).values()
-            held = [record.id for record in records if identifier.held_by(record.text)]
-            if len(held) < most // 2:
-                break
-        yield from (SurvivingSource("memory", one) for one in held)
-
     def _sections(
         self, identifier: Identifier, index: SectionIndex, notes: Notes
     ) -> Iterator[SurvivingSource]:
@@ -126,3 +124,13 @@ class Survivors:
 def _turn(view: TurnView, row: int) -> SurvivingSource:
     code = int(view.table.conversation[row])
     return SurvivingSource("turn", view.table.conversations[code], int(view.table.position[row]))
+
+
+def _held(identifier: Identifier, records: Records, index: MemoryIndex) -> list[MemoryRecord]:
+    """The records whose words hold an identifier; not all of very many."""
+    for most in _STEPS:
+        found = records.many(index.matching(identifier.terms, most)).values()
+        held = [record for record in found if identifier.held_by(record.text)]
+        if len(held) < most // 2:
+            break
+    return held

@@ -241,8 +241,8 @@ class Rejected:
 class SurvivingSource:
     """Something that still holds words of what was forgotten.
 
-    `kind` is "turn" (`id` the conversation's, `index` its place), "memory", "observation", "diary",
-    "section" (of a project's file), "gap", "trace", or "log".
+    `kind` is "turn" or "tool_call" (`id` the conversation's, `index` a turn's place), "memory",
+    "observation", "diary", "section" (of a project's file), "gap", "trace", or "log".
     """
 
     kind: str

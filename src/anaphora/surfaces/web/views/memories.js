@@ -317,5 +317,6 @@ function survivor(one) {
   if (one.kind === "turn" || one.index !== null) {
     return h("a", { href: to(["conversations", one.id], { turn: one.index }), onclick: () => document.getElementById("dialog").close() }, `${one.id} #${one.index}`);
   }
+  if (one.kind === "tool_call") return h("a", { href: to(["conversations", one.id]), onclick: () => document.getElementById("dialog").close() }, `a tool call in ${one.id}`);
   return `${one.kind} ${one.id}`;
 }
