@@ -308,3 +308,22 @@ def test_what_waits_for_vectors_names_the_command(cli: Cli, tmp_path: Path) -> N
     assert (found["pending"], found["sections_pending"]) == (0, 0)
     for command in (("stats",), ("doctor",)):
         assert "reindex" not in cli(*command).out
+
+
+@pytest.mark.promise("cli.json")
+def test_notes_and_the_diary_are_read(cli: Cli) -> None:
+    """What was noted and done is listed, the latest first, with short ids that `forget` takes."""
+    assert "no notes yet" in cli("notes").out
+    cli("observe", "Parsers are written with a table.", "--kind", "decision")
+    cli("diary", "The parser was written.", "--subject", "parser")
+    listed = cli("notes").out
+    assert "decision" in listed
+    assert "Parsers are written with a table." in listed
+    assert "parser" in cli("diary").out
+    assert [one["summary"] for one in cli("diary", "--json").data] == ["The parser was written."]
+    (noted,) = cli("notes", "--json").data
+    assert noted["id"][-8:] in listed
+    assert cli("forget", noted["id"][-8:], "--yes").code == 0
+    assert cli("notes", "--json").data == []
+    assert cli("undo-forget", noted["id"]).code == 0
+    assert [one["id"] for one in cli("notes", "--json").data] == [noted["id"]]

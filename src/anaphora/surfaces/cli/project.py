@@ -1,4 +1,4 @@
-"""`anaphora project`, `observe`, `diary`: a project's memory, in a terminal."""
+"""`anaphora project`, `observe`, `notes`, `diary`: a project's memory, in a terminal."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from anaphora.core.display import one_line
+from anaphora.core.short_ids import short_id
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     Json,
@@ -30,8 +31,10 @@ from anaphora.surfaces.wire import counted
 from anaphora.values.projects import (
     LEAST_BUDGET,
     ContextMemory,
+    DiaryEntry,
     IndexReport,
     NoteKind,
+    Observation,
     RecallPackage,
     Target,
     WarmUp,
@@ -51,6 +54,7 @@ def register(program: typer.Typer) -> None:
     """Add the commands to the program."""
     program.add_typer(app, name="project")
     program.command()(observe)
+    program.command()(notes)
     program.command()(diary)
 
 
@@ -296,21 +300,61 @@ def observe(
             supersedes=supersedes,
             project=project,
         )
-    _kept(as_json, made, f"{made.kind} {made.id}", made.redacted)
+    _kept(as_json, made, f"{made.kind} {short_id(made.id)}", made.redacted)
+
+
+def notes(
+    context: typer.Context,
+    project: InProject = None,
+    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 20,
+    as_json: Json = False,
+) -> None:
+    """List notes that hold, the latest first."""
+    with opened(context) as memory:
+        found = memory.notes(project, limit=limit)
+    if as_json:
+        emit(found)
+        return
+    for one in found:
+        _show_entry(one, one.kind.replace("_", " "), one.text)
+    if not found:
+        console().print("no notes yet: anaphora observe takes one")
 
 
 def diary(
     context: typer.Context,
-    summary: Annotated[str, typer.Argument(help="What was done, learned, and is next.")],
+    summary: Annotated[
+        str | None,
+        typer.Argument(help="What was done, learned, and is next; without it the diary is read."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 20,
     subject: Annotated[str | None, typer.Option(help=meaning("subject"))] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     project: InProject = None,
     as_json: Json = False,
 ) -> None:
-    """Store a diary entry for the next session."""
+    """Store a diary entry for the next session, or read the last ones."""
+    if summary is None:
+        with opened(context) as memory:
+            found = memory.diary(project, limit=limit)
+        if as_json:
+            emit(found)
+            return
+        for one in found:
+            _show_entry(one, one.subject or "diary", one.summary)
+        if not found:
+            console().print("the diary is empty")
+        return
     with opened(context, warm=True, begins=True) as memory:
         made = memory.write_diary(summary, subject=subject, tags=tag or [], project=project)
-    _kept(as_json, made, f"diary {made.id}", made.redacted)
+    _kept(as_json, made, f"diary {short_id(made.id)}", made.redacted)
+
+
+def _show_entry(entry: Observation | DiaryEntry, label: str, text: str) -> None:
+    head = Text(f"{entry.created_at:%Y-%m-%d}  ", style="dim").append(one_line(label), style="bold")
+    out = console()
+    out.print(head.append(f"  {short_id(entry.id)}", style="dim"))
+    show_text(out, text)
 
 
 def _kept(as_json: bool, made: object, said: str, redacted: tuple[str, ...]) -> None:
