@@ -17,6 +17,7 @@ from hypothesis import strategies as some
 from anaphora.deep.budget import QUESTION_CHARS
 from anaphora.deep.recall import NEEDED, SURE
 from anaphora.rank.context.choice import SAME, WIDTH
+from anaphora.rank import relevance
 from anaphora.rank.context.scores import _AFTER, _FIRST, DISTINCT, HOLDABLE, PARTIAL, STRONG, TERMS
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
 from anaphora.rank.currency import ASKED_AGAIN, COMPARED, REPLACED, UNANSWERED, WHOLLY_ASKED, WINDOW
@@ -143,7 +144,14 @@ def test_the_constants_on_the_page_are_those_of_the_code() -> None:
         r"word of the question needs ([\d.]+)$": WHOLLY_ASKED,
         r"loses ([\d.]+) of the best score": UNANSWERED,
         r"and ([\d.]+) if it asks the same": ASKED_AGAIN,
-        r"odds = −([\d.]+) \+": -CONSTANT,
+        r"^    odds = −([\d.]+) \+": -CONSTANT,
+        r"log odds = −([\d.]+) \+": -relevance.CONSTANT,
+        r"\+ ([\d.]+) · log odds": relevance.ANSWERS,
+        r"\+ ([\d.]+) · \(it is the first": relevance.FIRST,
+        r"\+ ([\d.]+) · \(its words": relevance.LEAD,
+        r"\+ ([\d.]+) · \(the share": relevance.COVERS,
+        r"from a probability of ([\d.]+) on": relevance.THRESHOLD,
+        r"answer with ([\d.]+) or more": relevance.MEMORY_THRESHOLD,
         r"\+ ([\d.]+) · cosine": MEANING,
         r"cosine − ([\d.]+) · unseen": -UNSEEN,
         r"Below ([\d.]+) there are no hits": FLOOR,
