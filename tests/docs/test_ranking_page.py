@@ -16,8 +16,8 @@ from hypothesis import strategies as some
 
 from anaphora.deep.budget import QUESTION_CHARS
 from anaphora.deep.recall import NEEDED, SURE
-from anaphora.rank.context.choice import SAME, WIDTH
 from anaphora.rank import relevance
+from anaphora.rank.context.choice import SAME, WIDTH
 from anaphora.rank.context.scores import _AFTER, _FIRST, DISTINCT, HOLDABLE, PARTIAL, STRONG, TERMS
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
 from anaphora.rank.currency import ASKED_AGAIN, COMPARED, REPLACED, UNANSWERED, WHOLLY_ASKED, WINDOW
