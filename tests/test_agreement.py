@@ -103,7 +103,7 @@ def commanded(home: Path) -> dict[str, Any]:
     """The same from the command line."""
     return {
         "recall": told(
-            home, "recall", MEMORY, "--filters", json.dumps(FILTER), "--min-score", "0.5"
+            home, "memory", "recall", MEMORY, "--filters", json.dumps(FILTER), "--min-score", "0.5"
         ),
         "turns": told(home, "conversation", "recall", TURN, "--in", "chat", "--top-k", "2"),
         "context": told(home, "project", "recall", FOCUS),

@@ -106,7 +106,7 @@ def test_what_cannot_listen_is_refused(memory: Memory) -> None:
         lambda memory, held: memory.index_project(Path(__file__).parent / "docs", progress=held),
         lambda memory, held: memory.recall("which colour has the kettle?"),
         lambda memory, held: memory.recall_conversation("chat", "the kettle"),
-        lambda memory, held: memory.deep_recall("how often was the kettle blue?"),
+        lambda memory, held: memory.deep_recall("which colour has the kettle?"),
     ],
     ids=["remember_many", "index_project", "recall", "recall_conversation", "deep_recall"],
 )

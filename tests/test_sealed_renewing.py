@@ -179,8 +179,11 @@ def test_an_older_home_on_a_server(home: Path, tmp_path: Path, postgresql_url: s
     truth.ensure()
     truth.close()
     engine = create_engine(postgresql_url.replace("postgresql://", "postgresql+psycopg://"))
+    there = {name for (name,) in cells(home, "SELECT name FROM sqlite_master")}
     with engine.begin() as connection:
         for table in metadata.sorted_tables[1:]:
+            if table.name not in there:
+                continue
             names = [column.name for column in table.columns]
             rows = cells(home, f"SELECT {', '.join(names)} FROM {table.name}")
             given = [dict(zip(names, row, strict=True)) for row in rows]

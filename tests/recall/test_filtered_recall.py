@@ -107,7 +107,15 @@ def test_rest_and_the_command_line_say_the_same(tmp_path: Path) -> None:
     for words in (["--filters", '{"category": "drinks"}'], ["--min-score", "0"], []):
         words.append("--json")
         done = subprocess.run(
-            [Path(sys.executable).parent / "anaphora", "--home", home, "recall", FAR, *words],
+            [
+                Path(sys.executable).parent / "anaphora",
+                "--home",
+                home,
+                "memory",
+                "recall",
+                FAR,
+                *words,
+            ],
             capture_output=True,
             text=True,
             check=True,

@@ -223,7 +223,7 @@ def _words(draft: Draft, content: object, *, typed: bool) -> list[str]:
 def _keep_calls(draft: Draft, content: object, ts: datetime | None) -> None:
     """Keep the calls of tools in a message, and how those before it ended."""
     for block in content if isinstance(content, list) else ():
-        kind = block.get("type")
+        kind = str(block.get("type"))
         if kind in _CALLS:
             draft.call_tool(block.get("id"), block.get("name"), block.get("input"), ts)
         elif kind in _OUTPUTS:

@@ -96,10 +96,11 @@ class _Rollout:
         self._twins: Counter[tuple[bool, str]] = Counter()
 
     def add(self, record: dict[str, object], place: str) -> None:
-        kind = record.get("type")
+        told = record.get("type")
+        kind = told if isinstance(told, str) else ""
         if "payload" not in record:
             # The first layout: the line is the item itself, or the head, or a state record.
-            if isinstance(kind, str) and kind in _ALL_ITEMS:
+            if kind in _ALL_ITEMS:
                 self._item(record, record, place)
             else:
                 self.draft.left_out[LeftOut.RECORD] += 1

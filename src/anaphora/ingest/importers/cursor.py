@@ -31,7 +31,7 @@ _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 
 def _is_message(value: dict[str, object]) -> bool:
     message = value.get("message")
-    return value.get("role") in _ROLES and isinstance(message, dict) and "type" not in value
+    return str(value.get("role")) in _ROLES and isinstance(message, dict) and "type" not in value
 
 
 def _detect(sample: Sample) -> bool:
@@ -49,7 +49,7 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 
 
 def _take(draft: Draft, value: dict[str, object]) -> None:
-    if value.get("role") not in _ROLES:
+    if str(value.get("role")) not in _ROLES:
         draft.left_out[LeftOut.RECORD] += 1
         return
     role, message = text_at(value, "role"), mapping_at(value, "message")
@@ -63,7 +63,7 @@ def _take(draft: Draft, value: dict[str, object]) -> None:
     if text:
         draft.add(role, text)
     for block in content:
-        if block.get("type") in _CALLS:
+        if str(block.get("type")) in _CALLS:
             draft.call_tool(block.get("id"), block.get("name"), block.get("input"), None)
 
 
