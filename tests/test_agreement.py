@@ -171,6 +171,34 @@ def test_every_surface_gives_the_same_json(home: Path) -> None:
     assert comparable(requested(home)) == wanted
 
 
+@pytest.mark.promise("surfaces.agree")
+def test_one_search_finds_the_same_everywhere(home: Path) -> None:
+    """The list over everything has the same hits in the same order on every surface."""
+    question = "which port, and who calls fly_kestrel?"
+    with Memory.open(home, embedder="hashing") as memory:
+        wanted = [(hit.kind, hit.id) for hit in memory.search(question)]
+        app = create_app(memory, settings=ServerOptions(page=None))
+        with TestClient(app, base_url="http://127.0.0.1:7411") as client:
+            posted = client.post("/v1/search", json={"query": question}).json()["hits"]
+
+    async def by_tool() -> Any:
+        async with connected(home) as session:
+            return await call(session, "recall", query=question, topK=8)
+
+    async def softly() -> Any:
+        async with AsyncMemory.open(home, embedder="hashing") as memory:
+            return [(hit.kind, hit.id) for hit in await memory.search(question)]
+
+    def pairs(hits: list[dict[str, Any]]) -> list[tuple[str, str]]:
+        return [(hit["kind"], hit["id"]) for hit in hits]
+
+    assert {kind for kind, _ in wanted} >= {"turn", "note", "file"}
+    assert asyncio.run(softly()) == wanted
+    assert pairs(posted) == wanted
+    assert pairs(told(home, "recall", question, "--top-k", "8")["hits"]) == wanted
+    assert pairs(anyio.run(by_tool)["data"]) == wanted
+
+
 def _refused_by_command(home: Path, *words: str) -> bool:
     done = subprocess.run(
         [SCRIPT, "--home", home, *words, "--json"],
