@@ -32,7 +32,7 @@ def main(file: str, asked: str) -> int:
         return done
     _run("conversation", "list", "--limit", "5")
     for question in [asked] if asked else _questions(Path(file)):
-        status = _run("conversation", "recall", question, "--top-k", "3", "--why")
+        status = _run("recall", question, "--top-k", "3", "--why")
         if status:
             return status
     return 0
