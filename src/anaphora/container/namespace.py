@@ -379,10 +379,13 @@ class NamespaceServices:
             self.records,
             self._sections_and_notes,
             self.deep_forgetting.holding,
-            self.calls,
-            self.call_index,
+            self._calls_and_index,
             self.clock,
         )
+
+    def _calls_and_index(self) -> tuple[Records, MemoryIndex] | None:
+        # Their index is opened only where there is anything for it.
+        return (self.calls, self.call_index) if len(self.calls.list(limit=1)) else None
 
     def _sections_and_notes(self) -> tuple[SectionIndex, Notes] | None:
         from anaphora.store.projects.store import holds_any

@@ -39,8 +39,8 @@ _MOST_OF_IT: Final = 0.75
 class Survivors:
     """Looks through one namespace.
 
-    `sections` gives the index of sections and the notes, None where there are none; `others` looks
-    where no index reaches.
+    `sections` gives the index of sections and the notes, `calls` the tool calls and their index,
+    each None where there are none; `others` looks where no index reaches.
     """
 
     turns: TurnIndex
@@ -48,8 +48,7 @@ class Survivors:
     records: Records
     sections: Callable[[], tuple[SectionIndex, Notes] | None]
     others: Callable[[Sequence[Identifier]], Iterator[SurvivingSource]]
-    calls: Records
-    call_index: MemoryIndex
+    calls: Callable[[], tuple[Records, MemoryIndex] | None]
     clock: Callable[[], datetime]
 
     def of(self, texts: Sequence[str]) -> Iterator[SurvivingSource]:
@@ -60,12 +59,12 @@ class Survivors:
         identifiers = identifiers_of(texts)
         if not identifiers:
             return
-        sections = self.sections()
+        sections, calls = self.sections(), self.calls()
         for identifier in identifiers:
             yield from self._turns(view, identifier)
             for record in _held(identifier, self.records, self.memories):
                 yield SurvivingSource("memory", record.id)
-            for record in _held(identifier, self.calls, self.call_index):
+            for record in _held(identifier, *calls) if calls is not None else ():
                 yield SurvivingSource("tool_call", record.conversation_id or record.id)
             if sections is not None:
                 yield from self._sections(identifier, *sections)
