@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.durability.work import make_world, memory_of
 from tests.memory_child import flaws
+from tests.sqlite_driver import wal
 
 from anaphora.errors import AnaphoraError, CorruptThread, StoreError
 from anaphora.values.memories import NewMemory
@@ -127,6 +128,7 @@ def test_a_damaged_page_of_the_database(home: Path, way: str, page: int) -> None
     assert (home / "conversations/talk.json").read_bytes() == before
 
 
+@wal
 @pytest.mark.promise("durable.damage")
 @pytest.mark.parametrize("way", ["zeros", "noise", "cut"])
 def test_a_damaged_log_of_the_database(home: Path, tmp_path: Path, way: str) -> None:
@@ -164,7 +166,7 @@ def test_a_database_that_is_gone(home: Path) -> None:
 
 
 @pytest.mark.promise("durable.damage")
-@pytest.mark.parametrize("way", ["deleted", "replaced", "log", "home"])
+@pytest.mark.parametrize("way", ["deleted", "replaced", pytest.param("log", marks=wal), "home"])
 def test_a_database_that_goes_while_it_is_open(home: Path, way: str) -> None:
     """Nothing is acknowledged that goes into a file which nobody can open again; turns are kept."""
     database = home / "anaphora.db"

@@ -11,6 +11,7 @@ import pytest
 from tests.durability.campaign import Campaign, Tally
 from tests.durability.faults import Call, Fault
 from tests.durability.work import WORKS
+from tests.sqlite_driver import IS_SAFE
 
 pytestmark = pytest.mark.internal
 
@@ -27,7 +28,7 @@ def test_a_power_cut(campaign: Campaign, name: str) -> None:
     points = 1 if name in LONG else POINTS
     tally = campaign.crash(name, random.Random(name), points)
     assert tally.flaws == []
-    assert tally.images > points
+    assert tally.images >= points
 
 
 @pytest.mark.promise("durable.power")
@@ -49,7 +50,7 @@ def test_the_log_is_all_that_happened(campaign: Campaign, name: str) -> None:
         ("append", "home/conversations/."),
         ("append", "home/conversations"),
         ("append first", "home/conversations"),
-        ("remember", "home/anaphora.db-wal"),
+        ("remember", "home/anaphora.db-wal" if IS_SAFE else "home"),
         ("restore", "."),
         ("rotate the key", "home"),
     ],
@@ -97,8 +98,17 @@ def test_an_append_keeps_to_its_order(campaign: Campaign) -> None:
 
 @pytest.mark.promise("durable.power")
 def test_a_memory_is_synced_before_its_call_returns(campaign: Campaign) -> None:
-    """The last write to the log of the database is followed by a sync of it, before the return."""
+    """The last write to the log of the database is followed by a sync of it, before the return.
+
+    With a rollback journal its removal is followed by a sync of the folder.
+    """
     run = campaign.log("remember")
+    if not IS_SAFE:
+        calls = [(call.name, call.path) for call in run.calls[: run.point("done")]]
+        gone = max(at for at, (name, path) in enumerate(calls) if path.endswith("-journal"))
+        assert calls[gone][0].startswith("unlink")
+        assert ("fsync", "home") in calls[gone:] or ("fdatasync", "home") in calls[gone:]
+        return
     log = [call.name for call in run.calls[: run.point("done")] if call.path.endswith("-wal")]
     assert log[-1] == "fsync"
     assert "pwrite64" in log

@@ -220,6 +220,29 @@ def test_a_home_on_another_machine_is_told(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.promise("durable.places")
+def test_what_macos_says_of_its_disks_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A share of another machine is named, a disk of this one is fine."""
+    share, disk = tmp_path / "a share", tmp_path / "disk"
+    share.mkdir()
+    disk.mkdir()
+    mount = tmp_path / "mount"
+    mount.write_text(
+        "#!/bin/sh\n"
+        "echo '/dev/disk3s1 on / (apfs, sealed, local, read-only, journaled)'\n"
+        f"echo '//ann@nas/home on {share} (smbfs, nodev, nosuid, mounted by ann)'\n"
+    )
+    mount.chmod(0o755)
+    monkeypatch.setattr(sys.modules[kind_of.__module__], "MOUNT", mount)
+    nowhere = tmp_path / "no such file"
+    assert kind_of(disk, nowhere) == "apfs"
+    found = file_systems([disk, share / "home"], nowhere)
+    assert not found.ok
+    assert "smbfs" in found.detail
+
+
+@pytest.mark.promise("durable.places")
 def test_the_file_system_of_this_home_is_told(tmp_path: Path) -> None:
     """Doctor names the kind where the system tells it, and says where it does not."""
     with memory_of(tmp_path / "home") as memory:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, keys, ops
 from anaphora.errors import (
@@ -250,7 +251,6 @@ def test_only_an_empty_place_is_restored_into(filled: Memory, tmp_path: Path) ->
 
 def test_schemas_of_other_times(open_home: OpenHome, tmp_path: Path) -> None:
     """A backup of an older schema restores and migrates at the next open; of a newer one, not."""
-    from pysqlite3 import dbapi2
 
     root = tmp_path / "old"
     root.mkdir()

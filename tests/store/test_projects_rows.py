@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pysqlite3 import dbapi2
 from tests.ingest.project_desk import sections_since
+from tests.sqlite_driver import dbapi2
 
 from anaphora.errors import NotFound
 from anaphora.store.crypto.cipher import Keys

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pysqlite3 import dbapi2
+from tests.sqlite_driver import dbapi2
 
 from anaphora import ConversationStore, keys
 from anaphora.errors import InvalidInput, SealChanged, StoreError, Tampered

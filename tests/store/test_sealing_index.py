@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pysqlite3 import dbapi2
+from tests.sqlite_driver import dbapi2
 
 from anaphora.core.analyser import query_terms
 from anaphora.embed.hashing import WordHashingEmbedder

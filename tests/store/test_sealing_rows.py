@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pysqlite3 import dbapi2
+from tests.sqlite_driver import dbapi2
 
 from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import Cipher, Finder, Keys, binding, derive

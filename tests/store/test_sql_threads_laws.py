@@ -104,12 +104,11 @@ TestParity.settings = settings(
 
 @pytest.mark.promise("threads.go_bytes")
 @pytest.mark.promise("threads.database")
-def test_threads_that_go_wrote_round_trip(shared_data: Path, open_again: OpenTruth) -> None:
+def test_threads_that_go_wrote_round_trip(go_threads: list[Path], open_again: OpenTruth) -> None:
     """A Go file goes into the database and comes out again byte for byte, nanoseconds and all."""
     store = SqlConversationStore(open_again(), "default")
-    files = sorted((shared_data / "threads").rglob("*.json"))[:40]
-    assert files
-    for number, file in enumerate(files):
+    assert go_threads
+    for number, file in enumerate(go_threads):
         thread = decode(file.read_bytes())
         key = thread.conversation_id or f"t{number}"
         middle = len(thread.turns) // 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
@@ -267,10 +266,9 @@ class TestEveryStore:
 
     @pytest.mark.promise("threads.bad_input")
     def test_naughty_strings_as_texts_and_ids(
-        self, shared_data: Path, place: Place, store: Conversations
+        self, naughty: list[str], place: Place, store: Conversations
     ) -> None:
-        """Every string of BLNS is kept verbatim as a turn, and is a good id or a refused one."""
-        naughty = json.loads((shared_data / "adversarial" / "blns" / "blns.json").read_bytes())
+        """Every troublesome text is kept verbatim as a turn, and is a good id or a refused one."""
         words = [text for text in naughty if text.strip()]
         assert store.extend("c", [NewTurn("user", text) for text in words])
         assert [turn.text for turn in place.open().recent("c", 10_000)] == words

@@ -34,19 +34,18 @@ TIMES = st.datetimes(
 
 
 @pytest.mark.promise("threads.go_bytes")
-def test_go_files_round_trip(shared_data: Path) -> None:
+def test_go_files_round_trip(go_threads: list[Path]) -> None:
     """Every file that Go wrote gives the same bytes after decoding and encoding."""
-    files = sorted((shared_data / "threads").glob("*.json"))
-    assert len(files) == 12
-    for file in files:
+    assert len(go_threads) == 12
+    for file in go_threads:
         data = file.read_bytes()
         assert encode(decode(data)) == data
 
 
 @pytest.mark.promise("threads.go_bytes")
-def test_an_append_to_a_go_file_adds_what_go_would(shared_data: Path, tmp_path: Path) -> None:
+def test_an_append_to_a_go_file_adds_what_go_would(go_threads: list[Path], tmp_path: Path) -> None:
     """Appending keeps every byte before the end of the turns and equals encoding the whole."""
-    for file in sorted((shared_data / "threads").glob("*.json")):
+    for file in go_threads:
         data = file.read_bytes()
         (tmp_path / file.name).write_bytes(data)
         store = ConversationStore(tmp_path, strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Callable
 from functools import partial
@@ -122,9 +121,8 @@ def test_a_file_that_is_shadowed_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("threads.bad_input")
-def test_naughty_strings_as_ids(shared_data: Path, tmp_path: Path) -> None:
-    """Every string of BLNS either names a thread that is listed under it, or raises InvalidId."""
-    naughty = json.loads((shared_data / "adversarial" / "blns" / "blns.json").read_bytes())
+def test_naughty_strings_as_ids(naughty: list[str], tmp_path: Path) -> None:
+    """Every troublesome text either names a thread that is listed under it, or raises InvalidId."""
     store = ConversationStore(tmp_path, strict=True)
     worked = set()
     for text in naughty:

@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pysqlite3 import dbapi2
 from tests.conftest import Clock
+from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput, NotFound

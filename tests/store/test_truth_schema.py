@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from alembic.script import ScriptDirectory
-from pysqlite3 import dbapi2
 from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
+from tests.sqlite_driver import dbapi2
 
 from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db import migrate

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pysqlite3 import dbapi2
 from sqlalchemy import select
+from tests.sqlite_driver import IS_SAFE, dbapi2
 
 from anaphora.errors import Closed, InvalidInput
 from anaphora.store.db.engine import Database, open_database
@@ -161,6 +161,8 @@ def test_numbers_count_within_a_namespace(truth: Database) -> None:
 
 def test_a_read_sees_one_moment(truth: Database, open_again: OpenTruth) -> None:
     """A commit of somebody else during a read does not show in it, and is not held up by it."""
+    if truth.path is not None and not IS_SAFE:
+        pytest.skip("with a rollback journal a writer waits for readers")
     sidecar = Sidecar(open_again(), "default")
     sidecar.note_turns([TurnNote("c", 0, "hash")])
     positions = select(turn_note.c.position)

@@ -42,6 +42,8 @@ _READ_ONLY = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
 # EFBIG is how a limit on file sizes says that no room is left.
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _CHUNK = 1 << 20
+MOVES_OPEN_FILES = os.name != "nt"
+"""Whether a file that is open can be renamed, and another be put in its place."""
 # macOS leaves bytes in the drive's own memory after an fsync; this call waits for the drive, too.
 _FULL_SYNC: int | None = None
 if sys.platform != "win32":
@@ -65,6 +67,16 @@ def translate(error: OSError, operation: str, path: Path | str) -> StoreError:
 def identity_of(status: os.stat_result) -> Identity:
     """Which bytes the file of this status has."""
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def identity_of_entry(entry: os.DirEntry[str]) -> Identity:
+    """Which bytes the file of this entry has. Raises OSError.
+
+    Windows gives entries no number of their file, and may not know their present size: there the
+    file is looked at itself.
+    """
+    status = entry.stat()
+    return identity_of(status if status.st_ino else os.stat(entry.path))  # noqa: PTH116
 
 
 def identity_at(path: Path) -> Identity:
@@ -168,7 +180,7 @@ def replace_file(
                 content(target)
             target.flush()
             sync(target.fileno())
-            if os.name == "nt":
+            if not MOVES_OPEN_FILES:
                 target.close()
             if identity_at(path) != old:
                 raise FileChanged(errno.EAGAIN, "another program wrote the file", str(path))
@@ -255,7 +267,7 @@ def _keep_mode(path: Path, target: int) -> None:
 
 
 def _rename(temporary: Path, path: Path) -> None:
-    if os.name != "nt":
+    if MOVES_OPEN_FILES:
         temporary.replace(path)
         return
     # Windows refuses while another process has the old file open, which readers do for moments.

@@ -88,7 +88,7 @@ def copy_database(source: Path, target: Path) -> dict[str, Any]:
     SQLite's own online backup (https://sqlite.org/backup.html) in a single step: one read
     transaction, beside which writers go on. The copy is one file without a journal.
     """
-    from pysqlite3 import dbapi2
+    from anaphora.store.db.driver import dbapi2
 
     if not sqlite.exists(source) or source.stat().st_size == 0:
         return {}

@@ -46,18 +46,20 @@ def restore(
         made = backup_of(source, unpacker.manifest)
         _check(made, unpacker, source, database)
         with staging.staged(target) as stage:
+            whole = stage / "home"
+            whole.mkdir(mode=0o700)
             for done, name in enumerate(unpacker.members):
                 if not name.startswith(_TABLES):
-                    _unpack(unpacker, name, stage)
+                    _unpack(unpacker, name, whole)
                 if progress is not None:
                     progress("restoring", done + 1, len(unpacker.members))
             if made.database == "postgresql":
                 from anaphora.store.db import dump
 
                 dump.load(
-                    unpacker.members, unpacker.read, str(made.schema), database or stage / DATABASE
+                    unpacker.members, unpacker.read, str(made.schema), database or whole / DATABASE
                 )
-            _settle(stage, target)
+            _settle(whole, target)
     return made
 
 
@@ -86,8 +88,8 @@ def _is_ours(name: str) -> bool:
     return name.startswith(_TABLES) and len(parts) == 2
 
 
-def _unpack(unpacker: archive.Unpacker, name: str, stage: Path) -> None:
-    place = stage.joinpath(*PurePosixPath(name).parts)
+def _unpack(unpacker: archive.Unpacker, name: str, whole: Path) -> None:
+    place = whole.joinpath(*PurePosixPath(name).parts)
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with staging.open_new(place) as file:
         unpacker.read(name, file.write)
@@ -95,20 +97,21 @@ def _unpack(unpacker: archive.Unpacker, name: str, stage: Path) -> None:
         sync(file.fileno())
 
 
-def _settle(stage: Path, target: Path) -> None:
+def _settle(whole: Path, target: Path) -> None:
     """Give the whole home its name. On POSIX it takes the place of an empty folder in one step."""
     for companion in ("-wal", "-shm"):
-        if (stage / (DATABASE + companion)).exists():
+        if (whole / (DATABASE + companion)).exists():
             raise DamagedBackup("restore", target, "its database has an unfinished log")
-    if (stage / DATABASE).exists():
-        staging.sync_file(stage / DATABASE)
-    staging.sync_tree(stage)
+    if (whole / DATABASE).exists():
+        staging.sync_file(whole / DATABASE)
+    staging.sync_tree(whole)
     try:
-        if os.name == "nt":
-            (stage / staging.LOCK).unlink(missing_ok=True)
-            if target.exists():
-                target.rmdir()
-        stage.rename(target)
+        try:
+            whole.rename(target)
+        except FileExistsError:
+            # Windows puts nothing in the place of a folder, not even of an empty one.
+            target.rmdir()
+            whole.rename(target)
     except OSError:
         _refuse_taken(target)
         raise
@@ -117,7 +120,7 @@ def _settle(stage: Path, target: Path) -> None:
     except OSError:
         # It may not last: whoever is told so must be able to restore into the same place again.
         with suppress(OSError):
-            target.rename(stage)
+            target.rename(whole)
         raise
 
 

@@ -25,9 +25,14 @@ from anaphora.errors import NotEmpty
 from anaphora.store.disk import make_directory, sync, sync_directory, translate
 
 LOCK = "sealing.lock"
-"""The lock of a stage: a file that every home has, so that a staged home need not lose it."""
+"""The lock of a stage. What is moved out of it must lie in a folder below: Windows moves no folder
+in which a file is open."""
 
 _MAX_NAME = 100
+# How file systems without links say so. FAT and exFAT on Windows: an invalid function, EINVAL.
+_NO_LINKS = frozenset((
+    errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EINVAL, errno.ENOSYS,
+))  # fmt: skip
 
 
 def free_path(path: str | os.PathLike[str]) -> Path:
@@ -84,7 +89,7 @@ def put_file(source: Path, target: Path) -> None:
         reason = "it already exists, and nothing is overwritten"
         raise NotEmpty("write", target, reason) from error
     except OSError as error:
-        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}:
+        if error.errno not in _NO_LINKS:
             raise
         free_path(target)
         source.rename(target)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,9 +141,12 @@ def _sections(services: NamespaceServices) -> Check:
 
 
 MOUNTS = Path("/proc/self/mounts")
+MOUNT = Path("/sbin/mount")
+_MACOS_MOUNT = re.compile(r".+? on (/.*) \(([a-z0-9]+)[,)].*")
 REMOTE = frozenset((
-    "9p", "afs", "beegfs", "ceph", "cifs", "drvfs", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs",
-    "fuse.sshfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs", "vboxsf",
+    "9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "drvfs", "fuse.glusterfs", "fuse.rclone",
+    "fuse.s3fs", "fuse.sshfs", "glusterfs", "lustre", "ncpfs", "network-drive", "nfs", "nfs4",
+    "smb3", "smbfs", "vboxsf", "webdav",
 ))  # fmt: skip
 """Kinds that lie on another machine, or on the host of this one (9p and drvfs are WSL's drives).
 
@@ -157,20 +162,54 @@ def kind_of(path: Path, mounts: Path = MOUNTS) -> str | None:
 
     Raises OSError where the path cannot be followed.
     """
-    try:
-        lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return None
     place = path.absolute().resolve()
+    if sys.platform == "win32":
+        return "network-drive" if _is_network_drive(place) else None
     found: tuple[int, str] | None = None
-    for line in lines:
-        _, point, kind, *_ = line.split(" ")
-        above = Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point))
+    for above, kind in _mounted(mounts):
         length = len(above.parts)
         # What is mounted over another one at the same point comes later.
         if place.is_relative_to(above) and (found is None or length >= found[0]):
             found = (length, kind)
     return found[1] if found is not None else None
+
+
+def _mounted(mounts: Path) -> Iterator[tuple[Path, str]]:
+    """Where a file system is mounted, and its kind; nothing where that is not told."""
+    try:
+        lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        yield from _mounted_on_macos()
+        return
+    for line in lines:
+        _, point, kind, *_ = line.split(" ")
+        yield Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point)), kind
+
+
+def _mounted_on_macos() -> Iterator[tuple[Path, str]]:
+    """What `mount` prints there: `/dev/disk3s1 on /Volumes/x (apfs, local, journaled)`."""
+    if not MOUNT.exists():
+        return
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed program without arguments
+            [str(MOUNT)], capture_output=True, text=True, errors="replace", timeout=5, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return
+    for line in done.stdout.splitlines():
+        if found := _MACOS_MOUNT.fullmatch(line):
+            yield Path(found[1]), found[2]
+
+
+if sys.platform == "win32":
+
+    def _is_network_drive(place: Path) -> bool:
+        import ctypes
+
+        remote = 4  # DRIVE_REMOTE of fileapi.h
+        drive = place.drive
+        kind = ctypes.windll.kernel32.GetDriveTypeW(f"{drive}\\")
+        return drive.startswith("\\\\") or bool(kind == remote)
 
 
 def file_systems(places: Iterable[Path], mounts: Path = MOUNTS) -> Check:

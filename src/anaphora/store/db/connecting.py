@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pysqlite3 import dbapi2
 from sqlalchemy import (
     URL,
     Connection,
@@ -33,6 +32,7 @@ from anaphora.errors import (
     StoreError,
 )
 from anaphora.store.db import sqlite
+from anaphora.store.db.driver import dbapi2
 from anaphora.store.db.faults import explain
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.db.schema import metadata, revision

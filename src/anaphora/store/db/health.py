@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anaphora.errors import StoreError
-from anaphora.store.db import sqlite
+from anaphora.store.db import driver, sqlite
 from anaphora.store.db.engine import Database
 from anaphora.store.db.revision import REVISION_TABLE
 
@@ -60,7 +60,7 @@ def _of_file(truth: Database) -> TruthHealth:
     return TruthHealth(
         truth.location,
         "sqlite",
-        ".".join(map(str, sqlite.library_version())),
+        f"{'.'.join(map(str, sqlite.library_version()))} of {driver.NAME}",
         revision,
         journal,
         sqlite.wal_is_safe(sqlite.library_version()),

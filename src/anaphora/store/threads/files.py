@@ -340,9 +340,14 @@ class ThreadFolder:
         return found
 
     def _has_file(self, name: str) -> bool:
-        """Whether a file has exactly this name; some disks also find it under other names."""
-        place = self.directory / name
-        return os.path.lexists(place) and place in self.directory.iterdir()
+        """Whether a file has exactly this name; some disks also find it under other names.
+
+        Paths are not compared: those of Windows are equal whatever the case of their letters.
+        """
+        if not os.path.lexists(self.directory / name):
+            return False
+        with os.scandir(self.directory) as entries:
+            return any(entry.name == name for entry in entries)
 
     @staticmethod
     def _why(copy: ThreadFile) -> str:
