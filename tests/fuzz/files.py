@@ -158,8 +158,7 @@ def thread_files(folder: Path, shared: Path | None) -> Iterator[Room]:
     corpus = read_all(OWN / "store" / "fixtures", ".json") + read_all(
         OWN / "ingest" / "fixtures" / "neo", ".json"
     )
-    if shared is not None:
-        corpus += read_all(shared / "threads", ".json")
+    corpus += read_all(OWN / "data" / "threads", ".json")
     numbers = itertools.count()
     with Memory.open(folder / "home", embedder="hashing") as memory:
         store = memory.conversations

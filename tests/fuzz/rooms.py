@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from tests.hostile import broken_json, naughty_strings, write_transcripts
 
 from .mutating import Mutator
 
@@ -119,18 +122,23 @@ def _pruned(value: Any) -> Any:
 
 def transcripts(shared: Path | None) -> tuple[bytes, ...]:
     """Files of every format that is imported: our own, and real ones."""
-    own = read_all(OWN / "ingest" / "fixtures", ".json", ".jsonl")
+    with TemporaryDirectory() as folder:
+        write_transcripts(Path(folder))
+        made = read_all(Path(folder), ".json", ".jsonl")
+    own = read_all(OWN / "ingest" / "fixtures", ".json", ".jsonl") + made
     return own if shared is None else own + read_all(shared / "transcripts", ".json", ".jsonl")
 
 
 def suite(shared: Path | None) -> tuple[bytes, ...]:
     """What is known to trouble readers of JSON, and texts that trouble programs."""
-    if shared is None:
-        return ()
-    folder = shared / "adversarial"
-    strings = json.loads((folder / "blns" / "blns.json").read_bytes())
+    strings = naughty_strings()
+    documents = tuple(broken_json().values())
+    if shared is not None:
+        folder = shared / "adversarial"
+        strings += json.loads((folder / "blns" / "blns.json").read_bytes())
+        documents += read_all(folder / "jsontestsuite", ".json")
     turns = [
         json.dumps({"role": "user", "text": text}).encode() for text in strings if text.strip()
     ]
     lines = tuple(b"\n".join(turns[at : at + 8]) for at in range(0, len(turns), 8))
-    return read_all(folder / "jsontestsuite", ".json") + lines
+    return documents + lines

@@ -178,6 +178,6 @@ def test_a_plugin_without_the_program_says_so_and_blocks_nothing(client: str, ro
         if out.strip():
             told = json.loads(out)
             assert told.keys() <= {"systemMessage"}
-            assert "pip install" in told.get("systemMessage", "pip install")
+            assert "uv tool install" in told.get("systemMessage", "uv tool install")
     first = agent.run(b"{}", CLIENTS[client]["start"])
     assert (b"systemMessage" in first) is (client != "cursor")

@@ -7,6 +7,7 @@ that there were none.
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,16 @@ from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 from anaphora import Memory
 from anaphora.surfaces.rest import ServerOptions, create_app
 
-CHROMIUM = Path("/usr/bin/chromium")
+
+def _browser() -> Path | None:
+    """A Chromium of this machine: the one that `CHROMIUM` names, or what is on the path."""
+    mac = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome", mac)
+    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    return Path(found) if found else None
+
+
+CHROMIUM = _browser()
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -44,10 +54,11 @@ addEventListener("securitypolicyviolation", (e) => {
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """The browser; without one the test is skipped, but where everything has to run it fails."""
-    if not CHROMIUM.exists():
+    if CHROMIUM is None:
+        why = "there is no browser: install chromium, or set CHROMIUM to one"
         if os.environ.get("CI") == "true":
-            pytest.fail(f"there is no browser at {CHROMIUM}")
-        pytest.skip(f"there is no browser at {CHROMIUM}")
+            pytest.fail(why)
+        pytest.skip(why)
     driver: Playwright
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)

@@ -126,6 +126,10 @@ def test_without_a_good_token_nothing_is_answered(
     for value in (None, "Bearer wrong", "Basic eDp5", "Bearer", f"Bearer {revoked.secret}"):
         headers = {"Anaphora-Namespace": "work"} | ({"Authorization": value} if value else {})
         answer = call(client, method, path, work_id, headers)
+        if path == "/health/live" and value is None:
+            # Who starts a server again has no token; it is told that the process answers.
+            assert (answer.status_code, answer.json()) == (200, {"ok": True})
+            continue
         assert answer.status_code == 401, (value, answer.text)
         assert answer.headers["www-authenticate"].startswith("Bearer")
         assert answer.headers["content-type"] == "application/problem+json"

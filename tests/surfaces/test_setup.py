@@ -324,7 +324,7 @@ def test_a_server_that_cannot_start_is_not_written(tmp_path: Path) -> None:
     code = (
         "import sys, importlib.util as u\n"
         "find = u.find_spec\n"
-        "u.find_spec = lambda name, *a: None if name == 'mcp' else find(name, *a)\n"
+        "u.find_spec = lambda name, *a: None if name == 'mcp_types' else find(name, *a)\n"
         "from anaphora.surfaces.cli import main\n"
         "sys.argv = ['anaphora', 'setup', 'cursor', '--yes']\n"
         "main()\n"
@@ -339,7 +339,7 @@ def test_a_server_that_cannot_start_is_not_written(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert f"{sys.executable}" in done.stderr
     assert "install" in done.stderr
-    assert "mcp>=2" in done.stderr
+    assert "mcp-types>=2" in done.stderr
     assert not (tmp_path / ".cursor").exists()
 
 

@@ -14,7 +14,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, BinaryIO, Final, Literal, TypeVar, Union, get_args, get_origin
@@ -22,6 +22,8 @@ from typing import Any, BinaryIO, Final, Literal, TypeVar, Union, get_args, get_
 from anaphora.errors import InvalidInput
 
 ClassT = TypeVar("ClassT", bound=type)
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 MOST: Final = 2**63 - 1
 """The largest whole number that a database takes."""
@@ -94,14 +96,22 @@ def _refuse_too_long(name: str, place: Path) -> None:
             raise InvalidInput(name, place, "is longer than the file system allows") from None
 
 
+def utc_moment(seconds: float) -> datetime:
+    """The moment so many seconds after 1970 UTC. ValueError or OverflowError where there is none.
+
+    `datetime.fromtimestamp` fails on Windows for what was before 1970.
+    """
+    return _EPOCH + timedelta(seconds=seconds)
+
+
 def from_epoch(seconds: float) -> datetime:
     """The moment so many seconds after 1970 UTC, or the nearest that there is.
 
     A float cannot tell the last microseconds of the year 9999 from the year 10000.
     """
     try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
+        return utc_moment(seconds)
+    except (ValueError, OverflowError):
         return LATEST if seconds > 0 else EARLIEST
 
 

@@ -6,6 +6,7 @@ error and an exit code.
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ _AFTER: Final = ("--tools", "--http")
 
 def main() -> None:
     """Entry point of the `anaphora` command."""
+    _write_utf8()
     # A client waits for its hook: nothing else is imported for it.
     if run_at_once(sys.argv[1:]):
         return
@@ -38,6 +40,14 @@ def main() -> None:
         # The reader of a pipe (head, less) has gone: that is no error of ours.
         sys.stderr.close()
         sys.exit(0)
+
+
+def _write_utf8() -> None:
+    """Write UTF-8 to pipes and files, whose encoding on Windows has no place for most letters."""
+    for stream in (sys.stdout, sys.stderr):
+        # A test, or a program that runs this one, may have put something else there.
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def run_at_once(words: Sequence[str]) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +12,7 @@ from anaphora.surfaces.cli.where import Where
 from anaphora.surfaces.hooks.protocols import PROTOCOLS
 from anaphora.surfaces.setup.clients import ABILITIES, CLIENTS, entries
 from anaphora.surfaces.setup.files import Change, plan, plan_undo
+from anaphora.surfaces.setup.program import program_words
 from anaphora.surfaces.setup.trying import Trial, refuse_dead_server, try_hook, try_server
 
 
@@ -107,10 +106,7 @@ def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: lis
 
 def _command(where: Where) -> list[str]:
     """How the client starts this very Anaphora, whatever its own environment is."""
-    script = Path(sys.executable).with_name(
-        "anaphora.exe" if sys.platform == "win32" else "anaphora"
-    )
-    start = [str(script)] if script.exists() else [sys.executable, "-m", "anaphora"]
+    start = program_words()
     if where.home is not None:
         start += ["--home", str(where.home.expanduser().absolute())]
     if where.conversations is not None:

@@ -12,13 +12,11 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
-
     from anaphora.surfaces.mcp_server.session import ServerSession
 
 __all__ = ["serve"]
@@ -39,14 +37,14 @@ def serve(
 
     `tools` is "default" or "all"; `http` is HOST:PORT. Over HTTP the user's own token lies in the
     home; `open_to_all` asks nobody on this machine for one. The memory is opened in the background
-    once the handshake was answered. Raises `InvalidInput` and, without the SDK, `MissingExtra`.
+    once the handshake was answered. Raises `InvalidInput` and, for HTTP without the SDK,
+    `MissingExtra`.
     """
     if tools not in ("default", "all"):
         raise InvalidInput("tools", tools, "expected default or all")
-    if find_spec("mcp") is None:
+    if http is not None and find_spec("mcp") is None:
         raise MissingExtra("mcp", "mcp")
     from anaphora.api.memory import Memory
-    from anaphora.surfaces.mcp_server.server import build_server
     from anaphora.surfaces.mcp_server.session import ServerSession
     from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, TOOLS
 
@@ -57,11 +55,16 @@ def serve(
     )
     names = tuple(TOOLS) if tools == "all" else DEFAULT_TOOLS
     if http is None:
-        _until_the_end(partial(_stdio, build_server(session, names, started=Path.cwd())), session)
+        from anaphora.surfaces.mcp_server.server import ToolServer
+        from anaphora.surfaces.mcp_server.stdio import serve_stdio
+
+        handlers = ToolServer(session, names, started=Path.cwd(), roots=True)
+        _until_the_end(partial(serve_stdio, handlers, session.begin), session)
         return
     from anaphora.core.config import load_settings
     from anaphora.surfaces import access
     from anaphora.surfaces.mcp_server.http import is_loopback, parsed_address, run_http
+    from anaphora.surfaces.mcp_server.sdk import build_server
 
     host, port = parsed_address(http)
     if open_to_all and not is_loopback(host):
@@ -88,18 +91,3 @@ def _until_the_end(run: Callable[[], None], session: ServerSession) -> None:
         # and a server without a client must not stay.
         sys.stderr.flush()
         os._exit(code)
-
-
-def _stdio(server: Server[Any]) -> None:
-    import anyio
-    from mcp.server.stdio import stdio_server
-
-    async def main() -> None:
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
-
-    try:
-        anyio.run(main)
-    except* (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as gone:
-        # The client died while an answer was on its way: the same as its end.
-        sys.stderr.write(f"anaphora: the client has gone ({gone.exceptions[0]!r})\n")

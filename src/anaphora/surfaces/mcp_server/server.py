@@ -1,32 +1,26 @@
-"""The tools, resources and prompts, put on the official SDK's server.
+"""The tools, resources and prompts: what is answered to each request of the protocol.
 
 What a tool does is in `calls.py`; here it is checked, run in a worker thread and wrapped in the
 protocol's types. An error that Anaphora raises on purpose becomes a result with `isError` and one
-sentence.
+sentence. How requests come in is not known here: see `stdio.py` and `http.py`.
 """
 
 from __future__ import annotations
 
-import math
+import asyncio
 import re
-import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import anyio
 import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
 
-from anaphora import __version__
 from anaphora.api.workers import in_loop
 from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.surfaces.access import Right, may
+from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.calls import CALLS, Answer, CallContext
 from anaphora.surfaces.mcp_server.folders import (
     NOWHERE,
@@ -35,19 +29,14 @@ from anaphora.surfaces.mcp_server.folders import (
     folder_of,
     started_in,
 )
-from anaphora.surfaces.mcp_server.http import CALLER
 from anaphora.surfaces.mcp_server.resources import PROMPTS, RESOURCES, TEMPLATE, prompt, read
 from anaphora.surfaces.mcp_server.session import ServerSession
-from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS, TOOLS, ToolSpec, checked
+from anaphora.surfaces.mcp_server.tools import TOOLS, ToolSpec, checked
 from anaphora.surfaces.wire import plain
 
 if TYPE_CHECKING:
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-
     from anaphora.api.memory import Memory
     from anaphora.values.deep import DeepStep
-
-    Context = ServerRequestContext[Any, Any]
 
 ROOTS_PATIENCE: Final = 0.5
 """Seconds that a client has to name its folders."""
@@ -59,6 +48,37 @@ _LONG: Final = "deep_recall"
 _LARGE: Final = 64 * 1024
 _MOST_OF_AN_ERROR: Final = 2_000
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class Refused(Exception):
+    """A request that is answered with an error of the protocol, by its number."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+
+class Caller(Protocol):
+    """Who sent a request, and what can be asked of it or told to it meanwhile."""
+
+    def may(self, right: Right) -> bool:
+        """Whether it has a right."""
+        ...
+
+    def can_name_folders(self) -> bool:
+        """Whether it has said that it would tell which folders it has open."""
+        ...
+
+    async def folders(self) -> list[str]:
+        """The URIs of the folders that it has open. Raises `Refused`."""
+        ...
+
+    async def tell(self, step: int, message: str) -> None:
+        """Tell how far a long call has come, if it wants to know."""
+        ...
+
+
+Handler = Callable[[Caller, Any], Awaitable[Any]]
 
 
 class ToolServer:
@@ -76,52 +96,54 @@ class ToolServer:
         self._home = client_folders().user
         self._folders = Folders(session)
         self._silent = not roots
+        self.handlers: Mapping[str, Handler] = {
+            "tools/list": self.list_tools,
+            "tools/call": self.call_tool,
+            "resources/list": self.list_resources,
+            "resources/templates/list": self.list_templates,
+            "resources/read": self.read_resource,
+            "prompts/list": self.list_prompts,
+            "prompts/get": self.get_prompt,
+        }
 
-    async def list_tools(self, context: Context, params: object) -> types.ListToolsResult:
+    async def list_tools(self, caller: Caller, params: object) -> types.ListToolsResult:
         """The tools, without touching anything."""
         return types.ListToolsResult(tools=[_tool(spec) for spec in self._tools.values()])
 
     async def call_tool(
-        self, context: Context, params: types.CallToolRequestParams
+        self, caller: Caller, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Run one tool in a worker thread."""
         spec = self._tools.get(params.name) or _unlisted(params.name)
         if spec is None:
-            raise MCPError(types.INVALID_PARAMS, f"unknown tool {params.name!r}")
-        if not spec.read_only and not _may(context, "change"):
+            raise Refused(types.INVALID_PARAMS, f"unknown tool {params.name!r}")
+        if not spec.read_only and not caller.may("change"):
             text = types.TextContent(text=f"{spec.name}: this token may only read")
             return types.CallToolResult(content=[text], is_error=True)
-        folders = await self._open_folders(context) if spec.name in _IN_A_PROJECT else NOWHERE
+        folders = await self._open_folders(caller) if spec.name in _IN_A_PROJECT else NOWHERE
         if spec.name == _LONG:
-            return await self._call_telling_steps(context, spec, params.arguments)
+            return await self._call_telling_steps(caller, spec, params.arguments)
         workers = self._session.long if _is_large(params.arguments) else self._session.quick
         return await workers.do(self._run, spec, params.arguments, folders)
 
     async def _call_telling_steps(
-        self, context: Context, spec: ToolSpec, given: dict[str, Any] | None
+        self, caller: Caller, spec: ToolSpec, given: dict[str, Any] | None
     ) -> types.CallToolResult:
         """A long call, its steps told to a client that wants to know."""
-        send, receive = anyio.create_memory_object_stream[Any](math.inf)
+        steps: asyncio.Queue[DeepStep | None] = asyncio.Queue()
 
         async def tell() -> None:
-            async with receive:
-                async for step in receive:
-                    await context.session.report_progress(
-                        step.number, None, _progress_message(step)
-                    )
+            while (step := await steps.get()) is not None:
+                await caller.tell(step.number, _progress_message(step))
 
-        def heard(step: DeepStep) -> None:
-            # A call that was cancelled goes on in its thread; nobody listens any more.
-            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                send.send_nowait(step)
-
-        # What was told is sent before the answer is.
-        async with anyio.create_task_group() as group:
-            group.start_soon(tell)
-            with send:
-                result = await self._session.long.do(
-                    self._run, spec, given, NOWHERE, in_loop(heard)
-                )
+        # What was told is sent before the answer is. A call that was cancelled goes on in its
+        # thread; nobody listens any more.
+        async with asyncio.TaskGroup() as group:
+            group.create_task(tell())
+            result = await self._session.long.do(
+                self._run, spec, given, NOWHERE, in_loop(steps.put_nowait)
+            )
+            steps.put_nowait(None)
         return result
 
     def _run(
@@ -173,39 +195,33 @@ class ToolServer:
                 result["confidence"] = round(answer.confidence, 6)
         return result
 
-    async def _open_folders(self, context: Context) -> OpenFolders:
+    async def _open_folders(self, caller: Caller) -> OpenFolders:
         """The folders that the client has open, else the one that the server was started in."""
-        session = context.session
-        capabilities = session.client_capabilities
-        if not _may(context, "any_folder"):
+        if not caller.may("any_folder"):
             return NOWHERE
-        asks = capabilities is not None and capabilities.roots is not None
-        if asks and session.can_send_request and not self._silent:
+        if caller.can_name_folders() and not self._silent:
             try:
-                with anyio.fail_after(ROOTS_PATIENCE), warnings.catch_warnings():
-                    # Deprecated in the newest protocol, where no request can be sent either.
-                    found = await session.send_request(
-                        types.ListRootsRequest(), types.ListRootsResult
-                    )
-            except (TimeoutError, MCPError):
+                async with asyncio.timeout(ROOTS_PATIENCE):
+                    found = await caller.folders()
+            except (TimeoutError, Refused):
                 # It said that it would answer, and does not: it is not asked again.
                 self._silent = True
             else:
-                named = (folder_of(str(root.uri), self._home) for root in found.roots)
+                named = (folder_of(uri, self._home) for uri in found)
                 return OpenFolders(
                     tuple(dict.fromkeys(one for one in named if one is not None)), True
                 )
         around = None if self._started is None else started_in(self._started, self._home)
         return NOWHERE if around is None else OpenFolders((around,))
 
-    async def list_resources(self, context: Context, params: object) -> types.ListResourcesResult:
+    async def list_resources(self, caller: Caller, params: object) -> types.ListResourcesResult:
         """What can be read."""
         return types.ListResourcesResult(
             resources=[types.Resource(**one, mime_type="text/plain") for one in RESOURCES]
         )
 
     async def list_templates(
-        self, context: Context, params: object
+        self, caller: Caller, params: object
     ) -> types.ListResourceTemplatesResult:
         """What can be read by id."""
         return types.ListResourceTemplatesResult(
@@ -213,18 +229,18 @@ class ToolServer:
         )
 
     async def read_resource(
-        self, context: Context, params: types.ReadResourceRequestParams
+        self, caller: Caller, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """One resource as text."""
         uri = str(params.uri)
         try:
             text = await self._session.quick.do(lambda: read(self._session.memory(), uri))
         except AnaphoraError as error:
-            raise MCPError(types.INVALID_PARAMS, _error_line(error)) from error
+            raise Refused(types.INVALID_PARAMS, _error_line(error)) from error
         content = types.TextResourceContents(uri=uri, text=_clean(text), mime_type="text/plain")
         return types.ReadResourceResult(contents=[content])
 
-    async def list_prompts(self, context: Context, params: object) -> types.ListPromptsResult:
+    async def list_prompts(self, caller: Caller, params: object) -> types.ListPromptsResult:
         """What a person may ask for by name."""
         return types.ListPromptsResult(
             prompts=[
@@ -242,55 +258,21 @@ class ToolServer:
         )
 
     async def get_prompt(
-        self, context: Context, params: types.GetPromptRequestParams
+        self, caller: Caller, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         """A prompt with its arguments filled in."""
         try:
             description, text = prompt(params.name, params.arguments or {})
         except AnaphoraError as error:
-            raise MCPError(types.INVALID_PARAMS, _error_line(error)) from error
+            raise Refused(types.INVALID_PARAMS, _error_line(error)) from error
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=description, messages=[message])
-
-    async def wake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Open the memory in the background once the handshake was answered."""
-        result = await call_next(ctx)
-        if ctx.method != "initialize":
-            self._session.begin()
-        return result
-
-
-def build_server(
-    session: ServerSession, tools: Sequence[str], started: Path | None, *, roots: bool = True
-) -> Server[Any]:
-    """A server with these tools over the memory of a session; see `ToolServer`."""
-    handlers = ToolServer(session, tools, started, roots=roots)
-    server: Server[Any] = Server(
-        "anaphora",
-        version=__version__,
-        title="Anaphora",
-        instructions=INSTRUCTIONS,
-        on_list_tools=handlers.list_tools,
-        on_call_tool=handlers.call_tool,
-        on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
-        on_read_resource=handlers.read_resource,
-        on_list_prompts=handlers.list_prompts,
-        on_get_prompt=handlers.get_prompt,
-    )
-    server.middleware.append(handlers.wake)
-    return server
 
 
 def _unlisted(name: str) -> ToolSpec | None:
     """A tool that changes nothing answers whether or not it was listed."""
     spec = TOOLS.get(name)
     return spec if spec is not None and spec.read_only else None
-
-
-def _may(context: Context, right: Right) -> bool:
-    """Whether the caller has a right; without HTTP it is the user's own client, who has all."""
-    return context.request is None or may(context.request.scope.get(CALLER), right)
 
 
 def _is_large(given: Any) -> bool:

@@ -71,8 +71,15 @@ class ResidentServer:
         listener.close()
         self._later.put(None)
         worker.join(_CLOSING)
+        self._finish_answers()
         for memory in self._memories.values():
             memory.close(_CLOSING)
+
+    def _finish_answers(self) -> None:
+        """Who was being answered when the end came gets the answer, if it is not long in coming."""
+        end = time.monotonic() + _CLOSING
+        while self._busy and time.monotonic() < end:
+            time.sleep(0.005)
 
     def _accept(self, listener: Listener) -> None:
         from multiprocessing import AuthenticationError

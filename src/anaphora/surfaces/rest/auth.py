@@ -27,6 +27,9 @@ NAMESPACE_HEADER: Final = "anaphora-namespace"
 _DEFAULT: Final = "default"
 _PAGE_KINDS = (".html", ".js", ".css", ".svg", ".png", ".ico", ".woff2", ".webmanifest")
 _DATA = ("/v1/", "/conversations", "/health", "/metrics", "/openapi")
+LIVE: Final = "/health/live"
+"""Says that the process answers, and nothing else: who starts it again has no token."""
+
 _CHALLENGE: Mapping[str, str] = {"WWW-Authenticate": 'Bearer realm="anaphora"'}
 
 
@@ -78,7 +81,8 @@ class Authenticator:
 
     def caller(self, token: Token | None, method: str, path: str, headers: Headers) -> Caller:
         """The caller, if the token opens the namespace that the request names."""
-        if token is None and self._options.require_token and not is_page(method, path):
+        open_to_all = path == LIVE or is_page(method, path)
+        if token is None and self._options.require_token and not open_to_all:
             raise Problem(401, "token", "send Authorization: Bearer <token>", _CHALLENGE)
         namespace = _namespace(headers)
         if token is not None and namespace is None and not token.opens(_DEFAULT):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Final
 from anaphora.core.config import ClientFolders
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.hooks.protocols import PROTOCOLS
+from anaphora.surfaces.setup.program import command_line
 
 NAME: Final = "anaphora"
 """What the server is called in every client's configuration."""
@@ -48,7 +48,7 @@ def _hooks(
     client: str, path: Path, command: Sequence[str], *, milliseconds: bool = False
 ) -> tuple[Entry, ...]:
     """A hook for each event of a client that has them, in the form that Claude Code began."""
-    run = shlex.join([*command, "hook", client])
+    run = command_line([*command, "hook", client])
     timeout = HOOK_TIMEOUT * (1000 if milliseconds else 1)
     named = {"name": NAME} if milliseconds else {}
     hook = {**named, "type": "command", "command": run, "timeout": timeout}
@@ -83,7 +83,7 @@ def _gemini(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]
 
 def _cursor(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
     hooks = folders.user / ".cursor" / "hooks.json"
-    run = {"command": shlex.join([*command, "hook", "cursor"])}
+    run = {"command": command_line([*command, "hook", "cursor"])}
     return (
         Entry(folders.user / ".cursor" / "mcp.json", "json", ("mcpServers", NAME), _stdio(command)),
         Entry(hooks, "json", ("version",), 1, given=True),

@@ -37,21 +37,20 @@ class Trial:
 
 def refuse_dead_server() -> None:
     """`InvalidInput` where the server could not start from here, with the command that helps."""
-    if find_spec("mcp") is None:
-        remedy = install_command("mcp")
+    if find_spec("mcp_types") is None:
+        remedy = install_command("mcp-types")
         reason = f"the server needs a package that is not installed here; run: {remedy}"
         raise InvalidInput("setup", "mcp", reason)
 
 
-def install_command(extra: str) -> str:
-    """The command that installs what an extra needs into this very environment."""
+def install_command(package: str) -> str:
+    """The command that installs a package, as Anaphora needs it, into this very environment."""
     try:
         listed = requires("anaphora") or []
     except PackageNotFoundError:
         listed = []
-    marked = [one.partition(";") for one in listed]
-    wanted = [name.strip() for name, _, marks in marked if f"extra == '{extra}'" in marks]
-    words = wanted or [extra]
+    wanted = [one for one in listed if one.startswith(package) and "extra ==" not in one]
+    words = wanted or [package]
     if find_spec("pip") is None:
         return shlex.join(["uv", "pip", "install", "--python", sys.executable, *words])
     return shlex.join([sys.executable, "-m", "pip", "install", *words])

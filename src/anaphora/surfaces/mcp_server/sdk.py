@@ -1,0 +1,96 @@
+"""The same answers on the official SDK's server, which serves HTTP."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from anaphora import __version__
+from anaphora.surfaces.access import Right, may
+from anaphora.surfaces.mcp_server.http import CALLER
+from anaphora.surfaces.mcp_server.server import Handler, Refused, ToolServer
+from anaphora.surfaces.mcp_server.session import ServerSession
+from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS
+
+if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    Context = ServerRequestContext[Any, Any]
+
+
+def build_server(
+    session: ServerSession, tools: Sequence[str], started: Path | None, *, roots: bool = True
+) -> Server[Any]:
+    """A server with these tools over the memory of a session; see `ToolServer`."""
+    answers = ToolServer(session, tools, started, roots=roots).handlers
+
+    async def wake(ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Open the memory in the background once the handshake was answered."""
+        result = await call_next(ctx)
+        if ctx.method != "initialize":
+            session.begin()
+        return result
+
+    server: Server[Any] = Server(
+        "anaphora",
+        version=__version__,
+        title="Anaphora",
+        instructions=INSTRUCTIONS,
+        on_list_tools=_on_sdk(answers["tools/list"]),
+        on_call_tool=_on_sdk(answers["tools/call"]),
+        on_list_resources=_on_sdk(answers["resources/list"]),
+        on_list_resource_templates=_on_sdk(answers["resources/templates/list"]),
+        on_read_resource=_on_sdk(answers["resources/read"]),
+        on_list_prompts=_on_sdk(answers["prompts/list"]),
+        on_get_prompt=_on_sdk(answers["prompts/get"]),
+    )
+    server.middleware.append(wake)
+    return server
+
+
+def _on_sdk(handler: Handler) -> Any:
+    """A handler as the SDK calls one."""
+
+    async def answer(context: Context, params: Any) -> Any:
+        try:
+            return await handler(_SdkCaller(context), params)
+        except Refused as error:
+            raise MCPError(error.code, error.message, error.data) from error
+
+    return answer
+
+
+class _SdkCaller:
+    """Who has sent a request to the SDK's server; one that came by HTTP has a token."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def may(self, right: Right) -> bool:
+        request = self._context.request
+        return request is None or may(request.scope.get(CALLER), right)
+
+    def can_name_folders(self) -> bool:
+        session = self._context.session
+        told = session.client_capabilities
+        return told is not None and told.roots is not None and session.can_send_request
+
+    async def folders(self) -> list[str]:
+        try:
+            with warnings.catch_warnings():
+                # Deprecated in the newest protocol, where no request can be sent either.
+                found = await self._context.session.send_request(
+                    types.ListRootsRequest(), types.ListRootsResult
+                )
+        except MCPError as error:
+            raise Refused(error.code, str(error)) from error
+        return [str(root.uri) for root in found.roots]
+
+    async def tell(self, step: int, message: str) -> None:
+        await self._context.session.report_progress(step, None, message)
