@@ -22,21 +22,18 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
 from anaphora.embed.chunking import blocks, windows
 from anaphora.embed.onnx import onnx_runtime
+from anaphora.embed.wordpiece import read_wordpiece
 from anaphora.errors import EmbeddingError, ModelIntegrityError
-
-if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
-
 
 MINILM = Path(__file__).parent / "models" / "minilm"
 
@@ -134,7 +131,7 @@ class MiniLM:
         self._name = manifest.name
         self._dimensions = manifest.dimensions
         self._room = manifest.window - 2
-        self._tokenizer = _load_tokenizer(verified(manifest, "tokenizer.json"))
+        self._tokenizer = read_wordpiece(verified(manifest, "tokenizer.json"))
         self._session = _load_session(verified(manifest, "model.onnx"), threads)
 
     @property
@@ -165,22 +162,25 @@ class MiniLM:
 
     def query_key(self, text: str) -> Hashable:
         """The word pieces: spellings that the model cannot tell apart have the same key."""
-        ids = b"".join(np.asarray(e.ids, np.uint16).tobytes() for _, e in self._encodings(text))
+        ids = b"".join(np.asarray(own, np.uint16).tobytes() for _, own in self._blocks(text))
         return ids if len(ids) <= _KEY_BYTES else hashlib.sha256(ids).digest()
 
-    def _encodings(self, text: str) -> Iterator[tuple[str, Encoding]]:
+    def _blocks(self, text: str) -> Iterator[tuple[str, list[int]]]:
         """The blocks of a text, each with its word pieces."""
         for block in blocks(_readable(text), _BLOCK):
-            yield block, self._tokenizer.encode(block, add_special_tokens=False)
+            yield block, self._tokenizer.ids(block)
 
     def _parts(self, texts: Sequence[str]) -> Iterator[_Part]:
         """(number of the text, word pieces) of every part, parts of a text in order."""
         for number, text in enumerate(texts):
             given = False
-            for block, encoding in self._encodings(text):
-                ids = encoding.ids
+            for block, ids in self._blocks(text):
+                if len(ids) <= self._room:
+                    cuts: Iterable[tuple[int, int]] = ((0, len(ids)),)
+                else:
+                    cuts = windows(block, self._tokenizer.spans(block), self._room)
                 # A block without word pieces has one window, without any.
-                for start, end in windows(block, encoding.offsets, self._room):
+                for start, end in cuts:
                     if start < end:
                         given = True
                         yield number, ids[start:end]
@@ -231,16 +231,6 @@ def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]
 
 def _readable(text: str) -> str:
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
-
-
-def _load_tokenizer(content: bytes) -> Tokenizer:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_buffer(content)
-    # The file that the authors ship pads and cuts at 128; both are done here, to measure.
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
 
 
 def _load_session(content: bytes, threads: int | None) -> Any:

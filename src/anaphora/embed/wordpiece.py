@@ -1,0 +1,158 @@
+"""BERT's tokenizer: a text comes in, the numbers of its word pieces go out.
+
+The text is cleaned of control characters, lower-cased and stripped of accents; words are what
+stands between spaces, every punctuation mark and every Chinese character for itself; a word is cut
+into the longest pieces that the vocabulary has, from the left (Wu et al., arXiv:1609.08144; Devlin
+et al., arXiv:1810.04805). The same pieces as the library `tokenizers` finds, for every character of
+Unicode 3.2; of newer scripts the interpreter's tables say what a mark and a punctuation mark is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from unicodedata import category as kind_of
+from unicodedata import normalize
+
+from anaphora.errors import EmbeddingError
+
+_CONTINUED: Final = "##"
+_LONGEST_WORD: Final = 100
+"""Characters; a longer word is one unknown piece."""
+
+_KEPT_WORDS: Final = 1 << 15
+_WORDS: Final = re.compile("[^ ]+")
+_INVISIBLE: Final = frozenset(("Cc", "Cf", "Cs", "Co"))
+# "$", "+", "<" and others of ASCII are symbols to Unicode and punctuation to BERT.
+_ASCII_PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_IDEOGRAPHS: Final = (
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
+
+_Pieces = tuple[tuple[int, int], ...]
+"""Of one word: the number of each piece, and how many characters of the word it takes."""
+
+
+class WordPiece:
+    """`vocabulary` numbers the pieces; `special` those that are written out as `[MASK]` is."""
+
+    def __init__(self, vocabulary: Mapping[str, int], special: Mapping[str, int], unknown: int):
+        self._vocabulary = vocabulary
+        self._special = special
+        self._unknown = unknown
+        self._longest = max(map(len, vocabulary), default=0)
+        self._characters = _Characters()
+        self._words: dict[str, _Pieces] = {}
+        self._marked = re.compile(f"({'|'.join(map(re.escape, special))})") if special else None
+
+    def ids(self, text: str) -> list[int]:
+        """The numbers of the text's word pieces, none before and none after them."""
+        found: list[int] = []
+        for part, special in self._parts(text):
+            if special is not None:
+                found.append(special)
+                continue
+            for word in "".join(map(self._characters.__getitem__, part)).split():
+                found.extend(piece for piece, _ in self._pieces(word))
+        return found
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """The (start, end) characters of `text` that each of its word pieces comes from."""
+        found: list[tuple[int, int]] = []
+        start = 0
+        for part, special in self._parts(text):
+            if special is not None:
+                found.append((start, start + len(part)))
+            else:
+                found.extend(self._spans(part, start))
+            start += len(part)
+        return found
+
+    def _spans(self, text: str, start: int) -> Iterator[tuple[int, int]]:
+        written = [self._characters[character] for character in text]
+        # Where each character of what is read stands in the text.
+        place = [at for at, characters in enumerate(written, start) for _ in characters]
+        for word in _WORDS.finditer("".join(written)):
+            at = word.start()
+            for _, length in self._pieces(word.group()):
+                yield place[at], place[at + length - 1] + 1
+                at += length
+
+    def _parts(self, text: str) -> Iterator[tuple[str, int | None]]:
+        if self._marked is None or "[" not in text:
+            yield text, None
+            return
+        for part in self._marked.split(text):
+            yield part, self._special.get(part)
+
+    def _pieces(self, word: str) -> _Pieces:
+        known = self._words.get(word)
+        if known is None:
+            if len(self._words) >= _KEPT_WORDS:
+                self._words.clear()
+            known = self._words[word] = self._cut(word)
+        return known
+
+    def _cut(self, word: str) -> _Pieces:
+        whole = ((self._unknown, len(word)),)
+        if len(word) > _LONGEST_WORD:
+            return whole
+        pieces: list[tuple[int, int]] = []
+        start, prefix = 0, ""
+        while start < len(word):
+            for end in range(min(len(word), start + self._longest), start, -1):
+                piece = self._vocabulary.get(prefix + word[start:end])
+                if piece is not None:
+                    pieces.append((piece, end - start))
+                    start, prefix = end, _CONTINUED
+                    break
+            else:
+                return whole
+        return tuple(pieces)
+
+
+class _Characters(dict[str, str]):
+    """What is read for a character, worked out once: nothing, a space, or some characters."""
+
+    def __missing__(self, character: str) -> str:
+        read = self[character] = _read(character)
+        return read
+
+
+def _read(character: str) -> str:
+    code = ord(character)
+    if character in "\t\n\r":
+        return " "
+    if code == 0xFFFD or kind_of(character) in _INVISIBLE:
+        return ""
+    if character.isspace():
+        return " "
+    read = "".join(part.lower() for part in normalize("NFD", character) if kind_of(part) != "Mn")
+    alone = any(low <= code <= high for low, high in _IDEOGRAPHS) or any(map(_is_mark, read))
+    return f" {read} " if alone else read
+
+
+def _is_mark(character: str) -> bool:
+    return character in _ASCII_PUNCTUATION or kind_of(character).startswith("P")
+
+
+def read_wordpiece(content: bytes) -> WordPiece:
+    """A tokenizer out of a `tokenizer.json` of the library `tokenizers`.
+
+    Raises EmbeddingError for one of another kind than BERT's, in lower case.
+    """
+    try:
+        raw: Any = json.loads(content)
+        model, normalizer = raw["model"], raw["normalizer"]
+        kinds = (model["type"], model["continuing_subword_prefix"], normalizer["type"])
+        flags = (normalizer["clean_text"], normalizer["lowercase"], normalizer["strip_accents"])
+        if kinds != ("WordPiece", _CONTINUED, "BertNormalizer") or flags != (True, True, None):
+            raise EmbeddingError(f"another tokenizer was expected than {kinds}, {flags}")
+        vocabulary: dict[str, int] = model["vocab"]
+        special = {str(one["content"]): int(one["id"]) for one in raw["added_tokens"]}
+        return WordPiece(vocabulary, special, vocabulary[model["unk_token"]])
+    except (ValueError, KeyError, TypeError) as error:
+        raise EmbeddingError(f"the model's tokenizer cannot be read: {error!r}") from error
