@@ -5,6 +5,7 @@ Databases are SQLite files, and a real PostgreSQL that all tests of one worker s
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.hostile import broken_json, naughty_strings, write_transcripts
 
 from anaphora.store.db.engine import Database, open_database
 
@@ -25,13 +27,54 @@ settings.load_profile("anaphora")
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 
 
+DATA = Path(__file__).parent / "data"
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+"""Large sets of others' making, which no licence lets us ship; see bench/README.md."""
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real data beside the checkout; tests that need it skip without it."""
-    place = Path(__file__).resolve().parents[2] / "shared" / "data"
-    if not place.is_dir():
-        pytest.skip("the shared data folder is not beside this checkout")
-    return place
+    """The large sets of real data beside the checkout; tests that need them skip without them."""
+    if not BESIDE.is_dir():
+        pytest.skip("the large data sets are not beside this checkout (bench/README.md)")
+    return BESIDE
+
+
+@pytest.fixture(scope="session")
+def naughty() -> list[str]:
+    """Texts that trouble programs: our own, and the Big List of Naughty Strings if it is there."""
+    found = naughty_strings()
+    listed = BESIDE / "adversarial" / "blns" / "blns.json"
+    return (
+        list(dict.fromkeys([*found, *json.loads(listed.read_bytes())]))
+        if listed.exists()
+        else found
+    )
+
+
+@pytest.fixture(scope="session")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of documents that are no JSON, or hardly: ours, and JSONTestSuite if it is there."""
+    folder = tmp_path_factory.mktemp("broken")
+    for name, content in broken_json().items():
+        (folder / f"{name}.json").write_bytes(content)
+    for file in sorted((BESIDE / "adversarial" / "jsontestsuite").rglob("*.json")):
+        shutil.copy(file, folder / f"suite_{file.name}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def go_threads() -> list[Path]:
+    """Thread files that Go's `encoding/json` wrote."""
+    return sorted((DATA / "threads").glob("*.json"))
+
+
+@pytest.fixture(scope="session")
+def transcripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of transcripts of four programs, with damage."""
+    folder = tmp_path_factory.mktemp("transcripts")
+    write_transcripts(folder)
+    return folder
 
 
 class Clock:

@@ -32,7 +32,7 @@ ROOMS = {
     "surfaces",
     "values",
 }
-HEAVY = ("numpy", "onnxruntime", "tokenizers", "tantivy", "sqlalchemy", "alembic", "typer", "rich")
+HEAVY = ("numpy", "onnxruntime", "tantivy", "sqlalchemy", "alembic", "typer", "rich")
 
 
 @pytest.mark.promise("package.rooms")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pysqlite3 import dbapi2
+from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, InvalidInput, MissingKey, SealChanged, Tampered

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pysqlite3 import dbapi2
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Script
 from tests.ops.lanes_desk import FILES, NUTS, live, notes_of, opened, project_at, said
+from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, MissingKey, NotFound, Tampered

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -105,9 +104,8 @@ def test_long_texts_are_analysed_to_the_end(unit: str) -> None:
     assert "marker" in analyse(unit * (300_000 // len(unit)) + " marker")
 
 
-def test_naughty_strings_give_clean_tokens(shared_data: Path) -> None:
-    """The big list of naughty strings breaks nothing."""
-    files = sorted((shared_data / "adversarial" / "blns").rglob("*.txt"))
-    assert files
-    for line in files[0].read_text("utf-8", "surrogatepass").splitlines():
+def test_naughty_strings_give_clean_tokens(naughty: list[str]) -> None:
+    """Texts that trouble programs break nothing."""
+    assert len(naughty) > 400
+    for line in naughty:
         assert not any(c.isspace() for token in analyse(line) for c in token)

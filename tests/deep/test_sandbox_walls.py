@@ -30,6 +30,7 @@ CANARY = "canary-51c0de-of-the-host"
 PYTHON = Path(sys.executable).resolve()
 LIBRARY = Path(os.__file__).resolve().parent
 MEBIBYTE = 1024 * 1024
+HERE = tuple(one for one in OUTER if one != "seatbelt")
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="walls of Linux"),
@@ -205,7 +206,7 @@ def left_open() -> Iterator[list[int]]:
 
 @pytest.mark.enable_socket
 @pytest.mark.promise("sandbox.descriptors")
-@pytest.mark.parametrize("outer", OUTER[1:])
+@pytest.mark.parametrize("outer", HERE[1:])
 def test_no_descriptor_of_the_host_is_inherited(outer: Outer, left_open: list[int]) -> None:
     """A program behind any wall has its three streams, whatever the host left open to inherit."""
     code = (
@@ -226,7 +227,7 @@ def test_no_descriptor_of_the_host_is_inherited(outer: Outer, left_open: list[in
 
 @pytest.mark.enable_socket
 @pytest.mark.promise("sandbox.descriptors")
-@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("outer", HERE)
 def test_a_session_inherits_its_pipe_alone(outer: Outer, left_open: list[int]) -> None:
     """No process of a session that runs has a socket of the host, or anything but pipes."""
     with MontyEngine(outer).open({}, {}) as session:
@@ -283,7 +284,7 @@ def test_memory_is_bounded_without_the_limit_of_the_interpreter(outer: Outer, co
         assert "MemoryError" in str(ended.value.exception().__class__)
 
 
-@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("outer", HERE)
 def test_time_is_bounded_without_the_limit_of_the_interpreter(outer: Outer) -> None:
     """With the interpreter's own limits lifted, the watchdog ends its process."""
     import pydantic_monty
@@ -424,7 +425,7 @@ def test_no_process_is_left_behind() -> None:
             os.close(process)
 
 
-@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("outer", HERE)
 def test_a_killed_worker_is_a_dead_session(outer: Outer) -> None:
     """When the process goes, whatever the cause, the run says so and the next session works."""
     engine = MontyEngine(outer)
@@ -463,3 +464,45 @@ def test_a_folder_that_starts_no_programs_is_passed_over(monkeypatch: pytest.Mon
     assert walls.place_for_programs() == "/dev/shm"
     assert len(tried) == 2
     walls.place_for_programs.cache_clear()
+
+
+FAKE_SEATBELT = """#!/bin/sh
+[ "$1" = -p ] || exit 64
+shift 2
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_on_macos_seatbelt_is_the_wall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
+) -> None:
+    """There the program starts behind `sandbox-exec`; where that refuses, `doctor` is not content.
+
+    The profile itself can only be tried on a Mac; there a launcher that does not start is no wall.
+    """
+    from anaphora.deep import checks
+    from anaphora.deep.sandbox import walls
+
+    fake = tmp_path / "sandbox-exec"
+    fake.write_text(FAKE_SEATBELT if works else "#!/bin/sh\nexit 71\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(walls, "SEATBELT", fake)
+    monkeypatch.setattr(walls, "_is_macos", lambda: True)
+    detect.cache_clear()
+    try:
+        found = {wall.name: wall for wall in MontyEngine().walls()}
+        assert found["seatbelt"].active is works
+        assert not {"namespaces", "landlock", "syscalls"} & found.keys()
+        assert found["rlimits"].active
+        first = checks.sandbox_checks()[0]
+        assert first.ok is works
+        assert ("behind seatbelt" in first.detail) is works
+        if works:
+            *_, fake_place, option, profile = detect(Path("/bin/true")).command
+            assert (fake_place, option) == (str(fake), "-p")
+            assert profile.startswith("(version 1)\n(deny default)\n")
+            assert profile.count("(") == profile.count(")")
+            assert "network" not in profile
+    finally:
+        detect.cache_clear()

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-import pysqlite3
 import pytest
+from tests.sqlite_driver import dbapi2
 
 from anaphora.index.turns.ledger import Ledger
 from anaphora.values.conversations import NewTurn
@@ -40,7 +40,7 @@ def test_a_locked_file_changes_no_answer(bench: Bench) -> None:
     bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(9)])
     bench.store.extend("b", [NewTurn("user", f"words of thread {n}") for n in range(9)])
     index.sync()
-    other = pysqlite3.connect(str(bench.root / "index" / "turns.sqlite"), isolation_level=None)
+    other = dbapi2.connect(str(bench.root / "index" / "turns.sqlite"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     bench.store.append("a", "user", "number 9 came late")
     bench.store.append("c", "user", "a thread of its own")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sqlite_driver import wal
 
 from anaphora.errors import FilterError, InvalidInput, NotFound
 from anaphora.store.db.engine import Database, open_database
@@ -217,6 +218,7 @@ def test_no_byte_of_the_words_is_left(tmp_path: Path, clock: Any) -> None:
     assert found(home, words) == set()
 
 
+@wal
 def test_a_log_that_another_keeps_is_named(
     tmp_path: Path, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -211,14 +211,16 @@ def test_zip_files_and_directories_are_opened(tmp_path: Path, fixtures: Path) ->
     ]
 
 
-def test_the_real_samples_are_read(shared_data: Path) -> None:
-    """Transcripts of others' making give their conversations, and their damage is reported."""
-    found = list(read(shared_data / "transcripts"))
+def test_samples_with_damage_are_read(transcripts: Path) -> None:
+    """Transcripts of four programs give their conversations, and their damage is reported."""
+    found = list(read(transcripts))
     turns = {c.conversation_id: len(c.turns) for c in found if isinstance(c, ImportedConversation)}
-    assert turns["claude_code_edge_cases"] == 6
+    assert turns["claude_code_edges"] == 6
+    assert turns["claude_code_second"] == 6
     assert turns["codex_11111111-1111-4111-8111-111111111111"] == 2
     assert turns["codex_66666666-6666-4666-8666-666666666666"] == 1
     assert sum(name.startswith("chatgpt_") for name in turns) == 5
-    places = [(Path(p.path).name[:10], p.place) for p in found if isinstance(p, ImportProblem)]
-    assert ("malformed-", "line 3, column 2") in places
-    assert len(places) == 8
+    assert sum(name.startswith("sharegpt_") for name in turns) == 40
+    places = [(Path(p.path).name[:7], p.place) for p in found if isinstance(p, ImportProblem)]
+    assert ("rollout", "line 3, column 2") in places
+    assert len(places) == 5

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pysqlite3 import dbapi2
 from tests.exported import exported
+from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory
 from anaphora.values.memories import NewMemory

@@ -137,14 +137,14 @@ def test_other_files_do_no_harm(memory: Memory, tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("watch.follows")
-def test_real_transcripts_come_in_as_they_grow(
-    memory: Memory, tmp_path: Path, shared_data: Path
+def test_transcripts_come_in_as_they_grow(
+    memory: Memory, tmp_path: Path, transcripts: Path
 ) -> None:
-    """Real transcripts that grow give what importing them at once gives."""
+    """Transcripts that grow give what importing them at once gives."""
     real = [
         path
-        for name in ("claude_code_log", "codex_claude_code_log")
-        for path in sorted((shared_data / "transcripts" / name).glob("*.jsonl"))
+        for name in ("claude_code", "codex")
+        for path in sorted((transcripts / name).glob("*.jsonl"))
     ]
     folder, clock = tmp_path / "projects", Clock()
     folder.mkdir()

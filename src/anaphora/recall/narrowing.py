@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import fold, query_terms
-from anaphora.core.arguments import checked_moment
+from anaphora.core.arguments import checked_moment, utc_moment
 from anaphora.errors import InvalidInput
 from anaphora.rank.question import speakers_present
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
@@ -132,7 +132,7 @@ def silent_spans(
         if not bare or span.end.replace(tzinfo=None) >= OPEN_END or span.start > now:
             continue
         if not np.any((ts >= start) & (ts < end)):
-            last = datetime.fromtimestamp(end - 1, span.end.tzinfo)
+            last = utc_moment(end - 1).astimezone(span.end.tzinfo)
             days = f"on {span.start:%Y-%m-%d}"
             if last.date() != span.start.date():
                 days = f"from {span.start:%Y-%m-%d} to {last:%Y-%m-%d}"

@@ -1,9 +1,10 @@
 """The walls around the process that runs a model's code: what stands here, and how it is begun.
 
 bubblewrap is the strongest, but needs user namespaces, which most containers forbid: there Landlock
-and the filter of system calls (`confine.py`) are the wall that stands. The result is a launcher, to
-be run in the program's place, and a `Wall` for each, the missing ones included. Nothing is weakened
-silently: what is called active is what the launcher does, and one that cannot does not start.
+and the filter of system calls (`confine.py`) are the wall that stands. macOS has Seatbelt. The
+result is a launcher, to be run in the program's place, and a `Wall` for each, the missing ones
+included. Nothing is weakened silently: what is called active is what the launcher does, and one
+that cannot does not start.
 """
 
 from __future__ import annotations
@@ -97,10 +98,14 @@ def _loader(program: Path) -> str | None:
     return None
 
 
-Outer: TypeAlias = Literal["auto", "bubblewrap", "landlock", "syscalls", "rlimits", "none"]
-"""The outermost wall: "auto" takes the first of the next four that stands here."""
+Outer: TypeAlias = Literal[
+    "auto", "bubblewrap", "landlock", "seatbelt", "syscalls", "rlimits", "none"
+]
+"""The outermost wall: "auto" takes the first of the next five that stands here."""
 
-OUTER: tuple[Outer, ...] = ("auto", "bubblewrap", "landlock", "syscalls", "rlimits", "none")
+OUTER: tuple[Outer, ...] = (
+    "auto", "bubblewrap", "landlock", "seatbelt", "syscalls", "rlimits", "none",
+)  # fmt: skip
 
 _CPU_SECONDS = 300
 _OPEN_FILES = 64
@@ -118,6 +123,19 @@ _LIMITS = {
     "u": ("nproc", 1, "no new process"),
 }
 _PROGRAM = "/program"
+SEATBELT = Path("/usr/bin/sandbox-exec")
+# What dyld and libSystem need to start a program, and nothing of a user. Metadata tells whether a
+# path exists, not what is in it. The launcher's own interpreter runs before the wall stands.
+_SEATBELT_PROFILE = """\
+(version 1)
+(deny default)
+(allow process-exec (literal {program}))
+(allow file-read* (literal "/") (literal {program}) (literal "/dev/null") (literal "/dev/urandom")
+  (subpath "/usr/lib") (subpath "/System/Library")
+  (subpath "/System/Volumes/Preboot/Cryptexes"){more})
+(allow file-read-metadata)
+(allow sysctl-read)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +189,12 @@ def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
     """
     if outer == "none" or os.name != "posix":
         why = "not requested" if outer == "none" else "not on this system"
-        missing = tuple(Wall(n, active=False, detail=why) for n in _NAMES)
+        missing = tuple(Wall(n, active=False, detail=why) for n in _names())
         return WallSetup("none", _closing(), walls=missing)
     limits = _working_limits()
     tried: dict[str, str] = {}
-    wanted = ("bubblewrap", "landlock", "syscalls") if outer == "auto" else (outer,)
+    strongest = ("seatbelt",) if _is_macos() else ("bubblewrap", "landlock", "syscalls")
+    wanted = strongest if outer == "auto" else (outer,)
     for name in wanted:
         found = _try(name, program, readable, limits)
         if isinstance(found, WallSetup):
@@ -184,8 +203,17 @@ def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
     return _named(WallSetup("rlimits", _closing(), limits), tried)
 
 
-_NAMES = ("namespaces", "landlock", "syscalls", "rlimits", "environment")
+def _is_macos() -> bool:
+    return sys.platform == "darwin"
+
+
+def _names() -> tuple[str, ...]:
+    own = ("seatbelt",) if _is_macos() else ("namespaces", "landlock", "syscalls")
+    return (*own, "rlimits", "environment")
+
+
 _ABSENT = {
+    "seatbelt": "there is no sandbox-exec",
     "bubblewrap": "no program for it",
     "landlock": "this kernel has none",
     "syscalls": "no filter for this machine",
@@ -196,7 +224,9 @@ def _try(
     name: str, program: Path, readable: tuple[Path, ...], limits: tuple[str, ...]
 ) -> WallSetup | str:
     """The wall of this name, or why it does not stand."""
-    if not sys.platform.startswith("linux"):
+    if name == "seatbelt" and not _is_macos():
+        return "macOS only"
+    if name != "seatbelt" and not sys.platform.startswith("linux"):
         return "Linux only"
     why = _ABSENT.get(name, "not requested")
     try:
@@ -213,6 +243,8 @@ def _try(
 
 def _candidates(name: str, program: Path, readable: tuple[Path, ...]) -> list[WallSetup]:
     """What to try for the wall of this name, the stronger first."""
+    if name == "seatbelt":
+        return [_seatbelt(program, readable)] if SEATBELT.exists() else []
     needed = [str(place) for place in (*libraries(program), *readable)]
     filtered = _filter() is not None
     if name == "bubblewrap":
@@ -254,6 +286,19 @@ def _bubblewrap(program: Path, needed: Sequence[str], filtered: bool) -> list[Wa
         with_filter = (*_closing("9"), *command, "--seccomp", "9", "--")
         found.insert(0, WallSetup("bubblewrap", with_filter, syscalls=True))
     return found
+
+
+def _seatbelt(program: Path, readable: Sequence[Path]) -> WallSetup:
+    """macOS's own sandbox (sandbox-exec(1)): no network, no process, no file of a user."""
+    more = "".join(f"\n  (subpath {_quoted(place)})" for place in readable)
+    profile = _SEATBELT_PROFILE.format(program=_quoted(program.resolve()), more=more)
+    return WallSetup("seatbelt", (*_closing(), str(SEATBELT), "-p", profile))
+
+
+def _quoted(place: Path) -> str:
+    """A path as a string of a profile, which is Scheme."""
+    text = str(place).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 def _find_bubblewrap() -> Path | None:
@@ -310,29 +355,36 @@ def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
     limits = ", ".join(_LIMITS[k][2] for k in standing.limits) or "none here"
     limits += f"; not here: {missing}" if missing else ""
     # Whether each stands, what it does where it stands, and why where it does not.
-    states = (
-        (
+    states = {
+        "seatbelt": (
+            standing.outer == "seatbelt",
+            "no network, no new processes, no writing; of the files only the interpreter and the "
+            "system's libraries",
+            tried.get("seatbelt", "not requested"),
+        ),
+        "namespaces": (
             bubblewrap,
             "bubblewrap: own users, processes, network and mounts; of the files only the "
             "interpreter and its libraries, read-only; no capabilities",
             tried.get("bubblewrap", "not requested"),
         ),
-        (
+        "landlock": (
             landlock,
             f"version {confine.landlock_version()}: reads only the interpreter and its libraries",
             tried.get("landlock", instead),
         ),
-        (
+        "syscalls": (
             standing.syscalls,
             "no new processes, sockets, mounts, namespaces or tracing",
             tried.get("syscalls", f"no filter behind {standing.outer}"),
         ),
-        (bool(standing.limits), limits, limits),
-        (True, "emptied; of what the host has open only the pipe to it", ""),
-    )
+        "rlimits": (bool(standing.limits), limits, limits),
+        "environment": (True, "emptied; of what the host has open only the pipe to it", ""),
+    }
     walls = (
         Wall(name, active=active, detail=does if active else why)
-        for name, (active, does, why) in zip(_NAMES, states, strict=True)
+        for name in _names()
+        for active, does, why in (states[name],)
     )
     return replace(standing, walls=tuple(walls))
 

@@ -109,6 +109,12 @@ class IndexFolder:
         """Remove what is left of other generations: they can hold words that were forgotten."""
         remove_all_but(self.words, {generation})
 
+    def held_open(self, generation: str) -> bool:
+        """Whether words of other generations could not be removed: Windows keeps what is open."""
+        with suppress(OSError):
+            return any(one.is_dir() and one.name != generation for one in self.words.iterdir())
+        return False
+
     def remove_ann_but(self, embedders: Iterable[str]) -> None:
         """Remove the vectors of others: they can be of texts that were forgotten."""
         remove_all_but(self.ann, {ann_folder(one) for one in embedders})

@@ -200,6 +200,11 @@ class TurnIndex:
             if state.words_lost:
                 problems.append("the word index was lost; it will be made again")
             problems += [str(problem) for problem in self._core.source.problems]
+            if state.point is not None and self._core.home.held_open(state.point.words.generation):
+                problems.append(
+                    "words that may have been forgotten still lie in files that a program has "
+                    "open; they go when the index is opened after it ended"
+                )
             indexed = state.segment.meta.count if state.segment is not None else 0
             return IndexCheck(
                 conversations=len(view.table.conversations),

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pysqlite3
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import ANALYSER
@@ -26,6 +25,7 @@ from anaphora.index.turns.table import TURN, Turns, no_turns, of_records, turn_r
 from anaphora.index.words.segment import SegmentMeta
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.db import sqlite
+from anaphora.store.db.driver import dbapi2
 
 SCHEMA = """
 CREATE TABLE meta (
@@ -119,7 +119,7 @@ class Ledger:
         self.wants_purge = False
         try:
             self._db = self._connect()
-        except pysqlite3.Error as error:
+        except dbapi2.Error as error:
             raise _translated(error) from error
         try:
             self._prepare()
@@ -505,7 +505,7 @@ class Ledger:
             place = self.path.absolute().as_uri() + "?mode=ro&immutable=1"
         else:
             place = self.path.absolute().as_uri() + "?mode=rwc"
-        return pysqlite3.connect(
+        return dbapi2.connect(
             place, uri=self.path is not None, check_same_thread=False, isolation_level=None
         )
 
@@ -544,7 +544,7 @@ class Ledger:
         """
         try:
             yield
-        except pysqlite3.Error as error:
+        except dbapi2.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise _translated(error) from error

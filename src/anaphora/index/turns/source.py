@@ -29,7 +29,7 @@ from anaphora.index.turns.records import (
     record_of,
 )
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
-from anaphora.store.disk import identity_of, translate
+from anaphora.store.disk import identity_of, identity_of_entry, translate
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.gojson import NotAThread, parse
 from anaphora.values.conversations import Degraded, Turn
@@ -236,7 +236,7 @@ class FileThreadSource(ThreadSource):
                 for entry in entries:
                     name = entry.name
                     if name.endswith(self._store.suffix) and name[0] != ".":
-                        found[name] = identity_of(entry.stat())
+                        found[name] = identity_of_entry(entry)
         except FileNotFoundError:
             # Nothing was written yet, or a file went while it was looked at: look again below.
             if not directory.is_dir():

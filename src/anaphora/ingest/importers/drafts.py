@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from anaphora.core.arguments import utc_moment
 from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
@@ -91,8 +92,8 @@ def _time_of_number(value: float) -> datetime:
             if abs(seconds) >= least:
                 seconds /= unit
                 break
-        return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError) as error:
+        return utc_moment(seconds)
+    except (OverflowError, ValueError) as error:
         raise Malformed(f"the time is out of range: {str(value)[:40]}") from error
 
 

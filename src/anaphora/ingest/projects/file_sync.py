@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from anaphora.core.arguments import utc_moment
 from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput
 from anaphora.ingest.projects.files.reading import read
@@ -23,7 +24,7 @@ from anaphora.ingest.projects.files.roles import language_of, role_of
 from anaphora.ingest.projects.files.walking import FoundFile, walk
 from anaphora.ingest.projects.git_history import Rename
 from anaphora.ingest.projects.graph import IndexServices, facts_of
-from anaphora.ingest.projects.sections import Section, parse
+from anaphora.ingest.projects.sections import Section, lacks_parser, parse
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.hashing import hash_text
 from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 PARSER: Final = 2
 """Which version of reading and cutting made the sections; files of an older one are read again.
 From 2 on secrets are taken out of them."""
+
+BY_LINES: Final = PARSER + 100
+"""The same for code whose parser was not installed: it is read again once that is there."""
 
 # A file that was changed this shortly before it was read may change again within one tick of the
 # clock of its disk, and look the same (2 s is the grain of the coarsest, FAT).
@@ -74,10 +78,15 @@ def _stat_of(place: Path | str) -> os.stat_result | None:
         return None
 
 
+def is_current(file: FileRow) -> bool:
+    """Whether this version would cut the file no better than it is."""
+    return file.parser == PARSER or (file.parser == BY_LINES and lacks_parser(file.language))
+
+
 def _is_unchanged(file: FileRow, stat: os.stat_result) -> bool:
     """Whether a file is surely the one that was read. One that was read too soon never is."""
     same = (file.size, file.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
-    return same and file.inode == stat.st_ino & _SIGNED and file.parser == PARSER
+    return same and file.inode == stat.st_ino & _SIGNED and is_current(file)
 
 
 def _settled(mtime_ns: int, now_ns: int) -> int:
@@ -90,10 +99,12 @@ def cut_file(row: FileRow, text: str) -> FileSections:
     clean = redact(text, keep_lines=True)
     parsed = parse(row.path, clean.text)
     role = role_of(row.path, clean.text[:_HEAD])
+    language = language_of(row.path, clean.text[:_HEAD])
     row = replace(
         row,
         role=role,
-        language=language_of(row.path, clean.text[:_HEAD]),
+        language=language,
+        parser=BY_LINES if lacks_parser(language) else PARSER,
         facts=facts_of(row.path, role, parsed, clean.text),
     )
     sections = tuple(_section(row, one) for one in parsed.sections)
@@ -135,8 +146,8 @@ def _section(file: FileRow, one: Section) -> SectionRow:
 
 def _time(nanoseconds: int) -> datetime:
     try:
-        return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
-    except (OverflowError, ValueError, OSError):
+        return utc_moment(nanoseconds / 1e9)
+    except (OverflowError, ValueError):
         # A disk may hold any number.
         return datetime.fromtimestamp(0, UTC)
 
@@ -159,7 +170,7 @@ def known_states(root: Path, known: Mapping[str, FileRow]) -> list[FileState]:
     """
     base = f"{root}/"
     return [
-        (path, base + path, row.mtime_ns, row.size if row.parser == PARSER else -1, row.inode)
+        (path, base + path, row.mtime_ns, row.size if is_current(row) else -1, row.inode)
         for path, row in known.items()
     ]
 
@@ -325,7 +336,7 @@ class FileSync:
         )
         if isinstance(text, Skipped):
             return FileSections(row)
-        if known is not None and known.parser == PARSER and known.content_hash == text.sha:
+        if known is not None and is_current(known) and known.content_hash == text.sha:
             return FileSections(_with_state(known, row))
         return cut_file(row, text.text)
 

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
+from anaphora.core.arguments import utc_moment
 from anaphora.ingest.projects.files.walking import without_secret_names
 from anaphora.ingest.secrets.redacting import redact
 
@@ -187,8 +188,8 @@ def _commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] |
     if found is None:
         return None
     try:
-        at = datetime.fromtimestamp(int(found[2]), UTC)
-    except (ValueError, OverflowError, OSError):
+        at = utc_moment(int(found[2]))
+    except (ValueError, OverflowError):
         at = datetime.fromtimestamp(0, UTC)
     files, renames = [], []
     for old, new in _changes(tokens):

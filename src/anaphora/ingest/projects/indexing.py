@@ -22,6 +22,7 @@ from anaphora.index.backlog import Backlog
 from anaphora.ingest.notes import NoteLinker
 from anaphora.ingest.projects.cleaning import clean
 from anaphora.ingest.projects.file_sync import (
+    BY_LINES,
     FileState,
     FileSync,
     changed_files,
@@ -316,8 +317,20 @@ class ProjectIndexer:
             seconds=seconds,
             skipped=tuple(sync.skipped),
             redacted=tuple(sync.redacted),
-            degraded=degraded,
+            degraded=(*self._cut_by_lines(project.id), *degraded),
         )
+
+    def _cut_by_lines(self, project: str) -> tuple[Degraded, ...]:
+        """What to say of code that is cut by its lines, as its parser is not installed."""
+        files = self._known(project).files.values()
+        lacking = {str(one.language) for one in files if one.parser == BY_LINES}
+        if not lacking:
+            return ()
+        reason = (
+            f"{', '.join(sorted(lacking))} by lines instead of functions: their parsers are not "
+            "installed (pip install 'anaphora[projects]')"
+        )
+        return (Degraded("code", reason),)
 
     def _known(self, project: str) -> _KnownFiles:
         """What truth has of a project and its files, read again where truth has changed."""

@@ -20,10 +20,10 @@ from anaphora.ingest.projects.sections.base import (
 )
 from anaphora.ingest.projects.sections.code import code_starts
 from anaphora.ingest.projects.sections.config import commands_of, config_starts, packages_of
-from anaphora.ingest.projects.sections.grammars import GRAMMARS
+from anaphora.ingest.projects.sections.grammars import GRAMMARS, can_parse
 from anaphora.ingest.projects.sections.markdown import markdown_starts, rst_starts
 
-__all__ = ["Import", "ParsedFile", "Section", "Symbol", "parse"]
+__all__ = ["Import", "ParsedFile", "Section", "Symbol", "lacks_parser", "parse"]
 
 _HEAD = 400
 
@@ -32,7 +32,8 @@ def parse(path: str, text: str) -> ParsedFile:
     """The sections, symbols, imports, commands and packages of a file.
 
     `path` is only looked at, never opened. Every line is in exactly one section, in order, unless
-    the text is blank: then there are no sections. `text` should end its lines in line feeds.
+    the text is blank: then there are no sections. `text` should end its lines in line feeds. Code
+    is cut by its symbols, and by its lines where its language `lacks_parser`.
     """
     language = language_of(path, text[:_HEAD])
     if not text.strip():
@@ -41,7 +42,7 @@ def parse(path: str, text: str) -> ParsedFile:
     name = path.rsplit("/", 1)[-1]
     symbols: tuple[Symbol, ...] = ()
     imports: tuple[Import, ...] = ()
-    if language in GRAMMARS:
+    if can_parse(language):
         starts, symbols, imports = code_starts(language, name, lines)
     else:
         starts, symbols = _plain_starts(language, name, lines)
@@ -53,6 +54,11 @@ def parse(path: str, text: str) -> ParsedFile:
         commands=commands_of(name, text),
         packages=packages_of(name, text),
     )
+
+
+def lacks_parser(language: str | None) -> bool:
+    """Whether files in a language are cut by lines because its parser is not installed."""
+    return language in GRAMMARS and not can_parse(language)
 
 
 def _plain_starts(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.word_lists import by_word, words
@@ -265,6 +266,16 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         ),
     ),
 }
+
+
+@cache
+def can_parse(name: str | None) -> bool:
+    """Whether a language of `GRAMMARS` has its parser here: the extra `projects` brings them."""
+    grammar = GRAMMARS.get(name) if name else None
+    return grammar is not None and None not in (
+        find_spec("tree_sitter"),
+        find_spec(grammar.package),
+    )
 
 
 @cache
