@@ -1,5 +1,6 @@
 # Every command a developer needs. `make` alone lists them.
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -14,7 +15,7 @@ SECONDS := 60
 .PHONY: help setup demo test fuzz check bench format lint types imports wheel docs lock model clean
 
 help:  ## list these commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 $(VENV)/.ready: requirements.lock pyproject.toml
 ifdef UV
@@ -30,10 +31,32 @@ endif
 
 setup: $(VENV)/.ready  ## make the virtual environment, every version pinned
 
-demo: setup  ## import a conversation and recall from it (FILE=your-export.json ASK="a question")
-	@$(BIN)/python tools/demo.py "$(FILE)" "$(ASK)"
+# The demonstration needs the package alone: without a developer's environment it makes a small one.
+LIGHT := .demo-venv
+DEMO := $(if $(wildcard $(VENV)/.ready),$(VENV),$(LIGHT))
+
+$(LIGHT)/.ready: requirements.lock pyproject.toml
+	@echo "1 of 3: an environment for the package and its 28 dependencies, in $(LIGHT)/"
+	@sed -n -E 's/^([A-Za-z0-9._-]+==[^ \\]+( ; [^\\]+)?) *\\?$$/\1/p' requirements.lock > .demo-pins.txt
+ifdef UV
+	@test -d $(LIGHT) || uv venv --quiet --python ">=3.11" $(LIGHT)
+	@echo "2 of 3: about 80 MB of packages, out of the cache if they are there"
+	@uv pip install --python $(LIGHT)/bin/python --constraint .demo-pins.txt .
+else
+	@test -d $(LIGHT) || python3 -m venv $(LIGHT)
+	@echo "2 of 3: about 80 MB of packages, out of the cache if they are there"
+	@$(LIGHT)/bin/python -m pip install --disable-pip-version-check --progress-bar off --constraint .demo-pins.txt . \
+	  | grep --line-buffered -E "^(Collecting|Downloading|Successfully)"
+endif
+	@rm -f .demo-pins.txt
+	@touch $@
+
+demo: $(DEMO)/.ready  ## import a conversation and recall from it (FILE=your-export.json ASK="a question")
+	@echo "3 of 3: the demonstration"
+	@$(DEMO)/bin/python tools/demo.py "$(FILE)" "$(ASK)"
 
 test: setup  ## run every test
+	@tools/bring_tools.sh
 	$(BIN)/python -m pytest
 
 fuzz: setup  ## hostile inputs to everything that reads others' data (SECONDS=60 for each target)
@@ -72,4 +95,4 @@ model:  ## build the bundled embedding model from the official weights (needs to
 	$(BIN)/python tools/build_model.py
 
 clean:  ## remove what setup, demo and tests made
-	rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .demo .demo-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -35,7 +35,25 @@ def main(file: str, asked: str) -> int:
         status = _run("recall", question, "--top-k", "3", "--why")
         if status:
             return status
+    _tell_what_next()
     return 0
+
+
+def _tell_what_next() -> None:
+    """Three commands that work as they stand, in this folder."""
+    program = _command()[0]
+    here = Path.cwd()
+    start = str(Path(program).relative_to(here)) if Path(program).is_relative_to(here) else program
+    home = f"--home {shlex.quote(HOME.name)}"
+    print(
+        f"""
+What was imported stays in {HOME.name}/. Next, type:
+
+  {start} {home} recall "which port is staging on now?"
+  {start} {home} remember "The ferry leaves at nine." && {start} {home} recall "when is the ferry?"
+  {start} setup claude-code --dry-run
+"""
+    )
 
 
 def _questions(file: Path) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ Chromium.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import tempfile
 import threading
@@ -31,7 +32,7 @@ __all__ = ["CHROMIUM", "CHROMIUM_ARGUMENTS", "demo_home", "served"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 IMAGES: Final = ROOT / "docs" / "images"
-CHROMIUM: Final = Path("/usr/bin/chromium")
+CHROMIUM: Final = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 CHROMIUM_ARGUMENTS: Final = (
     "--no-sandbox",
     "--disable-gpu",

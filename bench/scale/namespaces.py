@@ -122,9 +122,9 @@ def _copied(home: Path, database: str | None, filled: int, count: int) -> Row:
 
     began = time.perf_counter()
     if database is None:
-        import pysqlite3
+        from anaphora.store.db.driver import dbapi2
 
-        engine = create_engine(f"sqlite:///{home / 'anaphora.db'}", module=pysqlite3)
+        engine = create_engine(f"sqlite:///{home / 'anaphora.db'}", module=dbapi2)
     else:
         engine = create_engine(database.replace("postgresql://", "postgresql+psycopg://", 1))
     with engine.connect() as connection:
