@@ -274,6 +274,8 @@ def test_removing_a_project_takes_everything(desk: ProjectDesk, root: Path, tmp_
     ]
 )
 @example(versions=[{"sub/deep/e.md": "\x00"}, {"sub/deep/e.md": "a"}])
+# A folder that is empty when the files are indexed, and gets one later.
+@example(versions=[{"sub/d.py": "a"}, {}, {}, {"sub/d.py": "a"}])
 def test_many_small_passes_end_where_one_does(
     tmp_path_factory: pytest.TempPathFactory, versions: list[dict[str, str]]
 ) -> None:

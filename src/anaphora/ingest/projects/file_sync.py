@@ -21,7 +21,7 @@ from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput
 from anaphora.ingest.projects.files.reading import read
 from anaphora.ingest.projects.files.roles import language_of, role_of
-from anaphora.ingest.projects.files.walking import FoundFile, walk
+from anaphora.ingest.projects.files.walking import FoundFile, FoundFolder, walk
 from anaphora.ingest.projects.git_history import Rename
 from anaphora.ingest.projects.graph import IndexServices, facts_of
 from anaphora.ingest.projects.sections import Section, lacks_parser, parse
@@ -195,19 +195,13 @@ def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFil
     return todo, missing
 
 
-def folder_times(root: Path, files: Iterable[str], started: int) -> dict[str, int]:
-    """The modification times (ns) of the folders that have files, or folders with files.
+def folder_times(root: Path, folders: Iterable[str], started: int) -> dict[str, int]:
+    """The modification times (ns) of these folders.
 
     `started` is when the walk began: a folder that changed since, or just before, has 0.
     """
-    folders = {"."}
-    for path in files:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in folders:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
     found: dict[str, int] = {}
-    for folder in sorted(folders):
+    for folder in folders:
         stat = _stat_of(root / folder)
         found[folder] = 0 if stat is None else max(0, _settled(stat.st_mtime_ns, started))
     return found
@@ -231,10 +225,10 @@ def folders_changed(times: Mapping[str, int], root: Path) -> bool:
 class FileSync:
     """One pass over a project's files, and what it has done so far.
 
-    `committed` says when paths were committed last; `renames` collects what moved; `missing` are
-    known files that are not there, `redacted` the paths of files that had secrets, `touched` the
-    ids of files whose words were written, `reshaped` whether a file began or ceased to be one that
-    has words.
+    `committed` says when paths were committed last; `folders` are those that were looked into, none
+    where nothing was walked; `renames` collects what moved; `missing` are known files that are not
+    there, `redacted` the paths of files that had secrets, `touched` the ids of files whose words
+    were written, `reshaped` whether a file began or ceased to be one that has words.
     """
 
     services: IndexServices
@@ -242,6 +236,7 @@ class FileSync:
     root: Path
     known: dict[str, FileRow]
     committed: Mapping[str, datetime] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
     renames: list[Rename] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     missing: dict[str, FileRow] = field(default_factory=dict)
@@ -256,6 +251,9 @@ class FileSync:
         seen: set[str] = set()
         kept: list[str] = []
         for one in walk(self.root):
+            if isinstance(one, FoundFolder):
+                self.folders.append(one.path)
+                continue
             if isinstance(one, Skipped):
                 self.skipped.append(one)
                 if one.reason == "unreadable":

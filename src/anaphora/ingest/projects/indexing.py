@@ -284,7 +284,7 @@ class ProjectIndexer:
         row = replace(
             known,
             head=history.head if history is not None and history.head else known.head,
-            folders=folder_times(sync.root, self._projects.files(known.id), started),
+            folders=folder_times(sync.root, sync.folders or known.folders, started),
         )
         if row == known and known.indexed_at is not None and not sync.touched:
             return

@@ -21,7 +21,7 @@ class ProjectRow:
     """A project as truth has it. `indexed_at` is None until a pass over it was finished.
 
     `stale` says that files have changed since its graph was made; `head` is the commit up to which
-    its history was read; `folders` the modification times (ns) of its folders, by path.
+    its history was read; `folders` the modification times (ns) of the folders in it, by path.
     """
 
     id: str

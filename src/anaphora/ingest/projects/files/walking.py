@@ -92,6 +92,13 @@ class FoundFile:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundFolder:
+    """A folder that was looked into; `path` is relative to the root, which itself is "."."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class FileText:
     """The text of a file, and the SHA-256 of its bytes, in hexadecimal.
 
@@ -151,8 +158,8 @@ class _Rules:
         return self.spec.check_file(path[len(self.base) :]).include
 
 
-def walk(root: Path) -> Iterator[FoundFile | Skipped]:
-    """The files under `root`, in order of their paths, and those skipped with the reason.
+def walk(root: Path) -> Iterator[FoundFile | FoundFolder | Skipped]:
+    """The files and folders under `root` in order of their paths, and what was skipped, and why.
 
     Reasons: "secret" (keys and passwords by its name; a whole folder too), "secret_name" (the name
     gives a secret away, and is told without it), "too_large" (more than `MAX_BYTES`), "binary" (by
@@ -174,8 +181,8 @@ def walk(root: Path) -> Iterator[FoundFile | Skipped]:
 
 def _folder(
     root: Path, place: Path, base: str, above: tuple[_Rules, ...], depth: int
-) -> Iterator[FoundFile | Skipped]:
-    """What is in a folder; `base` is its path with a slash at the end, "" for the root."""
+) -> Iterator[FoundFile | FoundFolder | Skipped]:
+    """A folder and what is in it; `base` is its path with a slash at the end, "" for the root."""
     if depth > _MOST_FOLDERS:
         yield Skipped(base.rstrip("/"), "too_deep")
         return
@@ -185,6 +192,7 @@ def _folder(
     except OSError as error:
         yield Skipped(base.rstrip("/") or ".", _reason(error))
         return
+    yield FoundFolder(base.rstrip("/") or ".")
     own = _read_rules(place / ".gitignore", base)
     rules = above if own is None else (*above, own)
     for entry in entries:
@@ -194,7 +202,7 @@ def _folder(
 
 def _entry(
     root: Path, entry: os.DirEntry[str], path: str, rules: tuple[_Rules, ...], depth: int
-) -> Iterator[FoundFile | Skipped]:
+) -> Iterator[FoundFile | FoundFolder | Skipped]:
     try:
         folder = entry.is_dir(follow_symlinks=False)
         if _is_ignored(path + "/" if folder else path, rules):
