@@ -310,6 +310,7 @@ LATE = """
 import sys, threading
 from anaphora import Memory
 from anaphora.deep.models.scripted import ScriptedModel
+from anaphora.errors import SandboxError
 
 PROGRAM = [
     "print(llm_query_batched(['how many?', 'how often?']))",
@@ -335,9 +336,15 @@ def late():
     print(memory.recall("kettle")[0].text, len(memory.recall_conversation(None, "kettle")))
     print(memory.recall_context("the kettle").quality, memory.stats().memories)
     if sys.argv[2] == "late":
-        answer = memory.deep_recall("How often was the kettle blue?", scope="all_sessions")
-        assert answer.answer == "Once.", answer
-        assert [call.answer for call in answer.steps[0].sub_calls] == ["one", "one"], answer
+        question = "How often was the kettle blue?"
+        try:
+            answer = memory.deep_recall(question, scope="all_sessions")
+        except SandboxError as error:
+            # Nothing could watch over the code: none was run.
+            assert sys.version_info >= (3, 12) and "main thread" in error.reason, error
+        else:
+            assert answer.answer == "Once.", answer
+            assert [call.answer for call in answer.steps[0].sub_calls] == ["one", "one"], answer
     memory.close()
     print("closed")
 

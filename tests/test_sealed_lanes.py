@@ -19,7 +19,7 @@ from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, MissingKey, NotFound, Tampered
-from anaphora.store.deep_rows import DEEP_TABLES
+from anaphora.store.table_rows import DEEP_TABLES
 
 pytestmark = pytest.mark.internal
 

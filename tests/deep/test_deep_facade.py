@@ -15,7 +15,7 @@ from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tel
 from anaphora import AsyncMemory, Memory
 from anaphora.deep.persisted.answers import MOST_TRACES
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.store.deep_rows import DEEP_TABLES
+from anaphora.store.table_rows import DEEP_TABLES
 from anaphora.values.deep import Budget, DeepAnswer, DeepStep
 
 pytestmark = pytest.mark.internal

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from anaphora.recall.tool_calls import ToolCallRecall
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
-    from anaphora.store.deep_rows import DeepRows
+    from anaphora.store.table_rows import TableRows
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
@@ -215,11 +215,11 @@ class NamespaceServices:
         return Notes(self.truth, self.namespace, self._rows)
 
     @service
-    def deep_rows(self) -> DeepRows:
+    def deep_rows(self) -> TableRows:
         """What deep recall keeps."""
-        from anaphora.store.deep_rows import DeepRows
+        from anaphora.store.table_rows import TableRows
 
-        return DeepRows(self.truth, self.namespace, self._rows)
+        return TableRows(self.truth, self.namespace, self._rows)
 
     # Indexes.
 

@@ -29,7 +29,7 @@ from anaphora.values.deep import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 if TYPE_CHECKING:
     from anaphora.deep.loop import LoopResult, OnStep
     from anaphora.deep.sandbox.base import Engine
-    from anaphora.store.deep_rows import DeepRows
+    from anaphora.store.table_rows import TableRows
 
 
 SURE: Final = 0.8
@@ -115,7 +115,7 @@ class DeepRecall:
     """
 
     lane: NamespaceEvidence
-    rows: DeepRows
+    rows: TableRows
     answers: AnswerCache
     gaps: GapStore
     traces: TraceStore

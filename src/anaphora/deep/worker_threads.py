@@ -1,6 +1,7 @@
 """Calls in threads of their own, begun at any time: also once the main thread has ended.
 
-Python's own pools refuse work once the main thread has ended, while others still run.
+Python's own pools refuse work then, while other threads still run; from Python 3.12 on it begins no
+thread any more, and the calls are made in the thread that asks for them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
+
+from anaphora.core.late_threads import begins
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -30,7 +33,10 @@ def lasting_thread(call: Callable[[], ResultT], name: str) -> Iterator[Future[Re
         over.wait()
 
     thread = threading.Thread(target=work, name=name)
-    thread.start()
+    if not begins(thread):
+        _settle(future, call)
+        yield future
+        return
     try:
         yield future
     finally:
@@ -62,9 +68,10 @@ def call_each(
         threading.Thread(target=work, name=f"{name}-{number}")
         for number in range(min(most, len(items)))
     ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
+    begun = [thread for thread in threads if begins(thread)]
+    if not begun:
+        work()
+    for thread in begun:
         thread.join()
     return [future.result() for future in futures]
 

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
+from anaphora.core.late_threads import begins
 from anaphora.embed.base import Embedder, Vector, Vectors
 from anaphora.embed.chunking import pages
 from anaphora.errors import AnaphoraError, EmbedderNotReady, EmbeddingError, InvalidInput
@@ -245,10 +246,11 @@ class EmbedderService:
             if self._started:
                 return
             self._started = True
-            self._loader = threading.Thread(
-                target=self._load, name="anaphora-embedder", daemon=True
-            )
-            self._loader.start()
+            loader = threading.Thread(target=self._load, name="anaphora-embedder", daemon=True)
+            if begins(loader):
+                self._loader = loader
+            else:
+                self._load()
 
     def close(self) -> None:
         """Wait for a load that is under way: a process must not end inside a model library."""

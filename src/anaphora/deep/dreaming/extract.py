@@ -31,7 +31,7 @@ from anaphora.values.memories import MemoryType, NewMemory
 
 if TYPE_CHECKING:
     from anaphora.ingest.memories import MemoryWriter
-    from anaphora.store.deep_rows import DeepRows
+    from anaphora.store.table_rows import TableRows
     from anaphora.store.threads.conversations import Conversations
 
 _SYSTEM: Final = """\
@@ -158,7 +158,7 @@ class FactExtractor:
 
     conversations: Conversations
     remember: MemoryWriter
-    rows: DeepRows
+    rows: TableRows
     clock: Callable[[], datetime]
     timer: Callable[[], float] = time.monotonic
 

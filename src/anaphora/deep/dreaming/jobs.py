@@ -21,8 +21,8 @@ from anaphora.values.conversations import Degraded
 from anaphora.values.deep import Budget, DreamReport, Extracted
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepRows, DeepTransaction
     from anaphora.store.namespace import Row
+    from anaphora.store.table_rows import TableRows, TableTransaction
 
 TRIES: Final = 3
 
@@ -40,7 +40,7 @@ class JobQueue:
     the id of what is to be erased in its place.
     """
 
-    rows: DeepRows
+    rows: TableRows
     clock: Callable[[], datetime]
     ids: Callable[[], str]
 
@@ -96,7 +96,7 @@ class JobQueue:
             self._put(work, job["job_id"], job["kind"], job["conversation_id"], tried)
 
     def _put(
-        self, work: DeepTransaction, job_id: str, kind: str, of: str | None, attempts: int
+        self, work: TableTransaction, job_id: str, kind: str, of: str | None, attempts: int
     ) -> None:
         row: Row = {
             "job_id": job_id,

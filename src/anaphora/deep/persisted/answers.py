@@ -25,8 +25,8 @@ from anaphora.store.codecs import DAMAGE, moment, to_micros
 from anaphora.values.deep import CostSnapshot, DeepAnswer, DeepStep, Scope, TraceSummary
 
 if TYPE_CHECKING:
-    from anaphora.store.deep_rows import DeepRows, DeepTransaction
     from anaphora.store.namespace import Row
+    from anaphora.store.table_rows import TableRows, TableTransaction
 
 LIFE: Final = timedelta(hours=1)
 MOST_ANSWERS: Final = 50
@@ -107,7 +107,7 @@ def answer_key(namespace: str, asked: QuestionContext) -> str:
 class AnswerCache:
     """The answers of one namespace. `clock` gives aware times."""
 
-    rows: DeepRows
+    rows: TableRows
     lane: NamespaceEvidence
     clock: Callable[[], datetime]
 
@@ -145,7 +145,7 @@ class AnswerCache:
         )
 
     def put_answer(
-        self, work: DeepTransaction, asked: QuestionContext, answer: DeepAnswer, then: Snapshot
+        self, work: TableTransaction, asked: QuestionContext, answer: DeepAnswer, then: Snapshot
     ) -> None:
         """Keep an answer; `then` is what its question found when it was made.
 
@@ -172,7 +172,7 @@ class AnswerCache:
 class TraceStore:
     """The traces of one namespace."""
 
-    rows: DeepRows
+    rows: TableRows
     clock: Callable[[], datetime]
 
     def list(self, limit: int = 20) -> tuple[TraceSummary, ...]:
@@ -196,7 +196,7 @@ class TraceStore:
 
     def put_trace(
         self,
-        work: DeepTransaction,
+        work: TableTransaction,
         answer: DeepAnswer,
         seen: ShownSources,
         secrets: Secrets = NO_SECRETS,
@@ -221,7 +221,7 @@ class TraceStore:
             work.drop("trace", {"trace_id": old["trace_id"]})
 
 
-def drop_traces(work: DeepTransaction, is_gone: Callable[[ShownSources], bool]) -> None:
+def drop_traces(work: TableTransaction, is_gone: Callable[[ShownSources], bool]) -> None:
     """Delete the traces that have seen what is gone."""
     for row in work.find("trace"):
         try:

@@ -23,11 +23,11 @@ from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.recall.identifiers import Identifier
-    from anaphora.store.deep_rows import DeepRows, DeepTransaction, Where
     from anaphora.store.namespace import Row
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
+    from anaphora.store.table_rows import TableRows, TableTransaction, Where
     from anaphora.store.threads.conversations import Conversations
 
 
@@ -40,7 +40,7 @@ OF_MEMORY: Final = -1
 """The position of a source that is a memory, and no turn."""
 
 
-def bind(work: DeepTransaction, record_id: str, sources: Iterable[tuple[str, int, str]]) -> None:
+def bind(work: TableTransaction, record_id: str, sources: Iterable[tuple[str, int, str]]) -> None:
     """Note what a fact was taken from: a conversation or memory, the index of a turn, its text."""
     for source, index, text in sources:
         row: Row = {
@@ -53,7 +53,7 @@ def bind(work: DeepTransaction, record_id: str, sources: Iterable[tuple[str, int
 
 
 def from_turns(
-    work: DeepTransaction,
+    work: TableTransaction,
     records: RecordTransaction,
     conversation_id: str,
     stands: Callable[[int, str], bool],
@@ -100,7 +100,7 @@ class DeepForgetting:
     `conversations` gives the threads; `settle` lets the words leave the index's files too.
     """
 
-    rows: DeepRows
+    rows: TableRows
     records: Records
     conversations: Callable[[], Conversations]
     settle: Callable[[], object]
@@ -193,7 +193,7 @@ class DeepForgetting:
         )
 
 
-def _drop_bodies(deep: DeepTransaction, texts: Iterable[str]) -> None:
+def _drop_bodies(deep: TableTransaction, texts: Iterable[str]) -> None:
     """Traces that repeat forgotten words all the same: a question may have held them."""
     words = [one for text in texts if len(one := folded(text)) >= 8]
     for row in deep.find("trace") if words else ():
@@ -202,7 +202,7 @@ def _drop_bodies(deep: DeepTransaction, texts: Iterable[str]) -> None:
             deep.drop("trace", {"trace_id": row["trace_id"]})
 
 
-def _drop_gaps(deep: DeepTransaction, is_gone: Callable[[Row, Sequence[str]], bool]) -> None:
+def _drop_gaps(deep: TableTransaction, is_gone: Callable[[Row, Sequence[str]], bool]) -> None:
     """The gaps of which this holds, given what closed each."""
     for row in deep.find("gap"):
         try:

@@ -19,8 +19,8 @@ from anaphora.deep.evidence.snapshot import Snapshot
 from anaphora.deep.persisted.answers import QuestionContext
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import DAMAGE, from_micros, moment, readable, to_micros
-from anaphora.store.deep_rows import DeepRows, DeepTransaction
 from anaphora.store.namespace import Row
+from anaphora.store.table_rows import TableRows, TableTransaction
 from anaphora.values.deep import Gap, GapStatus, Scope
 
 KIND: Final = "knowledge_gap"
@@ -60,7 +60,7 @@ class GapRecord:
 class GapStore:
     """The blind spots of one namespace. `clock` gives aware times, `ids` new ids."""
 
-    rows: DeepRows
+    rows: TableRows
     clock: Callable[[], datetime]
     ids: Callable[[], str]
 
@@ -74,7 +74,9 @@ class GapStore:
         kept = [one for one in found if status is None or one.gap.status == status]
         return tuple(sorted(kept, key=_order))
 
-    def register(self, work: DeepTransaction, asked: QuestionContext, then: Snapshot | None) -> Gap:
+    def register(
+        self, work: TableTransaction, asked: QuestionContext, then: Snapshot | None
+    ) -> Gap:
         """Note that a question has no useful answer; the one gap of it, asked once more."""
         now = self.clock()
         rows = _rows_of(work, asked.stored)
@@ -90,7 +92,7 @@ class GapStore:
         return gap
 
     def close_question(
-        self, work: DeepTransaction, asked: QuestionContext, by: Sequence[str]
+        self, work: TableTransaction, asked: QuestionContext, by: Sequence[str]
     ) -> None:
         """A useful answer came: close the gap of this question, if there is one."""
         # Without its secret a question reads like another one's: its answer answers no other.
@@ -98,7 +100,7 @@ class GapStore:
         for known in readable((row for row in rows if row["status"] == "open"), _gap_of):
             self.close(work, known, by)
 
-    def close(self, work: DeepTransaction, known: GapRecord, by: Iterable[str]) -> Gap:
+    def close(self, work: TableTransaction, known: GapRecord, by: Iterable[str]) -> Gap:
         """Close a gap: `by` are the sources that answer it."""
         gap = replace(
             known.gap, status="closed", closed_at=self.clock(), closed_by=tuple(dict.fromkeys(by))
@@ -106,7 +108,7 @@ class GapStore:
         work.put("gap", [_row(replace(known, gap=gap))])
         return gap
 
-    def expire(self, work: DeepTransaction) -> tuple[Gap, ...]:
+    def expire(self, work: TableTransaction) -> tuple[Gap, ...]:
         """Mark the open gaps whose time is over; which they were."""
         now = self.clock()
         over = []
@@ -118,7 +120,7 @@ class GapStore:
         return tuple(over)
 
     def tried(
-        self, work: DeepTransaction, known: GapRecord, then: Snapshot, by: Iterable[str]
+        self, work: TableTransaction, known: GapRecord, then: Snapshot, by: Iterable[str]
     ) -> None:
         """Note that a dream looked in vain, and at what: it need not look at the same again."""
         if work.find("gap", {"gap_id": known.gap.id, "status": "open"}):
@@ -126,13 +128,13 @@ class GapStore:
             work.put("gap", [_row(replace(known, then=then, tried=models))])
 
 
-def gaps_in(rows: DeepRows | DeepTransaction, now: datetime | None = None) -> Iterator[GapRecord]:
+def gaps_in(rows: TableRows | TableTransaction, now: datetime | None = None) -> Iterator[GapRecord]:
     """Every gap that can be read. With `now`, one whose time is over counts as expired."""
     for known in readable(rows.find("gap"), _gap_of):
         yield known if now is None else _due(known, now)
 
 
-def put_gap(work: DeepTransaction, known: GapRecord) -> None:
+def put_gap(work: TableTransaction, known: GapRecord) -> None:
     """Write a gap, and keep few of those that are not open."""
     work.put("gap", [_row(known)])
     rows = work.find("gap", newest=True)
@@ -142,7 +144,7 @@ def put_gap(work: DeepTransaction, known: GapRecord) -> None:
         work.drop("gap", {"gap_id": row["gap_id"]})
 
 
-def _rows_of(work: DeepTransaction, question: str) -> Sequence[Row]:
+def _rows_of(work: TableTransaction, question: str) -> Sequence[Row]:
     """The rows of this question and of no other.
 
     An older program's keys stand for several questions at once: the words decide. A row of that

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.core.late_threads import begins
 from anaphora.deep.sandbox.base import HostFunction, JsonValue, Limits, Run, Wall
 from anaphora.deep.sandbox.crossing import HostCalls, Oversized, clean, plain, shorten
 from anaphora.deep.sandbox.walls import Launcher, Outer
@@ -148,10 +149,11 @@ class Watchdog:
 
     @contextmanager
     def over(self, seconds: float) -> Iterator[None]:
-        """Watch while the block runs."""
+        """Watch while the block runs. SandboxError where nothing can watch."""
         timer = threading.Timer(seconds, self._fire)
         timer.daemon = True
-        timer.start()
+        if not begins(timer):
+            raise SandboxError("the main thread has ended, and Python begins no thread after that")
         try:
             yield
         finally:

@@ -1,7 +1,6 @@
-"""The rows of deep recall in truth: answers, gaps, traces, jobs, what was extracted.
+"""Rows of tables whose meaning is known elsewhere: those of deep recall, and of sync.
 
-What they mean is said in `anaphora.deep`; here they are sealed and opened on their way. It never
-reads a clock.
+Here they are found, sealed and opened on their way. It never reads a clock.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ DEEP_TABLES: Final = tuple(
         tables.FACT_TURN,
     )
 )
-"""The names of these tables."""
+"""The names of the tables of deep recall: answers, gaps, traces, jobs, what was extracted."""
 
 
-class DeepRows(NamespaceReader):
+class TableRows(NamespaceReader):
     """The rows of one namespace. Every read sees every write acknowledged by any process."""
 
     def find(
@@ -56,7 +55,8 @@ class DeepRows(NamespaceReader):
         made, columns = TABLES[table], tuple(only) or TABLES[table].names
         stored = _stored(self.sealer, self.namespace, table, where or {})
         tests = "".join(f"AND {name} = :w_{name} " for name in stored)
-        order = "ORDER BY seq DESC" if newest else "ORDER BY seq"
+        order = "ORDER BY seq" if "seq" in made.names else f"ORDER BY {', '.join(made.own_key)}"
+        order += " DESC" if newest else ""
         cut = "" if limit is None else f" LIMIT {limit:d}"
         given = {f"w_{name}": value for name, value in stored.items()}
         rows = self._rows(made.select(columns) + tests + order + cut, **given)
@@ -64,17 +64,17 @@ class DeepRows(NamespaceReader):
         return [dict(zip(columns, row, strict=True)) for row in opened]
 
     @contextmanager
-    def change(self) -> Iterator[DeepTransaction]:
+    def change(self) -> Iterator[TableTransaction]:
         """One write transaction, kept whole or not. `ReadOnly`, `DiskFull` or `StoreError`."""
         with self._writing() as write:
             yield self.within(write)
 
-    def within(self, write: Write) -> DeepTransaction:
+    def within(self, write: Write) -> TableTransaction:
         """The same, in a write of this namespace that somebody else has begun."""
-        return DeepTransaction(write, self.sealer)
+        return TableTransaction(write, self.sealer)
 
 
-class DeepTransaction(NamespaceTransaction):
+class TableTransaction(NamespaceTransaction):
     """One change to these rows, inside a write transaction."""
 
     def find(
@@ -85,10 +85,11 @@ class DeepTransaction(NamespaceTransaction):
         newest: bool = False,
         limit: int | None = None,
     ) -> list[Row]:
-        """As `DeepRows.find`, as the rows stand in this transaction."""
+        """As `TableRows.find`, as the rows stand in this transaction."""
         stored = _stored(self.sealer, self.namespace, table, where or {})
         found = self._found_rows(TABLES[table], **stored)
-        found.sort(key=lambda row: int(row["seq"]), reverse=newest)
+        if "seq" in TABLES[table].names:
+            found.sort(key=lambda row: int(row["seq"]), reverse=newest)
         return found[:limit]
 
     def put(self, table: str, rows: Iterable[Row]) -> None:
@@ -97,6 +98,10 @@ class DeepTransaction(NamespaceTransaction):
         for row in rows:
             self.drop(table, {name: row[name] for name in made.own_key})
             self._insert(made, [row])
+
+    def replace(self, table: str, rows: Sequence[Row]) -> None:
+        """Write many rows of all columns, each in place of the one with its key."""
+        self._replace(TABLES[table], rows)
 
     def drop(self, table: str, where: Where | None = None) -> int:
         """Delete the rows whose columns have these values; how many there were."""
