@@ -62,7 +62,7 @@ def test_a_missing_sync_would_be_seen(campaign: Campaign, name: str, lacking: st
         mine = call.path.startswith(lacking) if lacking.endswith("/.") else call.path == lacking
         return not (call.syncs and mine)
 
-    tally = campaign.crash(name, random.Random(1), 3, believed=believed)
+    tally = campaign.crash(name, random.Random(1), 8, believed=believed)
     assert tally.flaws != []
 
 
