@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from anaphora.recall.tool_calls import ToolCallRecall
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
-    from anaphora.store.table_rows import TableRows
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
+    from anaphora.store.table_rows import TableRows
     from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore

@@ -676,3 +676,56 @@ TOKEN = _table(
     anchor="scopes",
     indexes=(Index("token_hash_of", "token_hash", unique=True),),
 )
+
+# Something that devices exchange changes of: a memory, a conversation, a link. `name` says which;
+# `group_key` is what it may become one with. `dirty` is 1 while what its changes add up to may
+# differ from the rest of the home, `seen` the state of a thread file that was looked at last.
+SYNC_ITEM = _table(
+    "sync_item",
+    ("item_key",),
+    lookup("item_key", needed=True, digest=True),
+    lookup("group_key", needed=True, digest=True),
+    sealed("name", needed=True),
+    clear("dirty", "flag", loose=True),
+    clear("seen", loose=True),
+    anchor="name",
+    indexes=(
+        Index("sync_item_group", "group_key"),
+        Index("sync_item_dirty", "dirty"),
+    ),
+)
+
+# What one device noticed of an item at one time: `stamp` says when and which. `body` is JSON;
+# `entry` the number of the entry of the device's log that carries it, empty until there is one;
+# `applied` is 0 until the rest of the home has it.
+SYNC_PATCH = _table(
+    "sync_patch",
+    ("item_key", "stamp"),
+    lookup("item_key", needed=True, digest=True),
+    clear("stamp"),
+    clear("device"),
+    clear("entry", "big", needed=False),
+    clear("applied", "flag"),
+    sealed("body", needed=True),
+    indexes=(Index("sync_patch_entry", "device", "entry"),),
+)
+
+# An entry of a device's log: `body` are its bytes as they are sent, until they are.
+SYNC_ENTRY = _table(
+    "sync_entry",
+    ("device", "number"),
+    clear("device"),
+    clear("number", "big"),
+    clear("snapshot_id"),
+    clear("state"),
+    clear("body", "bytes", needed=False),
+    indexes=(Index("sync_entry_state", "state"),),
+)
+
+# How far sync has come, its keys, and where the remote is.
+SYNC_STATE = _table(
+    "sync_state",
+    ("name",),
+    clear("name"),
+    sealed("value", needed=True),
+)

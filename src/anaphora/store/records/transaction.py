@@ -139,6 +139,11 @@ class RecordTransaction(NamespaceTransaction):
         events = readable(found, EVENT_MAPPING.value)
         return sorted(events, key=lambda event: (event.at, event.seq))
 
+    def untell(self, events: Iterable[RecordEvent]) -> None:
+        """Take events away, as `events` gave them."""
+        for event in events:
+            self._delete(RECORD_EVENT, record_id=event.record_id, seq=event.seq)
+
     def move_events(self, events: Iterable[RecordEvent], record_id: str) -> None:
         """Give events of another record, as `events` gave them, to this one."""
         self.flush()

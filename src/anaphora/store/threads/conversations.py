@@ -23,12 +23,13 @@ from anaphora.store.threads.ids import SUFFIX, check_id
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
-    from anaphora.store.threads.sidecar import Sidecar
+    from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 ResultT = TypeVar("ResultT")
 DEFAULT_RECENT = 16
 WRITES = (
     "append", "append_user", "append_assistant", "extend", "delete", "redact", "set_title",
+    "replace_turns",
 )  # fmt: skip
 """The methods that change something."""
 
@@ -162,6 +163,38 @@ class Conversations(ABC):
             "set the title of", conversation_id, lambda key: self._set_title(key, title.strip())
         )
 
+    def replace_turns(
+        self,
+        conversation_id: str,
+        before: Sequence[Turn],
+        turns: Sequence[Turn],
+        notes: Sequence[TurnNote],
+        *,
+        title: str = "",
+        lost: Sequence[str] = (),
+    ) -> bool:
+        """Put turns, to the letter, in the place of `before`; False where it has others now.
+
+        `notes` take the place of what was noted of the turns; without turns the conversation is
+        deleted. `lost` are texts that go: they leave what was set aside and the index, too.
+        """
+        self._check_id(conversation_id)
+        done = self._replace_turns(conversation_id, before, turns, notes, title, lost)
+        if done and lost and self._on_removed is not None:
+            self._on_removed(conversation_id)
+        return done
+
+    @abstractmethod
+    def _replace_turns(
+        self,
+        conversation_id: str,
+        before: Sequence[Turn],
+        turns: Sequence[Turn],
+        notes: Sequence[TurnNote],
+        title: str,
+        lost: Sequence[str],
+    ) -> bool: ...
+
     @abstractmethod
     def problems(self) -> tuple[ThreadProblem, ...]:
         """What could not be read: files set aside, or in their place where that failed too."""
@@ -293,6 +326,11 @@ def _check_number(name: str, number: object) -> int:
     if isinstance(number, bool) or not isinstance(number, int):
         raise InvalidTurn(name, number, "must be a whole number")
     return number
+
+
+def said_in(turns: Iterable[Turn]) -> list[tuple[str, str, str, str]]:
+    """What a thread file has of each turn: equal lists are equal threads."""
+    return [(turn.role, turn.text, turn.ts_text, turn.intent_id) for turn in turns]
 
 
 def summary_of(conversation_id: str, document: Document) -> ThreadSummary:

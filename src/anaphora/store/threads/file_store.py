@@ -29,12 +29,15 @@ from anaphora.store.disk import (
     translate,
 )
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.conversations import Conversations, summary_of
+from anaphora.store.threads.conversations import Conversations, said_in, summary_of
 from anaphora.store.threads.files import Tail, ThreadFile, ThreadFolder
 from anaphora.store.threads.forms import PLAIN, ThreadForm
 from anaphora.store.threads.gojson import (
+    ZERO_TIME,
     Document,
     NotAThread,
+    encode_turn,
+    latest,
     nanoseconds,
     redact_turn,
 )
@@ -289,6 +292,46 @@ class ConversationStore(Conversations):
         with self._writing(conversation_id):
             self._forget(conversation_id, None)
             return self._folder.remove(conversation_id)
+
+    def _replace_turns(
+        self,
+        conversation_id: str,
+        before: Sequence[Turn],
+        turns: Sequence[Turn],
+        notes: Sequence[TurnNote],
+        title: str,
+        lost: Sequence[str],
+    ) -> bool:
+        def attempt() -> bool:
+            file = self._folder.file(conversation_id)
+            try:
+                document, identity = file.document()
+            except FileNotFoundError:
+                document, identity = Document(conversation_id), NO_FILE
+            except NotAThread as error:
+                raise self._set_aside(file, str(error)) from error
+            if said_in(document.turns) != said_in(before):
+                return False
+            if self._sidecar is not None:
+                # First: a note whose turn never came is seen to be void by its hash.
+                self._sidecar.replace_notes(conversation_id, notes)
+            if not turns:
+                self._folder.remove(conversation_id)
+                return True
+            document.turns, document.title = list(turns), title
+            document.raw_turns = [encode_turn(turn) for turn in turns]
+            document.updated = latest(ZERO_TIME, turns)
+            self._remember(conversation_id, file.rewrite(document, identity))
+            return True
+
+        with self._writing(conversation_id):
+            if not _until_unchanged(attempt):
+                return False
+            if lost:
+                self._folder.remove_temporaries(conversation_id)
+            for text in lost:
+                self._folder.scrub(conversation_id, text)
+            return True
 
     def _set_title(self, conversation_id: str, title: str) -> bool:
         def change(document: Document) -> bool:

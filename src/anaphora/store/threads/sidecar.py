@@ -20,7 +20,7 @@ from anaphora.store.db.tables import (
     TURN_NOTE,
     Table,
 )
-from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.hashing import digest, stored_turn_hash
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 from anaphora.values.conversations import NewTurn, Turn
@@ -63,6 +63,12 @@ SELECT conversation_id, MIN(position) FROM (
    WHERE namespace = :namespace AND seq > :since
 ) AS changed GROUP BY conversation_id
 """
+
+DELETED_THREAD = "thread"
+"""The kind of tombstone that the deletion of a conversation leaves."""
+_DELETED = (
+    "SELECT owner_id FROM tombstone WHERE namespace = :namespace AND seq > :since AND kind = :kind"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,18 @@ class NoteTransaction(NamespaceTransaction):
         self._replace(FORGOTTEN_TURN, [{name: row[name] for name in names} for row in kept])
         return len(rows)
 
+    def forget_messages(self, conversation_id: str) -> None:
+        """Drop all notes of a conversation; the identities of messages stay as forgotten."""
+        self.forget(conversation_id, None)
+        here = self._lookup("conversation_id", conversation_id)
+        rows = self._found_rows(FORGOTTEN_TURN, conversation_id=here)
+        unnamed = [row["position"] for row in rows if row["source"] is None]
+        self._delete(FORGOTTEN_TURN, conversation_id=here, position=unnamed)
+
+    def bury_thread(self, key: str) -> None:
+        """Leave the tombstone of a conversation."""
+        self._bury(DELETED_THREAD, [key])
+
     def put_place(self, conversation_id: str, place: SessionPlace) -> None:
         """Write where a session took place, in place of what was known."""
         self._replace(SESSION_PLACE, [_SESSIONS.row(_PlaceNote(conversation_id, **asdict(place)))])
@@ -217,7 +235,25 @@ class Sidecar(NamespaceReader):
         source again does not bring the turn back. The note about the conversation stays.
         """
         with self._change(write) as work:
+            if index is None:
+                work.bury_thread(self.deletion_key(conversation_id))
             return work.forget(conversation_id, index)
+
+    def replace_notes(
+        self, conversation_id: str, notes: Iterable[TurnNote], write: Write | None = None
+    ) -> None:
+        """Write these notes in place of all that were there; messages without one are forgotten."""
+        with self._change(write) as work:
+            work.forget_messages(conversation_id)
+            work.put(notes)
+
+    def deleted_since(self, version: int) -> frozenset[str]:
+        """What `deletion_key` gives for each conversation that was deleted after `version`."""
+        return frozenset(row[0] for row in self._rows(_DELETED, since=version, kind=DELETED_THREAD))
+
+    def deletion_key(self, conversation_id: str) -> str:
+        """What a conversation that was deleted is known by, which does not tell its id."""
+        return self._lookup("conversation_id", digest("deleted", conversation_id))
 
     def note_conversation(self, note: ConversationNote) -> None:
         """Write where a conversation came from, in place of what was noted before."""

@@ -25,7 +25,7 @@ from anaphora.store.disk import Identity, translate
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
-from anaphora.store.threads.conversations import Conversations, summary_of
+from anaphora.store.threads.conversations import Conversations, said_in, summary_of
 from anaphora.store.threads.gojson import (
     ZERO_TIME,
     Document,
@@ -38,7 +38,7 @@ from anaphora.store.threads.gojson import (
     sound_time,
 )
 from anaphora.store.threads.ids import check_id, file_name
-from anaphora.store.threads.sidecar import notes_of
+from anaphora.store.threads.sidecar import TurnNote, notes_of
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
@@ -323,6 +323,30 @@ class SqlConversationStore(NamespaceReader, Conversations):
                 head = replace(head, title=document.title, stamp=stamp)
                 work.put_head(conversation_id, head)
         return self._scrubbed(there)
+
+    def _replace_turns(
+        self,
+        conversation_id: str,
+        before: Sequence[Turn],
+        turns: Sequence[Turn],
+        notes: Sequence[TurnNote],
+        title: str,
+        lost: Sequence[str],
+    ) -> bool:
+        with self._changing() as work:
+            head = work.head(conversation_id)
+            if said_in(work.turns(conversation_id)) != said_in(before):
+                return False
+            if self._sidecar is not None:
+                self._sidecar.replace_notes(conversation_id, notes, work.write)
+            work.drop_turns(conversation_id)
+            if turns:
+                fresh = ThreadHead(0, None, title, ZERO_TIME, self._stamp())
+                self._add(work, conversation_id, fresh, turns)
+            elif head is not None:
+                gone = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
+                work.put_head(conversation_id, gone)
+        return self._scrubbed(True) if lost else True
 
     def _set_title(self, conversation_id: str, title: str) -> bool:
         with self._changing() as work:

@@ -1,0 +1,151 @@
+"""What devices exchange: changes of fields of items, which merge alike in whatever order they come.
+
+An **item** is a memory, a conversation, a link between memories or a question without an answer,
+named by its kind and id. A **change** sets a field of one, adds an element to it, or drops it. Of
+two changes of one field `join` keeps one, and it does not matter in which order, how often or where
+it is asked: so every device that has seen the same changes has the same state (a state-based CRDT;
+Shapiro et al., 2011, "Conflict-free Replicated Data Types").
+
+- A **set** field has the value with the latest stamp.
+- An **added** element never changes: what is added twice is there once.
+- A **drop** wins over everything. It keeps nothing, or what is left of the element: a turn that
+  lost some of its words. Two that each took out other words leave none of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
+
+from anaphora.sync.clock import Stamp
+
+Action = Literal["set", "add", "drop"]
+WHOLE: Final = ""
+"""The field that stands for the item itself: dropping it drops all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change. `value` is JSON; `stamp` says when which device noticed it."""
+
+    item: str
+    field: str
+    action: Action
+    stamp: Stamp
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What one device noticed of one item at one time: values by field, as `Change` has them."""
+
+    item: str
+    stamp: Stamp
+    set: Mapping[str, Any] = field(default_factory=dict)
+    add: Mapping[str, Any] = field(default_factory=dict)
+    drop: Mapping[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.set or self.add or self.drop)
+
+    def changes(self) -> Iterator[Change]:
+        """Each change in it."""
+        for name, value in self.set.items():
+            yield Change(self.item, name, "set", self.stamp, value)
+        for name, value in self.add.items():
+            yield Change(self.item, name, "add", self.stamp, value)
+        for name, value in self.drop.items():
+            yield Change(self.item, name, "drop", self.stamp, value)
+
+    def pruned(self, state: ItemState) -> Patch:
+        """What of it still counts in the state of its item."""
+        left = [change for change in self.changes() if _counts(change, state.get(change.field))]
+        parts: dict[str, dict[str, Any]] = {"set": {}, "add": {}, "drop": {}}
+        for change in left:
+            parts[change.action][change.field] = change.value
+        return Patch(self.item, self.stamp, **parts)
+
+    def line(self) -> dict[str, Any]:
+        """Itself as JSON."""
+        parts = {"set": self.set, "add": self.add, "drop": self.drop}
+        filled = {name: dict(part) for name, part in parts.items() if part}
+        return {"item": self.item, "stamp": list(self.stamp), **filled}
+
+
+def _counts(change: Change, kept: Change | None) -> bool:
+    """Whether a change is a part of what is kept of its field."""
+    if kept is None or kept == change or change.action != "drop" or kept.action != "drop":
+        return kept == change
+    # Two that took out other words are both a part of what neither of them says.
+    return kept.value is not None and set(kept.value["by"]) > set(change.value["by"])
+
+
+def patch_of(line: Any) -> Patch:
+    """The patch that `Patch.line` wrote. ValueError for anything else."""
+    if not isinstance(line, dict) or not isinstance(line.get("item"), str):
+        raise ValueError("a patch names no item")
+    stamp, parts = line.get("stamp"), {name: line.get(name, {}) for name in ("set", "add", "drop")}
+    if not isinstance(stamp, list) or list(map(type, stamp)) != [int, int, str]:
+        raise ValueError("a patch has no stamp")
+    if not all(isinstance(part, dict) for part in parts.values()):
+        raise ValueError("a patch has a part that is not an object")
+    return Patch(line["item"], Stamp(*stamp), **parts)
+
+
+ItemState: TypeAlias = dict[str, Change]
+"""The changes of one item that count, by their fields."""
+
+
+def join(one: Change, other: Change) -> Change:
+    """Which of two changes of one field counts. A field is either set or added to, never both."""
+    if one.action != other.action:
+        return one if one.action == "drop" else other
+    if one.action == "set":
+        return max(one, other, key=lambda change: (change.stamp, canonical(change.value)))
+    if one.action == "drop":
+        return _join_drops(one, other)
+    return min(one, other, key=lambda change: (canonical(change.value), change.stamp))
+
+
+def _join_drops(one: Change, other: Change) -> Change:
+    """What two drops leave together. `by` in what one keeps names all that was taken out."""
+    if one.value is None or other.value is None:
+        return min(one, other, key=lambda c: (c.value is not None, c.stamp))
+    mine, theirs = set(one.value["by"]), set(other.value["by"])
+    if mine == theirs:
+        # Both lack all of it; one without a text was made here of two.
+        return max(one, other, key=lambda c: ("text" in c.value, canonical(c.value), c.stamp))
+    if mine < theirs or theirs < mine:
+        return max(one, other, key=lambda c: len(c.value["by"]))
+    left = {name: kept for name, kept in one.value.items() if name != "text"}
+    left["place"] = min(one.value["place"], other.value["place"])
+    left["by"] = sorted(mine | theirs)
+    return replace(max(one, other, key=lambda c: c.stamp), value=left)
+
+
+def take(state: ItemState, changes: Iterable[Change]) -> bool:
+    """Join changes of one item into its state; whether any of them counted."""
+    counted = False
+    for change in changes:
+        if is_dropped(state) and change.field != WHOLE:
+            continue
+        here = state.get(change.field)
+        kept = change if here is None else join(here, change)
+        if kept != here:
+            if kept.field == WHOLE and kept.action == "drop":
+                state.clear()
+            state[kept.field] = kept
+            counted = True
+    return counted
+
+
+def is_dropped(state: ItemState) -> bool:
+    """Whether the item as a whole is gone."""
+    return WHOLE in state and state[WHOLE].action == "drop"
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value: keys sorted, no spaces, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

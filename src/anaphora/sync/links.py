@@ -1,0 +1,111 @@
+"""Links between memories, settled contradictions among them, and the changes devices exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from anaphora.store.db.tables import LINK
+from anaphora.store.namespace import NamespaceReader
+from anaphora.store.records.rows import CLOSENESS, LINK_KINDS, LINK_MAPPING, RecordLink
+from anaphora.sync.changes import Patch
+from anaphora.sync.clock import HybridClock, Stamp
+from anaphora.sync.items import LINK as LINK_ITEM
+from anaphora.sync.items import item_name, kind_and_key
+from anaphora.sync.store import SyncStore
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+_SEPARATOR: Final = " "
+_STATE: Final = "state"
+RowOf = Callable[[str], str | None]
+"""The id of the row that a memory of this id is a part of, None where there is none."""
+
+
+class _Links(NamespaceReader):
+    """The links of one namespace."""
+
+    def changed_since(self, seq: int) -> list[RecordLink]:
+        """Those that were written after a number."""
+        found = self._found(LINK, LINK.select() + "AND seq > :seq", seq=seq)
+        return [link for link in map(LINK_MAPPING.value, found) if link.kind in LINK_KINDS]
+
+
+class LinkSync:
+    """Links of one namespace."""
+
+    def __init__(
+        self, services: NamespaceServices, store: SyncStore, clock: HybridClock, row_of: RowOf
+    ) -> None:
+        self._services = services
+        self._store = store
+        self._clock = clock
+        self._row_of = row_of
+
+    def capture(self, since: int) -> Iterator[Patch]:
+        """What changed in links after the number `since`."""
+        services = self._services
+        links = _Links(services.truth, services.namespace, services.sealing.rows)
+        for link in links.changed_since(since):
+            item = _item(link)
+            state = self._store.states([item], applied=True)[item]
+            told = [link.kind, link.strength]
+            if (state[_STATE].value if _STATE in state else None) != told:
+                yield Patch(item, self._clock.next(), {_STATE: told})
+
+    def apply(self, items: Iterable[str]) -> None:
+        """Bring links in line with all changes."""
+        some = list(items)
+        if not some:
+            return
+        wanted = {ends for item in some if (ends := self._ends(item)) is not None}
+        latest: dict[tuple[str, str, bool], tuple[Stamp, list[object]]] = {}
+        for item in self._store.names(f"{LINK_ITEM}:"):
+            ends = self._ends(item)
+            if ends in wanted and ends is not None:
+                state = self._store.states([item])[item]
+                told = (state[_STATE].stamp, state[_STATE].value)
+                latest[ends] = max(latest.get(ends, told), told, key=lambda one: one[0])
+        ids = {end for one, other, _ in latest for end in (one, other)}
+        with self._services.records.change() as work:
+            work.load(ids=ids)
+            here = {_key(link): link for link in work.linked(ids, LINK_KINDS)}
+            for ends, (_, (kind, strength)) in latest.items():
+                link = RecordLink(ends[0], ends[1], str(kind), float(str(strength)))
+                if work.find(link.record_id) is None or work.find(link.other_id) is None:
+                    continue
+                if ends not in here:
+                    work.join([link])
+                elif here[ends].kind != link.kind:
+                    work.turn(here[ends], link.kind)
+            work.flush()
+            self._store.within(work.write).clean(some)
+
+    def around(self, ids: Iterable[str]) -> list[str]:
+        """The links that have one of these ids at an end."""
+        wanted = set(ids)
+        names = self._store.names(f"{LINK_ITEM}:") if wanted else []
+        return [item for item in names if wanted & set(_parts(item)[:2])]
+
+    def _ends(self, item: str) -> tuple[str, str, bool] | None:
+        one, other, family = _parts(item)
+        rows = self._row_of(one), self._row_of(other)
+        if rows[0] is None or rows[1] is None or rows[0] == rows[1]:
+            return None
+        first, second = sorted((rows[0], rows[1]))
+        return first, second, family == "close"
+
+
+def _item(link: RecordLink) -> str:
+    family = "close" if link.kind in CLOSENESS else "contradiction"
+    return item_name(LINK_ITEM, _SEPARATOR.join((link.record_id, link.other_id, family)))
+
+
+def _parts(item: str) -> tuple[str, str, str]:
+    one, other, family = kind_and_key(item)[1].split(_SEPARATOR)
+    return one, other, family
+
+
+def _key(link: RecordLink) -> tuple[str, str, bool]:
+    return link.record_id, link.other_id, link.kind in CLOSENESS

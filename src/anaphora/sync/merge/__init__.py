@@ -1,0 +1,1 @@
+"""What the changes of items add up to: pure functions, the same on every device."""

@@ -1,0 +1,272 @@
+"""Memories and notes as every device has them, whichever devices said, changed or ended them.
+
+An item is a record as one device made it: fields, each with its latest value, and events, each
+once. Items that say the same make one record where they hold at one time; the values of a path make
+one line of intervals that do not overlap, each from when it was said until the next one was. It is
+what `store.records.rules` does with what is said in one home, as a function of everything that was
+said in all of them: nothing depends on the order in which it arrived.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from anaphora.sync.changes import ItemState
+from anaphora.sync.clock import Stamp
+
+EVENT: Final = "event:"
+"""Fields of events, by the digests of what they tell."""
+SAID: Final = ("added", "restated", "linked")
+"""Kinds of events that count as occurrences."""
+_FIRST: Final = Stamp(0, 0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An event of a record: what it tells (`kind` and `at` among it), and when it was noticed."""
+
+    key: str
+    stamp: Stamp
+    told: Mapping[str, Any]
+
+    @property
+    def at(self) -> str:
+        """When it happened: RFC 3339 in UTC, which sorts as the time does."""
+        return str(self.told["at"])
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is an occurrence."""
+        return self.told["kind"] in SAID
+
+
+@dataclass(frozen=True, slots=True)
+class RecordItem:
+    """A record as its changes give it. `fields` are members of its line in an export.
+
+    `same` is its identity: what two have in common that say the same; empty where it stands alone.
+    """
+
+    id: str
+    kind: str
+    same: str
+    fields: Mapping[str, Any]
+    stamps: Mapping[str, Stamp]
+    events: tuple[Said, ...]
+
+    @property
+    def path(self) -> str | None:
+        """What it is the value of."""
+        return self.fields.get("path")
+
+
+@dataclass(slots=True)
+class MergedRecord:
+    """A record as it is to be stored. `owners` are the items that it is made of."""
+
+    id: str
+    kind: str
+    same: str
+    owners: tuple[str, ...]
+    fields: dict[str, Any]
+    events: tuple[Said, ...]
+
+
+@dataclass(slots=True)
+class _Span:
+    """A part of a line: what is one record, from one or several items."""
+
+    id: str
+    items: list[RecordItem]
+    start: str
+    end: str | None
+    events: list[Said]
+    whole: bool = True
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def same(self) -> str:
+        return self.items[0].same
+
+    @property
+    def last(self) -> str:
+        return max((event.at for event in self.events if event.counts), default=self.start)
+
+    def accepts(self, start: str) -> bool:
+        """Whether what is said at `start` can be the same record: it stands then."""
+        of = self.items[0].fields
+        ends = (self.end, of.get("expires_at"), of.get("forgotten_at"))
+        return all(end is None or end > start for end in ends)
+
+
+def item_of(
+    name: str, kind: str, same: str, state: ItemState, killed: Stamp | None = None
+) -> RecordItem | None:
+    """The item that a state says; None where nothing of it is left.
+
+    `killed` is when a record with this identity was forgotten for good: what was noticed before
+    that, on any device, is forgotten with it.
+    """
+    fields: dict[str, Any] = {}
+    stamps: dict[str, Stamp] = {}
+    events = []
+    for key, change in state.items():
+        if change.action == "drop":
+            continue
+        if key.startswith(EVENT):
+            if killed is None or change.stamp > killed:
+                events.append(Said(key, change.stamp, change.value))
+        else:
+            fields[key], stamps[key] = change.value, change.stamp
+    if "text" not in fields or not _lives(state, events, killed):
+        return None
+    ordered = tuple(sorted(events, key=lambda event: (event.at, event.key)))
+    return RecordItem(name, kind, same, fields, stamps, ordered)
+
+
+def _lives(state: ItemState, events: Sequence[Said], killed: Stamp | None) -> bool:
+    if any(event.counts for event in events):
+        return True
+    # A record of an old home may have no events at all.
+    told = any(key.startswith(EVENT) for key in state)
+    return not told and (killed is None or state["text"].stamp > killed)
+
+
+def merge(items: Iterable[RecordItem]) -> list[MergedRecord]:
+    """The records of items that belong together: of one path, or of one identity, or one alone."""
+    ordered = sorted(items, key=lambda item: (item.fields["valid_from"], item.id))
+    hidden = [item for item in ordered if item.fields.get("forgotten_at") is not None]
+    shown = [item for item in ordered if item.fields.get("forgotten_at") is None]
+    if any(item.path is not None for item in ordered):
+        spans = _line([_span(item) for item in shown])
+    else:
+        spans = _united([_span(item) for item in shown])
+    return [_record(span) for span in (*spans, *(_span(item) for item in hidden))]
+
+
+def _span(item: RecordItem) -> _Span:
+    of = item.fields
+    return _Span(item.id, [item], of["valid_from"], of.get("valid_to"), list(item.events))
+
+
+def _united(spans: Sequence[_Span]) -> list[_Span]:
+    """Spans without a path: of two that hold at one time, one."""
+    made: list[_Span] = []
+    for span in spans:
+        if made and span.same and made[-1].accepts(span.start):
+            _unite(made[-1], span)
+        else:
+            made.append(span)
+    return made
+
+
+def _unite(span: _Span, other: _Span) -> None:
+    known = {event.key for event in span.events}
+    ends = [one.end for one in (span, other) if one.end is not None]
+    open_ones = [one.last for one in (span, other) if one.end is None]
+    # One that was said again after the other had been ended stands.
+    stands = not ends or (bool(open_ones) and max(open_ones) > max(ends))
+    span.end = None if stands else max(ends)
+    span.events = sorted(
+        [*span.events, *(event for event in other.events if event.key not in known)],
+        key=lambda event: (event.at, event.key),
+    )
+    span.items = [*span.items, *(one for one in other.items if one not in span.items)]
+
+
+def _line(spans: list[_Span]) -> list[_Span]:
+    """Spans of one path, none of which holds while another one does."""
+    cut = sorted(_cut(spans), key=lambda span: (span.start, span.end is None, span.end, span.id))
+    made: list[_Span] = []
+    for span in cut:
+        if made and span.same and span.same == made[-1].same and made[-1].accepts(span.start):
+            _unite(made[-1], span)
+        else:
+            made.append(span)
+    for span, after in pairwise(made):
+        if span.end is None or span.end > after.start:
+            span.end = after.start
+            span.fields["superseded_by"] = after.id
+        after.fields["supersedes"] = span.id
+    return made
+
+
+def _cut(spans: Sequence[_Span]) -> list[_Span]:
+    """The same spans, those that were said again after another value began cut there."""
+    made: list[_Span] = []
+    waiting = list(spans)
+    while waiting:
+        span = waiting.pop(0)
+        others = [one.start for one in (*made, *waiting) if one.same != span.same]
+        inside = [start for start in others if span.start < start <= span.last]
+        later = [e for e in span.events if inside and e.counts and e.at > min(inside)]
+        if later:
+            rest = [event for event in span.events if event.at >= later[0].at]
+            earlier = [event for event in span.events if event.at < later[0].at]
+            tail_id = _tail_id(span.items[0].id, later[0].at)
+            end = span.end if span.end is not None and span.end > later[0].at else None
+            tail = _Span(tail_id, list(span.items), later[0].at, end, rest, whole=False)
+            waiting.append(tail)
+            span.events, span.whole = earlier, False
+            span.end = min(inside) if span.end is None else min(span.end, *inside)
+        made.append(span)
+    return made
+
+
+def _tail_id(item: str, at: str) -> str:
+    digest = hashlib.sha256(f"{item}\n{at}".encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{item[:36]}-{digest[:8]}"
+
+
+# Fields of which several items of one record have one each: the latest counts.
+_LATEST: Final = ("text", "type", "category", "expires_at", "payload", "parent")
+
+
+def _record(span: _Span) -> MergedRecord:
+    first = span.items[0]
+    fields = dict(first.fields)
+    if len(span.items) > 1:
+        for name in _LATEST:
+            given = [one for one in span.items if one.fields.get(name) is not None]
+            if given:
+                last = max(given, key=lambda one: one.stamps[name])
+                fields[name] = last.fields[name]
+        if span.end != first.fields.get("valid_to"):
+            ended = [one for one in span.items if one.fields.get("valid_to") == span.end]
+            fields["superseded_by"] = ended[0].fields.get("superseded_by") if span.end else None
+    said = [event for event in span.events if event.counts]
+    times = [event.at for event in said]
+    if span.whole:
+        times += [one.fields["created_at"] for one in span.items]
+        fields["last_reinforced"] = max(
+            [event.at for event in said] + [one.fields["last_reinforced"] for one in span.items]
+        )
+    else:
+        fields["last_reinforced"] = max(times)
+    fields["created_at"] = min(times)
+    fields["valid_from"], fields["valid_to"] = span.start, span.end
+    extra = sum(one.fields.get("extra") or 0 for one in span.items) if span.whole else 0
+    fields["reinforce_count"] = max(0, len(said) - 1 + extra)
+    for name, one_of in (("tags", "tags"), ("sources", "source")):
+        fields[name] = _joined(span, name, one_of)
+    fields.pop("extra", None)
+    fields |= span.fields
+    owners = tuple(one.id for one in span.items)
+    return MergedRecord(span.id, first.kind, span.same, owners, fields, tuple(span.events))
+
+
+def _joined(span: _Span, name: str, told: str) -> list[str]:
+    """What was set, and what has been said since."""
+    found: dict[str, None] = {}
+    for item in span.items:
+        found |= dict.fromkeys(item.fields.get(name) or ())
+    set_at = min(one.stamps.get(name, _FIRST) for one in span.items)
+    for event in span.events:
+        if event.counts and event.stamp > set_at:
+            given = event.told.get(told) or ()
+            found |= dict.fromkeys([given] if isinstance(given, str) else given)
+    return list(found)

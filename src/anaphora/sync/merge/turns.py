@@ -1,0 +1,73 @@
+"""The turns of a conversation, in one order, whichever devices they were written on.
+
+A turn's place is (time, number, device): the latest time among it and the turns before it on the
+device that wrote it, its number there, and that device. Places of one device rise, so turns keep
+the order in which they were written, also where a clock jumped or an import gave all the same time;
+turns of two devices interleave by time. The same turn from two devices (two imports of one chat)
+has one identity, and the lower of its two places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from anaphora.store.threads.gojson import REDACTED
+from anaphora.sync.changes import ItemState
+
+TURN: Final = "turn:"
+"""Fields of turns, by their identities."""
+NOTE: Final = "note:"
+"""Fields of what is known of turns beside their words."""
+
+
+class Place(NamedTuple):
+    """Where a turn stands: microseconds since 1970, a number, a device."""
+
+    time: int
+    number: int
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergedTurn:
+    """A turn as every device has it. `note` is what a thread has no field for."""
+
+    id: str
+    place: Place
+    role: str
+    text: str
+    time: str
+    intent: str = ""
+    note: Sequence[str | None] | None = None
+
+
+def turns_of(state: ItemState) -> list[MergedTurn]:
+    """The turns of a conversation in their order."""
+    return sorted(_turns(state), key=lambda turn: (turn.place, turn.id))
+
+
+def next_place(before: MergedTurn | None, time: int, device: str) -> Place:
+    """The place of a turn of this time that is written on a device behind `before`."""
+    if before is None:
+        return Place(time, 0, device)
+    return Place(max(time, before.place.time), before.place.number + 1, device)
+
+
+def _turns(state: ItemState) -> Iterator[MergedTurn]:
+    for field, change in state.items():
+        # What was deleted says nothing any more; what was redacted, where and when it stood.
+        if not field.startswith(TURN) or not change.value:
+            continue
+        turn, value = field.removeprefix(TURN), change.value
+        note = state.get(NOTE + turn)
+        yield MergedTurn(
+            turn,
+            Place(*value["place"]),
+            value["role"],
+            value.get("text", REDACTED),
+            value["time"],
+            value.get("intent", ""),
+            None if note is None or change.action == "drop" else note.value,
+        )

@@ -1,0 +1,116 @@
+"""One device's copy of a namespace: what it has noticed, and what it has of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from anaphora.sync.changes import ItemState, Patch
+from anaphora.sync.clock import HybridClock
+from anaphora.sync.items import LINK, RECORD_KINDS, THREAD, item_name, kind_and_key
+from anaphora.sync.links import LinkSync
+from anaphora.sync.records import RecordSync, group_of_record
+from anaphora.sync.store import SyncStore
+from anaphora.sync.threads import ThreadSync
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+_CAPTURED: Final = "captured"
+_CLOCK: Final = "clock"
+_ROUNDS: Final = 20
+
+
+class Replica:
+    """A namespace as a device that syncs it. `secret` is a key that all its devices share.
+
+    The caller sees to it that one process at a time uses it.
+    """
+
+    def __init__(self, services: NamespaceServices, device: str, secret: bytes) -> None:
+        self._services = services
+        self.device = device
+        self.store = SyncStore(services.truth, services.namespace, services.sealing.rows, group_of)
+        time, number = self.store.get(_CLOCK, [0, 0])
+        self._clock = HybridClock(device, services.clock, time, number)
+        self._threads = ThreadSync(services, self.store, self._clock, secret)
+        self._records = RecordSync(
+            services,
+            self.store,
+            self._clock,
+            secret,
+            self._threads.name_of,
+            self._threads.place_of,
+        )
+        self._links = LinkSync(services, self.store, self._clock, self._records.row_of)
+
+    def capture(self) -> None:
+        """Note what has changed in the home since this was asked last."""
+        since = self.store.get(_CAPTURED, 0)
+        # Before anything is read: what is written meanwhile is looked at again next time.
+        version = self._services.sidecar.version()
+        start = item_name(THREAD, "")
+        seen = {kind_and_key(item)[1]: one for item, one in self.store.seen(start).items()}
+        # One step after the other: memories name turns by what these are called.
+        self._note(list(self._threads.capture(since, seen)))
+        self._note([(patch, "") for patch in self._records.capture(since)])
+        self._note([(patch, "") for patch in self._links.capture(since)])
+        with self.store.change() as work:
+            work.put(_CAPTURED, version)
+
+    def receive(self, patches: Sequence[Patch], entry: int) -> None:
+        """Take in what another device has noticed."""
+        for patch in patches:
+            self._clock.see(patch.stamp)
+        with self.store.change() as work:
+            work.receive(patches, entry)
+            work.put(_CLOCK, [self._clock.time, self._clock.number])
+
+    def apply(self) -> None:
+        """Bring the home in line with everything that is known."""
+        for _ in range(_ROUNDS):
+            dirty = self.store.dirty()
+            if not dirty:
+                return
+            threads = list(_of(dirty, (THREAD,)))
+            moved = self._threads.apply(threads)
+            if moved:
+                self._mark(self._records.about(moved))
+            records = [*_of(self.store.dirty(), RECORD_KINDS)]
+            gone = self._records.apply(records, self.store.get(_CAPTURED, 0))
+            self._mark(self._links.around(gone))
+            self._links.apply(_of(self.store.dirty(), (LINK,)))
+            others = [
+                item
+                for item in self.store.dirty()
+                if kind_and_key(item)[0] not in (THREAD, LINK, *RECORD_KINDS)
+            ]
+            with self.store.change() as work:
+                work.clean(others)
+            # What somebody wrote meanwhile is looked at before it is compared again.
+            self.capture()
+
+    def pending(self) -> list[Patch]:
+        """What this device has noticed and no entry of its log carries yet."""
+        return self.store.pending(self.device)
+
+    def _note(self, found: list[tuple[Patch, str]]) -> None:
+        if found:
+            with self.store.change() as work:
+                work.note(found)
+                work.put(_CLOCK, [self._clock.time, self._clock.number])
+
+    def _mark(self, items: Iterable[str]) -> None:
+        some = list(items)
+        if some:
+            with self.store.change() as work:
+                work.mark(some)
+
+
+def group_of(item: str, state: ItemState) -> str:
+    """What an item is merged with."""
+    return group_of_record(item, state) if kind_and_key(item)[0] in RECORD_KINDS else item
+
+
+def _of(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:
+    return (item for item in items if kind_and_key(item)[0] in kinds)

@@ -1,0 +1,238 @@
+"""What sync keeps in the database of a home: patches, the items they are about, and its state.
+
+A patch that came from another device is kept beside the others until the rest of the home has it:
+what a user changes meanwhile is compared with what was there, not with what is to come. After that
+patches are kept as long as they count. What a drop or a later value has made void leaves the rows
+with it: what is forgotten is forgotten here, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.ops.transfer.lines import from_line, to_line
+from anaphora.store.hashing import digest
+from anaphora.store.table_rows import TableRows, TableTransaction
+from anaphora.sync.changes import ItemState, Patch, patch_of, take
+from anaphora.sync.clock import Stamp
+
+if TYPE_CHECKING:
+    from anaphora.store.crypto.columns import Sealer
+    from anaphora.store.db.engine import Database, Write
+
+GroupOf = Callable[[str, ItemState], str]
+"""What an item may become one with, by its name and state."""
+Row = dict[str, Any]
+_ITEM: Final = "sync_item"
+_PATCH: Final = "sync_patch"
+_STATE: Final = "sync_state"
+
+
+def _item_key(item: str) -> str:
+    """What the rows of an item are found by."""
+    return digest("sync item", item)
+
+
+def _group_key(group: str) -> str:
+    return digest("sync group", group)
+
+
+def stamp_text(stamp: Stamp) -> str:
+    """A stamp as text that sorts as stamps do."""
+    return f"{stamp.time:020d}.{stamp.number:08d}.{stamp.device}"
+
+
+class SyncStore:
+    """The rows of sync in one namespace. `group_of` says which items are merged together."""
+
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer, group_of: GroupOf) -> None:
+        self._rows = TableRows(truth, namespace, sealer)
+        self._group_of = group_of
+
+    @contextmanager
+    def change(self) -> Iterator[SyncTransaction]:
+        """One write transaction, kept whole or not."""
+        with self._rows.change() as work:
+            yield SyncTransaction(work, self._group_of)
+
+    def within(self, write: Write) -> SyncTransaction:
+        """The same, in a write of this namespace that somebody else has begun."""
+        return SyncTransaction(self._rows.within(write), self._group_of)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A value of the state, as JSON."""
+        found = self._rows.find(_STATE, {"name": name})
+        return from_line(found[0]["value"].encode())["value"] if found else default
+
+    def states(self, items: Iterable[str], *, applied: bool = False) -> dict[str, ItemState]:
+        """What is known of these items; with `applied`, what the rest of the home has of it."""
+        found = {}
+        for item in items:
+            rows = self._rows.find(_PATCH, {"item_key": _item_key(item)})
+            found[item] = _folded(row for row in rows if row["applied"] or not applied)
+        return found
+
+    def group(self, group: str) -> list[str]:
+        """The items of a group, in order of their names."""
+        found = self._rows.find(_ITEM, {"group_key": _group_key(group)})
+        return sorted(row["name"] for row in found)
+
+    def group_named(self, item: str, state: ItemState) -> str:
+        """The group of an item in this state."""
+        return self._group_of(item, state)
+
+    def names(self, start: str = "") -> list[str]:
+        """Every item that is known and whose name begins so."""
+        return [row["name"] for row in self._rows.find(_ITEM) if row["name"].startswith(start)]
+
+    def seen(self, start: str) -> dict[str, str]:
+        """In which state such items were looked at last."""
+        rows = self._rows.find(_ITEM)
+        return {row["name"]: row["seen"] for row in rows if row["name"].startswith(start)}
+
+    def dirty(self) -> list[str]:
+        """The items that may differ from the rest of the home."""
+        return sorted(row["name"] for row in self._rows.find(_ITEM, {"dirty": 1}))
+
+    def pending(self, device: str) -> list[Patch]:
+        """The patches of this device that no entry carries yet, oldest first."""
+        rows = [row for row in self._rows.find(_PATCH, {"device": device}) if row["entry"] is None]
+        return [_patch(row) for row in sorted(rows, key=lambda row: str(row["stamp"]))]
+
+
+class SyncTransaction:
+    """One change to the rows of sync."""
+
+    def __init__(self, work: TableTransaction, group_of: GroupOf) -> None:
+        self._work = work
+        self._group_of = group_of
+
+    def put(self, name: str, value: Any) -> None:
+        """Keep a value of the state."""
+        line = to_line({"value": value}).decode()
+        self._work.replace(_STATE, [{"name": name, "value": line}])
+
+    def note(self, patches: Iterable[tuple[Patch, str]]) -> None:
+        """Take in what was noticed here, each with the state in which its item was looked at."""
+        for patch, seen in patches:
+            self._take(patch.item, [_row(patch, None, applied=True)], seen=seen)
+
+    def receive(self, patches: Iterable[Patch], entry: int) -> None:
+        """Take in what another device has noticed, from the entry of this number of its log."""
+        by_item: dict[str, list[Row]] = defaultdict(list)
+        for patch in patches:
+            by_item[patch.item].append(_row(patch, entry, applied=False))
+        for item, rows in by_item.items():
+            self._take(item, rows)
+
+    def carried(self, patches: Iterable[Patch], entry: int) -> None:
+        """Note which entry carries patches of this device."""
+        rows = [_row(patch, entry, applied=True) for patch in patches]
+        self._work.replace(_PATCH, rows)
+
+    def mark(self, items: Iterable[str]) -> None:
+        """Note that the rest of the home has these items otherwise."""
+        self._set(items, dirty=1)
+
+    def clean(self, items: Iterable[str], seen: str | None = None) -> None:
+        """Note that the rest of the home has all of these items; what is void goes."""
+        some = list(items)
+        for item in some:
+            rows = self._patches(item)
+            state = _folded(rows)
+            for row in rows:
+                self._keep(row, replace_row(row, state), fresh=False)
+        self._set(some, dirty=0, **({} if seen is None else {"seen": seen}))
+
+    def _take(self, item: str, fresh: Sequence[Row], *, seen: str | None = None) -> None:
+        rows = self._patches(item)
+        known = {row["stamp"] for row in rows}
+        before = _folded(rows)
+        news = [row for row in fresh if row["stamp"] not in known and _patch(row)]
+        state = _folded([*rows, *news])
+        local = seen is not None
+        waits = any(not row["applied"] for row in rows)
+        for row in rows:
+            # What came from others is not applied yet: what counts until then must stay.
+            if local and not waits:
+                self._keep(row, replace_row(row, state), fresh=False)
+        for row in news:
+            self._work.replace(_PATCH, [row])
+        known_item = self._work.find(_ITEM, {"item_key": _item_key(item)})
+        old = known_item[0] if known_item else None
+        group = self._group_of(item, state)
+        if news and not local:
+            self._dirty_group(self._group_of(item, before) if before else group)
+            self._dirty_group(group)
+        dirty = int((old is not None and bool(old["dirty"])) or (bool(news) and not local))
+        if news and local and any(row["name"] != item for row in self._members(group)):
+            # It is one with others now, or another value of their path.
+            self._dirty_group(group)
+            dirty = 1
+        row = {
+            "item_key": _item_key(item),
+            "group_key": _group_key(group),
+            "name": item,
+            "dirty": dirty,
+            "seen": seen if seen is not None else (old["seen"] if old is not None else ""),
+        }
+        self._work.replace(_ITEM, [row])
+
+    def _members(self, group: str) -> list[Row]:
+        return self._work.find(_ITEM, {"group_key": _group_key(group)})
+
+    def _dirty_group(self, group: str) -> None:
+        self._work.replace(_ITEM, [row | {"dirty": 1} for row in self._members(group)])
+
+    def _set(self, items: Iterable[str], **values: Any) -> None:
+        rows = [
+            row | values
+            for item in items
+            for row in self._work.find(_ITEM, {"item_key": _item_key(item)})
+        ]
+        self._work.replace(_ITEM, rows)
+
+    def _patches(self, item: str) -> list[Row]:
+        return self._work.find(_PATCH, {"item_key": _item_key(item)})
+
+    def _keep(self, row: Row, left: Row | None, *, fresh: bool) -> None:
+        if left is None:
+            key = {"item_key": row["item_key"], "stamp": row["stamp"]}
+            self._work.drop(_PATCH, key)
+        elif fresh or left != row:
+            self._work.replace(_PATCH, [left])
+
+
+def replace_row(row: Row, state: ItemState) -> Row | None:
+    """A row of a patch with what still counts in this state, applied; None where nothing does."""
+    patch = _patch(row)
+    left = patch.pruned(state)
+    if not left:
+        return None
+    body = row["body"] if left == patch else to_line(left.line()).decode()
+    return row | {"body": body, "applied": 1}
+
+
+def _row(patch: Patch, entry: int | None, *, applied: bool) -> Row:
+    return {
+        "item_key": _item_key(patch.item),
+        "stamp": stamp_text(patch.stamp),
+        "device": patch.stamp.device,
+        "entry": entry,
+        "applied": int(applied),
+        "body": to_line(patch.line()).decode(),
+    }
+
+
+def _patch(row: Mapping[str, Any]) -> Patch:
+    return patch_of(from_line(row["body"].encode()))
+
+
+def _folded(rows: Iterable[Mapping[str, Any]]) -> ItemState:
+    state: ItemState = {}
+    for row in rows:
+        take(state, _patch(row).changes())
+    return state

@@ -1,0 +1,296 @@
+"""Conversations between a home and the changes that devices exchange.
+
+What a device has written since it looked last becomes turns with a place and an identity; what
+others wrote is put among them. A conversation that is missing although nobody deleted it is put
+back: a damaged file comes back with the next sync.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.errors import CorruptThread
+from anaphora.store.disk import NO_FILE, identity_at
+from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.gojson import REDACTED, nanoseconds, read_time
+from anaphora.store.threads.sidecar import ConversationNote, TurnNote
+from anaphora.store.threads.sql_store import SqlConversationStore
+from anaphora.sync.changes import ItemState, Patch, canonical
+from anaphora.sync.clock import HybridClock
+from anaphora.sync.items import THREAD, item_name, kind_and_key
+from anaphora.sync.merge.turns import NOTE, TURN, MergedTurn, next_place, turns_of
+from anaphora.sync.store import SyncStore
+from anaphora.values.conversations import Thread, Turn
+from anaphora.values.sessions import SessionPlace
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+_NOTED: Final = ("speaker", "source", "source_key", "message_key")
+_PLACED: Final = ("client", "directory", "repository", "branch")
+_MICRO: Final = 1_000
+
+
+@dataclass(slots=True)
+class _News:
+    """What a conversation has that the known changes do not say."""
+
+    set: dict[str, Any] = field(default_factory=dict)
+    add: dict[str, Any] = field(default_factory=dict)
+    drop: dict[str, Any] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    missing: bool = False
+
+
+class ThreadSync:
+    """Conversations of one namespace. `secret` keys the identities of turns."""
+
+    def __init__(
+        self,
+        services: NamespaceServices,
+        store: SyncStore,
+        clock: HybridClock,
+        secret: bytes,
+    ) -> None:
+        self._services = services
+        self._store = store
+        self._clock = clock
+        self._secret = secret
+
+    # What turns are called.
+
+    def name_of(self, conversation_id: str, index: int) -> str | None:
+        """What the turn at a place is called on all devices."""
+        turns = self._applied(conversation_id)
+        return turns[index].id if 0 <= index < len(turns) else None
+
+    def place_of(self, conversation_id: str, turn: str) -> int | None:
+        """Where a turn stands here."""
+        places = (at for at, one in enumerate(self._applied(conversation_id)) if one.id == turn)
+        return next(places, None)
+
+    def _applied(self, conversation_id: str) -> list[MergedTurn]:
+        item = item_name(THREAD, conversation_id)
+        return turns_of(self._store.states([item], applied=True)[item])
+
+    # From the home.
+
+    def capture(self, since: int, seen: Mapping[str, str]) -> Iterator[tuple[Patch, str]]:
+        """What changed in conversations, and the state that was looked at.
+
+        `since` is the number up to which notes and deletions are known, `seen` the states in which
+        conversations were looked at last.
+        """
+        sidecar = self._services.sidecar
+        noted, deleted = sidecar.changed_since(since), sidecar.deleted_since(since)
+        places = sidecar.places() if sidecar.places_version() > since else {}
+        states = self._states()
+        for conversation_id in sorted({*states, *seen}):
+            state = states.get(conversation_id, "")
+            gone = sidecar.deletion_key(conversation_id) in deleted
+            known = seen.get(conversation_id)
+            if state != known or gone or conversation_id in noted or conversation_id in places:
+                patch = self._look(conversation_id, gone=gone)
+                yield patch, state
+
+    def _states(self) -> dict[str, str]:
+        """What tells the state of each conversation."""
+        store = self._services.conversations
+        if isinstance(store, SqlConversationStore):
+            found = store.changes_since(-1)
+            return {key: str(one) for key, one in found.items() if one is not None}
+        return {
+            key: str(one) for key, path in store.files() if (one := identity_at(path)) != NO_FILE
+        }
+
+    def _look(self, conversation_id: str, *, gone: bool) -> Patch:
+        item = item_name(THREAD, conversation_id)
+        base = self._store.states([item], applied=True)[item]
+        try:
+            thread = self._services.conversations.get(conversation_id)
+        except CorruptThread:
+            thread = None
+        stamp = self._clock.next()
+        here = () if thread is None else thread.turns
+        if base != (full := self._store.states([item])[item]) and _is_same(turns_of(full), here):
+            # What came from others is here already, and only not noted.
+            return Patch(item, stamp)
+        news = self._compared(conversation_id, base, here, gone=gone)
+        self._compare_rest(conversation_id, base, thread, news)
+        if news.missing:
+            with self._store.change() as work:
+                work.mark([item])
+        return Patch(item, stamp, news.set, news.add, news.drop)
+
+    def _compared(
+        self, conversation_id: str, base: ItemState, here: Sequence[Turn], *, gone: bool
+    ) -> _News:
+        known, news = turns_of(base), _News()
+        before = [_said(one.role, one.text, one.time, one.intent) for one in known]
+        now = [_said(one.role, one.text, one.ts_text, one.intent_id) for one in here]
+        seen: Counter[tuple[str, ...]] = Counter()
+        last: MergedTurn | None = None
+        for kind, start, end, first, after in _opcodes(before, now):
+            if kind == "equal" or (
+                kind == "replace" and _is_in_place(known[start:end], here[first:after])
+            ):
+                for old, turn in zip(known[start:end], here[first:after], strict=True):
+                    if old.text != turn.text:
+                        self._took_out(base, old, turn, news)
+                    news.names.append(old.id)
+                    seen[_said(turn.role, turn.text, turn.ts_text, turn.intent_id)] += 1
+                    last = old
+                continue
+            for old in known[start:end]:
+                # Only what somebody deleted is gone; what is missing otherwise comes back.
+                if gone:
+                    news.drop |= {TURN + old.id: None, NOTE + old.id: None}
+                else:
+                    news.missing = True
+            for turn in here[first:after]:
+                said = _said(turn.role, turn.text, turn.ts_text, turn.intent_id)
+                name = self._name(conversation_id, said, seen[said])
+                seen[said] += 1
+                change = base.get(TURN + name)
+                if change is not None and change.action == "drop":
+                    # It was forgotten, and came in once more: it is forgotten again.
+                    news.missing = True
+                place = next_place(last, nanoseconds(turn.ts_text) // _MICRO, self._clock.device)
+                value = {"role": said[0], "text": said[1], "time": said[2], "place": list(place)}
+                if said[3]:
+                    value["intent"] = said[3]
+                news.add[TURN + name] = value
+                news.names.append(name)
+                last = MergedTurn(name, place, *said)
+        return news
+
+    def _took_out(self, base: ItemState, old: MergedTurn, turn: Turn, news: _News) -> None:
+        """Words of a turn were redacted: what is left, and what all was taken out."""
+        change = base[TURN + old.id]
+        known = change.value["by"] if change.action == "drop" else []
+        digest = hmac.new(self._secret, turn.text.encode("utf-8", "surrogatepass"), "sha256")
+        news.drop[NOTE + old.id] = None
+        news.drop[TURN + old.id] = {
+            "role": old.role,
+            "time": old.time,
+            "place": list(old.place),
+            "intent": old.intent,
+            "text": turn.text,
+            "by": sorted({*known, digest.hexdigest()[:16] + self._clock.device}),
+        }
+
+    def _name(self, conversation_id: str, said: tuple[str, ...], number: int) -> str:
+        parts = canonical([conversation_id, *said, number]).encode()
+        return hmac.new(self._secret, parts, "sha256").hexdigest()[:32]
+
+    def _compare_rest(
+        self, conversation_id: str, base: ItemState, thread: Thread | None, news: _News
+    ) -> None:
+        """Compare the title, what is noted of turns, and where it all came from."""
+        if thread is None:
+            return
+        sidecar = self._services.sidecar
+        found: dict[str, Any] = {"title": thread.title or None}
+        origin = sidecar.conversation_notes().get(conversation_id)
+        if origin is not None:
+            left_at = origin.branch_at
+            branch = origin.branch_of and left_at is not None
+            at = self.name_of(str(origin.branch_of), left_at or 0) if branch else None
+            found["origin"] = [origin.source, origin.source_key, origin.branch_of, at or left_at]
+        place = sidecar.places().get(conversation_id)
+        if place is not None:
+            found["place"] = [getattr(place, name) for name in _PLACED]
+        for index, noted in sidecar.turn_notes(conversation_id).items():
+            if index < len(news.names) and not noted.forgotten:
+                turn = thread.turns[index]
+                if noted.turn_hash == stored_turn_hash(turn.role, turn.text):
+                    found[NOTE + news.names[index]] = [getattr(noted, name) for name in _NOTED]
+        for name, value in found.items():
+            known = base[name].value if name in base else None
+            if value != known and not (name.startswith(NOTE) and value is None):
+                news.set[name] = value
+
+    # Into the home.
+
+    def apply(self, items: Iterable[str]) -> set[str]:
+        """Bring conversations in line with all changes; those in which turns moved."""
+        moved: set[str] = set()
+        for item in items:
+            _, conversation_id = kind_and_key(item)
+            state = self._store.states([item])[item]
+            before = self._applied(conversation_id)
+            wanted = turns_of(state)
+            thread = self._services.conversations.get(conversation_id)
+            here = () if thread is None else thread.turns
+            turns = [Turn(t.role, t.text, read_time(t.time), t.time, t.intent) for t in wanted]
+            notes = list(_notes(conversation_id, wanted))
+            title = (state["title"].value if "title" in state else None) or ""
+            said = {turn.text for turn in turns}
+            lost = [turn.text for turn in here if turn.text not in said and turn.text != REDACTED]
+            if here and not _is_same(before, here) and not _is_same(wanted, here):
+                # Somebody wrote meanwhile: that is looked at first.
+                continue
+            if not self._services.conversations.replace_turns(
+                conversation_id, here, turns, notes, title=title, lost=lost
+            ):
+                continue
+            self._note_rest(conversation_id, state)
+            if [one.id for one in wanted[: len(before)]] != [one.id for one in before]:
+                moved.add(conversation_id)
+            with self._store.change() as work:
+                work.clean([item], self._states().get(conversation_id, ""))
+        return moved
+
+    def _note_rest(self, conversation_id: str, state: ItemState) -> None:
+        sidecar = self._services.sidecar
+        if "origin" in state:
+            source, key, branch_of, at = state["origin"].value
+            if isinstance(at, str):
+                at = self.place_of(branch_of, at)
+            note = ConversationNote(conversation_id, source, key, branch_of, at)
+            if sidecar.conversation_notes().get(conversation_id) != note:
+                sidecar.note_conversation(note)
+        if "place" in state:
+            place = SessionPlace(*state["place"].value)
+            if sidecar.places().get(conversation_id) != place:
+                sidecar.note_place(conversation_id, place)
+
+
+def _said(role: str, text: str, time: str, intent: str) -> tuple[str, str, str, str]:
+    return role, text, time, intent
+
+
+def _is_same(turns: Sequence[MergedTurn], here: Sequence[Turn]) -> bool:
+    known = [_said(one.role, one.text, one.time, one.intent) for one in turns]
+    return known == [_said(one.role, one.text, one.ts_text, one.intent_id) for one in here]
+
+
+def _opcodes(
+    before: Sequence[tuple[str, ...]], now: Sequence[tuple[str, ...]]
+) -> Sequence[tuple[str, int, int, int, int]]:
+    """How the turns that were known became those that are here."""
+    count = len(before)
+    if list(now[:count]) == list(before):
+        same = ("equal", 0, count, 0, count)
+        return [same, ("insert", count, count, count, len(now))]
+    return SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
+
+
+def _is_in_place(known: Sequence[MergedTurn], here: Sequence[Turn]) -> bool:
+    """Whether the same turns stand there with other words: some were redacted."""
+    return [(t.role, t.time, t.intent) for t in known] == [
+        (t.role, t.ts_text, t.intent_id) for t in here
+    ] and all(REDACTED in turn.text for turn in here)
+
+
+def _notes(conversation_id: str, turns: Sequence[MergedTurn]) -> Iterator[TurnNote]:
+    for index, turn in enumerate(turns):
+        if turn.note is not None:
+            told = stored_turn_hash(turn.role, turn.text)
+            speaker, source, source_key, message_key = turn.note
+            yield TurnNote(conversation_id, index, told, speaker, source, source_key, message_key)
