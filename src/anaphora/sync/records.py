@@ -54,6 +54,8 @@ _UNCHANGING: Final = frozenset({"turn", "conversation_id", "extra", "reinforce_c
 """Fields that never change once a record is there, or follow from the others."""
 _ALONE: Final = "stands_alone"
 _TURN: Final = "turn"
+_FORGOTTEN: Final = "forgotten"
+_GROUP: Final = "group"
 _AT_ONCE: Final = 256
 
 TurnNames = Callable[[str, int], str | None]
@@ -62,16 +64,25 @@ TurnPlaces = Callable[[str, str], int | None]
 """Where the turn of this name stands here."""
 
 
-def group_of_record(item: str, state: ItemState) -> str:
-    """What a record may become one with: its path, or what says the same."""
+def group_of(item: str, state: ItemState, secret: bytes) -> str:
+    """What an item is merged with: for a record its path, or what says the same; else nothing.
+
+    As a digest under `secret`: a mark that something was forgotten names its group, too.
+    """
     kind, _ = kind_and_key(item)
-    if is_dropped(state) or "text" not in state:
+    if kind == KILLED:
+        return str(_value(state, _GROUP) or item)
+    if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
         return item
-    path = state["path"].value if "path" in state else None
-    if path is not None:
-        return f"{kind} path {path}"
+    path = _value(state, "path")
     same = _same_of(kind, state)
-    return f"{kind} same {same}" if same else item
+    if path is None and not same:
+        return item
+    return _digest(secret, f"{kind} path {path}" if path is not None else f"{kind} same {same}")
+
+
+def _digest(secret: bytes, text: str) -> str:
+    return hmac.new(secret, text.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
 
 def _value(state: ItemState, name: str) -> Any:
@@ -184,10 +195,13 @@ class RecordSync:
                 )
                 yield Patch(item, stamp, drop=dropped)
             if known.same and kind == MEMORY:
-                yield Patch(self._killed(known.same), stamp, {"forgotten": True})
+                item = item_name(kind, known.owners[0])
+                group = self._group_of(item, self._store.states([item], applied=True)[item])
+                yield Patch(self._killed(known.same), stamp, {_FORGOTTEN: True, _GROUP: group})
 
     def _parts(self, known: MergedRecord) -> int:
-        group = self._group_of(known)
+        item = item_name(known.kind, known.owners[0])
+        group = self._group_of(item, self._store.states([item])[item])
         return sum(set(one.owners) & set(known.owners) != set() for one in self._merged(group))
 
     def _told(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -227,12 +241,11 @@ class RecordSync:
         if not state or is_dropped(state):
             known = self._expected(MEMORY, record_id)
             return None if known is None else known.id
-        merged = self._merged(group_of_record(item, state))
+        merged = self._merged(self._group_of(item, state))
         return next((one.id for one in merged if record_id in one.owners), None)
 
     def _killed(self, same: str) -> str:
-        digest = hmac.new(self._secret, same.encode(), "sha256").hexdigest()
-        return item_name(KILLED, digest)
+        return item_name(KILLED, _digest(self._secret, same))
 
     def _expected(self, kind: str, record_id: str) -> MergedRecord | None:
         """The record that the known changes make of this id, if any."""
@@ -245,12 +258,11 @@ class RecordSync:
             item, state = next(iter(states.items()), (item, {}))
         if not state:
             return None
-        merged = self._merged(group_of_record(item, state), applied=True)
+        merged = self._merged(self._group_of(item, state), applied=True)
         return next((one for one in merged if one.id == record_id), None)
 
-    def _group_of(self, known: MergedRecord) -> str:
-        item = item_name(known.kind, known.owners[0])
-        return group_of_record(item, self._store.states([item])[item])
+    def _group_of(self, item: str, state: ItemState) -> str:
+        return group_of(item, state, self._secret)
 
     def _merged(self, group: str, *, applied: bool = False) -> list[MergedRecord]:
         return merge(self._items(group, applied=applied))
@@ -259,13 +271,13 @@ class RecordSync:
         found = self._store.states(self._store.group(group), applied=applied)
         for item, state in found.items():
             kind, key = kind_and_key(item)
-            if is_dropped(state) or "text" not in state:
+            if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
                 continue
             same = _same_of(kind, state)
             killed: Stamp | None = None
             if same and kind == MEMORY:
                 name = self._killed(same)
-                mark = self._store.states([name], applied=applied)[name].get("forgotten")
+                mark = self._store.states([name], applied=applied)[name].get(_FORGOTTEN)
                 killed = mark.stamp if mark is not None else None
             made = item_of(key, kind, same, state, killed)
             if made is not None:
@@ -294,7 +306,7 @@ class RecordSync:
         for item in items:
             kind, _ = kind_and_key(item)
             state = self._store.states([item])[item]
-            by_kind[kind].setdefault(group_of_record(item, state), []).append(item)
+            by_kind[kind].setdefault(self._group_of(item, state), []).append(item)
         changed: list[str] = []
         for kind, groups in by_kind.items():
             for group, some in groups.items():
@@ -311,7 +323,8 @@ class RecordSync:
             ids = [*keys, *(one.id for one in (*before, *wanted))]
             work.load(ids=ids)
             here = {one: found for one in ids if (found := work.find(one)) is not None}
-            if any(record.seq > captured for record in here.values()):
+            buried = {one for _, one in records.tombstones_since(captured)}
+            if buried & set(ids) or any(record.seq > captured for record in here.values()):
                 return []
             owners = {owner for one in wanted for owner in one.owners}
             for one in wanted:

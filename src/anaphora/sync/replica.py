@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from anaphora.sync.changes import ItemState, Patch
+from anaphora.sync.changes import Patch
 from anaphora.sync.clock import HybridClock
 from anaphora.sync.items import LINK, RECORD_KINDS, THREAD, item_name, kind_and_key
 from anaphora.sync.links import LinkSync
-from anaphora.sync.records import RecordSync, group_of_record
+from anaphora.sync.records import RecordSync, group_of
 from anaphora.sync.store import SyncStore
 from anaphora.sync.threads import ThreadSync
 
@@ -30,7 +30,12 @@ class Replica:
     def __init__(self, services: NamespaceServices, device: str, secret: bytes) -> None:
         self._services = services
         self.device = device
-        self.store = SyncStore(services.truth, services.namespace, services.sealing.rows, group_of)
+        self.store = SyncStore(
+            services.truth,
+            services.namespace,
+            services.sealing.rows,
+            lambda item, state: group_of(item, state, secret),
+        )
         time, number = self.store.get(_CLOCK, [0, 0])
         self._clock = HybridClock(device, services.clock, time, number)
         self._threads = ThreadSync(services, self.store, self._clock, secret)
@@ -72,6 +77,8 @@ class Replica:
             dirty = self.store.dirty()
             if not dirty:
                 return
+            # What somebody wrote meanwhile is looked at before it is compared.
+            self.capture()
             threads = list(_of(dirty, (THREAD,)))
             moved = self._threads.apply(threads)
             if moved:
@@ -87,8 +94,6 @@ class Replica:
             ]
             with self.store.change() as work:
                 work.clean(others)
-            # What somebody wrote meanwhile is looked at before it is compared again.
-            self.capture()
 
     def pending(self) -> list[Patch]:
         """What this device has noticed and no entry of its log carries yet."""
@@ -105,11 +110,6 @@ class Replica:
         if some:
             with self.store.change() as work:
                 work.mark(some)
-
-
-def group_of(item: str, state: ItemState) -> str:
-    """What an item is merged with."""
-    return group_of_record(item, state) if kind_and_key(item)[0] in RECORD_KINDS else item
 
 
 def _of(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:

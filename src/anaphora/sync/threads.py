@@ -130,44 +130,47 @@ class ThreadSync:
     def _compared(
         self, conversation_id: str, base: ItemState, here: Sequence[Turn], *, gone: bool
     ) -> _News:
-        known, news = turns_of(base), _News()
-        before = [_said(one.role, one.text, one.time, one.intent) for one in known]
-        now = [_said(one.role, one.text, one.ts_text, one.intent_id) for one in here]
+        news = _News()
         seen: Counter[tuple[str, ...]] = Counter()
         last: MergedTurn | None = None
-        for kind, start, end, first, after in _opcodes(before, now):
-            if kind == "equal" or (
-                kind == "replace" and _is_in_place(known[start:end], here[first:after])
-            ):
-                for old, turn in zip(known[start:end], here[first:after], strict=True):
-                    if old.text != turn.text:
-                        self._took_out(base, old, turn, news)
-                    news.names.append(old.id)
-                    seen[_said(turn.role, turn.text, turn.ts_text, turn.intent_id)] += 1
-                    last = old
-                continue
-            for old in known[start:end]:
+        for old, turn in _aligned(turns_of(base), here):
+            if turn is None:
                 # Only what somebody deleted is gone; what is missing otherwise comes back.
-                if gone:
+                if gone and old is not None:
                     news.drop |= {TURN + old.id: None, NOTE + old.id: None}
                 else:
                     news.missing = True
-            for turn in here[first:after]:
-                said = _said(turn.role, turn.text, turn.ts_text, turn.intent_id)
-                name = self._name(conversation_id, said, seen[said])
-                seen[said] += 1
-                change = base.get(TURN + name)
-                if change is not None and change.action == "drop":
-                    # It was forgotten, and came in once more: it is forgotten again.
-                    news.missing = True
-                place = next_place(last, nanoseconds(turn.ts_text) // _MICRO, self._clock.device)
-                value = {"role": said[0], "text": said[1], "time": said[2], "place": list(place)}
-                if said[3]:
-                    value["intent"] = said[3]
-                news.add[TURN + name] = value
-                news.names.append(name)
-                last = MergedTurn(name, place, *said)
+                continue
+            said = _said_of(turn)
+            if old is None:
+                old = self._fresh(conversation_id, base, turn, seen[said], last, news)
+            elif old.text != turn.text:
+                self._took_out(base, old, turn, news)
+            seen[said] += 1
+            news.names.append(old.id)
+            last = old
         return news
+
+    def _fresh(
+        self,
+        conversation_id: str,
+        base: ItemState,
+        turn: Turn,
+        number: int,
+        last: MergedTurn | None,
+        news: _News,
+    ) -> MergedTurn:
+        """A turn that was written here."""
+        said = _said_of(turn)
+        name = self._name(conversation_id, said, number)
+        change = base.get(TURN + name)
+        if change is not None and change.action == "drop":
+            # It was forgotten, and came in once more: it is forgotten again.
+            news.missing = True
+        place = next_place(last, nanoseconds(turn.ts_text) // _MICRO, self._clock.device)
+        value = {"role": said[0], "text": said[1], "time": said[2], "place": list(place)}
+        news.add[TURN + name] = value | ({"intent": said[3]} if said[3] else {})
+        return MergedTurn(name, place, *said)
 
     def _took_out(self, base: ItemState, old: MergedTurn, turn: Turn, news: _News) -> None:
         """Words of a turn were redacted: what is left, and what all was taken out."""
@@ -232,7 +235,7 @@ class ThreadSync:
             title = (state["title"].value if "title" in state else None) or ""
             said = {turn.text for turn in turns}
             lost = [turn.text for turn in here if turn.text not in said and turn.text != REDACTED]
-            if here and not _is_same(before, here) and not _is_same(wanted, here):
+            if self._states().get(conversation_id, "") != self._store.seen(item).get(item):
                 # Somebody wrote meanwhile: that is looked at first.
                 continue
             if not self._services.conversations.replace_turns(
@@ -261,31 +264,49 @@ class ThreadSync:
                 sidecar.note_place(conversation_id, place)
 
 
-def _said(role: str, text: str, time: str, intent: str) -> tuple[str, str, str, str]:
-    return role, text, time, intent
+def _said_of(turn: Turn) -> tuple[str, str, str, str]:
+    return turn.role, turn.text, turn.ts_text, turn.intent_id
+
+
+def _said(turn: MergedTurn) -> tuple[str, str, str, str]:
+    return turn.role, turn.text, turn.time, turn.intent
 
 
 def _is_same(turns: Sequence[MergedTurn], here: Sequence[Turn]) -> bool:
-    known = [_said(one.role, one.text, one.time, one.intent) for one in turns]
-    return known == [_said(one.role, one.text, one.ts_text, one.intent_id) for one in here]
+    return list(map(_said, turns)) == list(map(_said_of, here))
 
 
-def _opcodes(
-    before: Sequence[tuple[str, ...]], now: Sequence[tuple[str, ...]]
-) -> Sequence[tuple[str, int, int, int, int]]:
-    """How the turns that were known became those that are here."""
-    count = len(before)
-    if list(now[:count]) == list(before):
-        same = ("equal", 0, count, 0, count)
-        return [same, ("insert", count, count, count, len(now))]
-    return SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
+def _aligned(
+    known: Sequence[MergedTurn], here: Sequence[Turn]
+) -> Iterator[tuple[MergedTurn | None, Turn | None]]:
+    """Each turn that was known beside what it is here; None for one that is missing, or new."""
+    count = len(known)
+    if _is_same(known, here[:count]):
+        yield from zip(known, here, strict=False)
+        yield from ((None, turn) for turn in here[count:])
+        return
+    before, now = list(map(_said, known)), list(map(_said_of, here))
+    blocks = SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
+    for kind, start, end, first, after in blocks:
+        if kind == "equal":
+            yield from zip(known[start:end], here[first:after], strict=True)
+            continue
+        waiting = list(known[start:end])
+        for turn in here[first:after]:
+            at = next((at for at, old in enumerate(waiting) if _lost_words(old, turn)), None)
+            if at is None:
+                yield None, turn
+                continue
+            yield from ((old, None) for old in waiting[:at])
+            yield waiting[at], turn
+            del waiting[: at + 1]
+        yield from ((old, None) for old in waiting)
 
 
-def _is_in_place(known: Sequence[MergedTurn], here: Sequence[Turn]) -> bool:
-    """Whether the same turns stand there with other words: some were redacted."""
-    return [(t.role, t.time, t.intent) for t in known] == [
-        (t.role, t.ts_text, t.intent_id) for t in here
-    ] and all(REDACTED in turn.text for turn in here)
+def _lost_words(old: MergedTurn, turn: Turn) -> bool:
+    """Whether it is the same turn after a redaction."""
+    same = (old.role, old.time, old.intent) == (turn.role, turn.ts_text, turn.intent_id)
+    return same and REDACTED in turn.text
 
 
 def _notes(conversation_id: str, turns: Sequence[MergedTurn]) -> Iterator[TurnNote]:
