@@ -60,6 +60,12 @@ PROMISES: dict[str, str] = {
     "durable.clock": "Q A clock that jumps loses, hides and reorders nothing.",
     "durable.versions": "Q An older program writes nothing into a home of a newer one, whenever it was opened.",
     "durable.copies": "Q Two homes of one backup go their own ways.",
+    "sync.converges": "Q Devices that were apart agree on one state: nothing lost that nobody forgot.",
+    "sync.sealed": "Q No word, path, tag, name or speaker is in what a remote keeps.",
+    "sync.hostile": "Q A remote that alters, drops, reorders or replays entries is named; nothing is taken in.",
+    "sync.interrupted": "Q A device that is killed while it syncs goes on: nothing lost, nothing twice.",
+    "sync.copies": "Q A home that was copied or restored says so, and goes on as a device of its own.",
+    "sync.surfaces": "Q A namespace is synced from the command line as from Python.",
     "durable.places": "Q File systems and server settings that break the promises are told by doctor.",
     # Truth in SQL
     "truth.round_trip": "D NUL, lone surrogates and all of BLNS round-trip on both databases.",

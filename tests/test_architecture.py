@@ -30,6 +30,7 @@ ROOMS = {
     "recall",
     "store",
     "surfaces",
+    "sync",
     "values",
 }
 HEAVY = ("numpy", "onnxruntime", "tantivy", "sqlalchemy", "alembic", "typer", "rich")

@@ -27,6 +27,10 @@ AnaphoraError
 ├── ModelError                          a language model did not answer, or returned no text
 │   ├── ModelTimeout                    it did not answer in the time that it was given
 │   └── NoModel                         none is configured, or it has no key
+├── SyncError                           devices could not exchange what they have
+│   ├── RemoteError                     the remote cannot be reached, or refuses
+│   ├── RemoteTampered                  the remote altered, dropped or reordered entries
+│   └── Diverged                        another copy of this device wrote to the remote
 ├── SandboxError                        the sandbox could not be started
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
 └── Closed (also RuntimeError)          a memory or session was used after `close()`
@@ -46,6 +50,7 @@ __all__ = [
     "CorruptThread",
     "DamagedBackup",
     "DiskFull",
+    "Diverged",
     "EmbedderNotReady",
     "EmbeddingError",
     "FilterError",
@@ -62,10 +67,13 @@ __all__ = [
     "NotEmpty",
     "NotFound",
     "ReadOnly",
+    "RemoteError",
+    "RemoteTampered",
     "SandboxError",
     "SchemaTooNew",
     "SealChanged",
     "StoreError",
+    "SyncError",
     "Tampered",
     "UnknownFormat",
     "Unreadable",
@@ -288,6 +296,42 @@ class NoModel(ModelError):
     def __init__(self, reason: str, model: str = "") -> None:
         super().__init__(model, reason)
         self.args = (reason,)
+
+
+class SyncError(AnaphoraError):
+    """Devices could not exchange what they have. Nothing is lost: it is kept to be sent."""
+
+    def __init__(self, remote: str, reason: str) -> None:
+        self.remote = remote
+        self.reason = reason
+        super().__init__(f"{remote}: {reason}")
+
+
+class RemoteError(SyncError):
+    """The remote cannot be reached, or refuses. `lasting`: trying again will not help."""
+
+    def __init__(self, remote: str, reason: str, *, lasting: bool = False) -> None:
+        self.lasting = lasting
+        super().__init__(remote, reason)
+
+
+class RemoteTampered(SyncError):
+    """The remote gave entries that no device wrote so. Nothing of them was taken in.
+
+    `device` and `number` say which entry, `reason` what is wrong with it.
+    """
+
+    def __init__(self, remote: str, device: str, number: int, reason: str) -> None:
+        self.device = device
+        self.number = number
+        super().__init__(remote, f"entry {number} of device {device}: {reason}")
+
+
+class Diverged(SyncError):
+    """The remote has entries of this device that it has not written: a copy of it did.
+
+    A home that was copied, or restored from a backup, goes on as a device of its own.
+    """
 
 
 class SandboxError(AnaphoraError):

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from anaphora.ops.doctor.health import Health
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.tokens import Tokens
+    from anaphora.sync.manager import Sync
 
 __all__ = ["Handler", "Memory", "Progress"]
 
@@ -338,6 +339,13 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
         home = self._container
         return Tokens(home.truth, home.sealing.rows, clock=home.clock, ids=home.ids)
+
+    @property
+    def sync(self) -> Sync:
+        """This namespace on several devices."""
+        from anaphora.sync.manager import Sync
+
+        return Sync(self._services())
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
         """Write a consistent copy of the whole home to one file, while others go on writing."""

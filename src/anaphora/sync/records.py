@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _FIELDS: Final = LineFields(
     MemoryRecord,
-    ("text", "type", "path", "payload", "category", "parent", "created_at", "valid_from"),
+    ("text", "type", "path", "payload"),
     left_out=("id", "seq", "reinforce_count", "forgotten", "turn_index"),
     readers={"type": string},
 )

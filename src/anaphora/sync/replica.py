@@ -10,13 +10,12 @@ from anaphora.sync.clock import HybridClock
 from anaphora.sync.items import LINK, RECORD_KINDS, THREAD, item_name, kind_and_key
 from anaphora.sync.links import LinkSync
 from anaphora.sync.records import RecordSync, group_of
-from anaphora.sync.store import SyncStore
+from anaphora.sync.store import CAPTURED, SyncStore
 from anaphora.sync.threads import ThreadSync
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-_CAPTURED: Final = "captured"
 _CLOCK: Final = "clock"
 _ROUNDS: Final = 20
 
@@ -51,7 +50,7 @@ class Replica:
 
     def capture(self) -> None:
         """Note what has changed in the home since this was asked last."""
-        since = self.store.get(_CAPTURED, 0)
+        since = self.store.get(CAPTURED, 0)
         # Before anything is read: what is written meanwhile is looked at again next time.
         version = self._services.sidecar.version()
         start = item_name(THREAD, "")
@@ -61,7 +60,7 @@ class Replica:
         self._note([(patch, "") for patch in self._records.capture(since)])
         self._note([(patch, "") for patch in self._links.capture(since)])
         with self.store.change() as work:
-            work.put(_CAPTURED, version)
+            work.put(CAPTURED, version)
 
     def receive(self, patches: Sequence[Patch], entry: int) -> None:
         """Take in what another device has noticed."""
@@ -84,7 +83,7 @@ class Replica:
             if moved:
                 self._mark(self._records.about(moved))
             records = [*_of(self.store.dirty(), RECORD_KINDS)]
-            gone = self._records.apply(records, self.store.get(_CAPTURED, 0))
+            gone = self._records.apply(records, self.store.get(CAPTURED, 0))
             self._mark(self._links.around(gone))
             self._links.apply(_of(self.store.dirty(), (LINK,)))
             others = [

@@ -29,6 +29,9 @@ Row = dict[str, Any]
 _ITEM: Final = "sync_item"
 _PATCH: Final = "sync_patch"
 _STATE: Final = "sync_state"
+_ENTRY: Final = "sync_entry"
+CAPTURED: Final = "captured"
+"""The name of the number up to which changes of the home were looked at."""
 
 
 def _item_key(item: str) -> str:
@@ -65,7 +68,7 @@ class SyncStore:
     def get(self, name: str, default: Any = None) -> Any:
         """A value of the state, as JSON."""
         found = self._rows.find(_STATE, {"name": name})
-        return from_line(found[0]["value"].encode())["value"] if found else default
+        return from_line(found[0]["value"].encode()).get("value") if found else default
 
     def states(self, items: Iterable[str], *, applied: bool = False) -> dict[str, ItemState]:
         """What is known of these items; with `applied`, what the rest of the home has of it."""
@@ -146,6 +149,24 @@ class SyncTransaction:
             for row in rows:
                 self._keep(row, replace_row(row, state), fresh=False)
         self._set(some, dirty=0, **({} if seen is None else {"seen": seen}))
+
+    def adopt(self, device: str) -> None:
+        """Let what this device name has noticed and not sent be noticed again under another."""
+        ready = self._work.find(_ENTRY, {"device": device, "state": "ready"})
+        unsent = {None, *(row["number"] for row in ready)}
+        rows = self._work.find(_PATCH, {"device": device})
+        for row in (row for row in rows if row["entry"] in unsent):
+            self._work.drop(_PATCH, {"item_key": row["item_key"], "stamp": row["stamp"]})
+        self._work.drop(_ENTRY, {"device": device, "state": "ready"})
+        self.put(CAPTURED, 0)
+        self._work.replace(
+            _ITEM, [row | {"seen": "?", "dirty": 1} for row in self._work.find(_ITEM)]
+        )
+
+    def forget_all(self) -> None:
+        """Drop everything that sync keeps."""
+        for table in (_ITEM, _PATCH, _ENTRY, _STATE):
+            self._work.drop(table)
 
     def _take(self, item: str, fresh: Sequence[Row], *, seen: str | None = None) -> None:
         rows = self._patches(item)

@@ -143,12 +143,13 @@ class ThreadSync:
                 continue
             said = _said_of(turn)
             if old is None:
-                old = self._fresh(conversation_id, base, turn, seen[said], last, news)
-            elif old.text != turn.text:
-                self._took_out(base, old, turn, news)
+                last = self._fresh(conversation_id, base, turn, seen[said], last, news)
+            else:
+                last = old
+                if old.text != turn.text:
+                    self._took_out(base, old, turn, news)
             seen[said] += 1
-            news.names.append(old.id)
-            last = old
+            news.names.append(last.id)
         return news
 
     def _fresh(

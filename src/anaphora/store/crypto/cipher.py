@@ -151,6 +151,9 @@ LABELS = {
     "marker": b"anaphora/marker/v1",
     "check": b"anaphora/check/v1",
     "wrap": b"anaphora/wrap/v1",
+    "sync_entries": b"anaphora/sync/entries/v1",
+    "sync_hashes": b"anaphora/sync/hashes/v1",
+    "sync_identities": b"anaphora/sync/identities/v1",
 }
 _HEX = re.compile(r"[0-9a-fA-F]{64}\Z")
 # 128 MiB and about half a second a try (RFC 7914; the cost that OWASP names first for scrypt).

@@ -290,6 +290,8 @@ class ConversationStore(Conversations):
         if not self._folder.directory.is_dir():
             return False
         with self._writing(conversation_id):
+            if self._sidecar is not None and self._folder.file(conversation_id).path.exists():
+                self._sidecar.note_deletion(conversation_id)
             self._forget(conversation_id, None)
             return self._folder.remove(conversation_id)
 

@@ -235,8 +235,6 @@ class Sidecar(NamespaceReader):
         source again does not bring the turn back. The note about the conversation stays.
         """
         with self._change(write) as work:
-            if index is None:
-                work.bury_thread(self.deletion_key(conversation_id))
             return work.forget(conversation_id, index)
 
     def replace_notes(
@@ -246,6 +244,11 @@ class Sidecar(NamespaceReader):
         with self._change(write) as work:
             work.forget_messages(conversation_id)
             work.put(notes)
+
+    def note_deletion(self, conversation_id: str, write: Write | None = None) -> None:
+        """Note that a conversation is deleted, which a missing file does not tell."""
+        with self._change(write) as work:
+            work.bury_thread(self.deletion_key(conversation_id))
 
     def deleted_since(self, version: int) -> frozenset[str]:
         """What `deletion_key` gives for each conversation that was deleted after `version`."""

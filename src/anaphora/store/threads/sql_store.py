@@ -301,6 +301,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
             head = work.head(conversation_id)
             self._forget(work.write, conversation_id, None)
             if head is not None:
+                if self._sidecar is not None:
+                    self._sidecar.note_deletion(conversation_id, work.write)
                 work.drop_turns(conversation_id)
                 gone = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
                 work.put_head(conversation_id, gone)

@@ -222,15 +222,18 @@ def _tail_id(item: str, at: str) -> str:
     return f"{item[:36]}-{digest[:8]}"
 
 
-# Fields of which several items of one record have one each: the latest counts.
-_LATEST: Final = ("text", "type", "category", "expires_at", "payload", "parent")
+# Of several items of one record each has these for itself; of all other fields the latest counts.
+_OWN: Final = frozenset({
+    "created_at", "last_reinforced", "valid_from", "valid_to", "superseded_by", "supersedes",
+    "forgotten_at", "tags", "sources", "extra", "conversation_id", "turn", "stands_alone",
+})  # fmt: skip
 
 
 def _record(span: _Span) -> MergedRecord:
     first = span.items[0]
     fields = dict(first.fields)
     if len(span.items) > 1:
-        for name in _LATEST:
+        for name in {name for one in span.items for name in one.fields} - _OWN:
             given = [one for one in span.items if one.fields.get(name) is not None]
             if given:
                 last = max(given, key=lambda one: one.stamps[name])

@@ -1,0 +1,32 @@
+"""What every remote does. It keeps bytes under a project, a device and a number, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+
+class Remote(Protocol):
+    """A place for the logs of a project's devices.
+
+    Methods raise `RemoteError` where it cannot be reached or refuses.
+    """
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+
+    def check(self) -> None:
+        """Raise RemoteError where it cannot be used, before anything is sent."""
+
+    def heads(self, project: str) -> Mapping[str, int]:
+        """The number of the last entry of each device; none for a project that is not there."""
+
+    def read(self, project: str, device: str, number: int) -> bytes | None:
+        """The bytes of an entry; None where there is none."""
+
+    def write(self, project: str, device: str, number: int, data: bytes) -> None:
+        """Keep an entry. When it returns, the entry is as safe as the remote makes it.
+
+        Raises Diverged where another one has that number, which stays as it is.
+        """

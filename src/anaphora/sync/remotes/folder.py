@@ -1,0 +1,105 @@
+"""A folder as a remote: one that Syncthing or Dropbox keeps alike everywhere, or a share.
+
+    <folder>/<project>/<device>/00000001.entry
+
+Each device writes files of its own, each whole under another name first, and none twice: no locks
+are needed, and whatever carries the files may do so in any order.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from anaphora.errors import Diverged, RemoteError
+from anaphora.store.disk import make_directory, sync, sync_directory
+
+_ENTRY: Final = re.compile(r"([0-9]{8,})\.entry")
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}")
+
+
+class FolderRemote:
+    """The folder at `path`, which must be there: one that is not mounted must not be made."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def name(self) -> str:
+        """The folder's path."""
+        return str(self._path)
+
+    def check(self) -> None:
+        """As `Remote.check`."""
+        if not self._path.is_dir():
+            raise RemoteError(self.name, "the folder is not there")
+
+    def heads(self, project: str) -> Mapping[str, int]:
+        """As `Remote.heads`: where entries arrive out of order, the last before a gap."""
+        found: dict[str, int] = {}
+        try:
+            self.check()
+            place = self._place(project)
+            devices = sorted(place.iterdir()) if place.is_dir() else []
+            for device in devices:
+                if _NAME.fullmatch(device.name) and device.is_dir():
+                    names = (_ENTRY.fullmatch(one.name) for one in device.iterdir())
+                    found[device.name] = _before_gap({int(name[1]) for name in names if name})
+        except OSError as error:
+            raise self._refused(error) from error
+        return {device: number for device, number in found.items() if number}
+
+    def read(self, project: str, device: str, number: int) -> bytes | None:
+        """As `Remote.read`."""
+        try:
+            return self._file(project, device, number).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def write(self, project: str, device: str, number: int, data: bytes) -> None:
+        """As `Remote.write`."""
+        file = self._file(project, device, number)
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+        try:
+            self.check()
+            make_directory(file.parent)
+            if file.exists():
+                if file.read_bytes() != data:
+                    raise Diverged(self.name, f"entry {number} of this device is another one")
+                return
+            with temporary.open("xb") as target:
+                target.write(data)
+                target.flush()
+                sync(target.fileno())
+            temporary.replace(file)
+            sync_directory(file.parent)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise self._refused(error) from error
+
+    def _place(self, project: str) -> Path:
+        if not _NAME.fullmatch(project):
+            raise RemoteError(self.name, f"{project!r} is not a project", lasting=True)
+        return self._path / project
+
+    def _file(self, project: str, device: str, number: int) -> Path:
+        if not _NAME.fullmatch(device):
+            raise RemoteError(self.name, f"{device!r} is not a device", lasting=True)
+        return self._place(project) / device / f"{number:08d}.entry"
+
+    def _refused(self, error: OSError) -> RemoteError:
+        return RemoteError(self.name, error.strerror or str(error))
+
+
+def _before_gap(numbers: set[int]) -> int:
+    last = 0
+    while last + 1 in numbers:
+        last += 1
+    return last
