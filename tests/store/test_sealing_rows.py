@@ -119,7 +119,7 @@ def test_only_names_of_things_stay_clear() -> None:
     kinds = {"kind", "type", "source", "embedder", "namespace", "version_num"}
     kinds |= {"role", "language", "skipped", "predicate", "status"}
     # When and where a change was noticed, and how a thread file looked: numbers, ids, and hashes.
-    ids |= {"device", "stamp", "snapshot_id", "seen"}
+    ids |= {"device", "stamp", "snapshot_id", "seen", "project", "hash"}
     # Names and words of ours.
     texts -= {"sync_state.name", "sync_entry.state"}
     assert {name.split(".")[1] for name in texts} <= ids | kinds

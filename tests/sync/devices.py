@@ -29,10 +29,17 @@ class Clock:
 
 
 @contextmanager
-def devices(place: Path, count: int, apart: Callable[[int], float]) -> Iterator[list[Memory]]:
-    """So many homes that sync through a folder."""
-    remote = place / "remote"
-    remote.mkdir(parents=True)
+def devices(
+    place: Path,
+    count: int,
+    apart: Callable[[int], float],
+    remote: str | None = None,
+    token: str | None = None,
+) -> Iterator[list[Memory]]:
+    """So many homes that sync through a remote, by default a folder."""
+    if remote is None:
+        (place / "remote").mkdir(parents=True)
+        remote = str(place / "remote")
     with ExitStack() as stack:
         made = [
             stack.enter_context(
@@ -40,9 +47,9 @@ def devices(place: Path, count: int, apart: Callable[[int], float]) -> Iterator[
             )
             for n in range(count)
         ]
-        made[0].sync.init(str(remote))
+        made[0].sync.init(remote, token=token)
         for other in made[1:]:
-            other.sync.init(str(remote), key=made[0].sync.export_key())
+            other.sync.init(remote, token=token, key=made[0].sync.export_key())
         yield made
 
 

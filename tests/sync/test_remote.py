@@ -202,7 +202,7 @@ while True:
 
 @pytest.mark.promise("sync.interrupted")
 def test_killed_anywhere_nothing_is_lost_or_twice(tmp_path: Path) -> None:
-    """Two devices that are killed again and again agree in the end, on all that was acknowledged."""
+    """Two devices that are killed again and again agree in the end on all that was said."""
     said: set[str] = set()
     with devices(tmp_path, 2, float):
         pass

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from anaphora.ops.doctor.health import Health
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.tokens import Tokens
+    from anaphora.sync.hosted import HostedLogs
     from anaphora.sync.manager import Sync
 
 __all__ = ["Handler", "Memory", "Progress"]
@@ -346,6 +347,13 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         from anaphora.sync.manager import Sync
 
         return Sync(self._services())
+
+    @property
+    def hosted_logs(self) -> HostedLogs:
+        """What this home keeps for devices that sync through it; it can read none of it."""
+        from anaphora.sync.hosted import HostedLogs
+
+        return HostedLogs(self._services())
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
         """Write a consistent copy of the whole home to one file, while others go on writing."""

@@ -20,7 +20,7 @@ import binascii
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -89,6 +89,34 @@ class Content:
     seen: Seen
 
 
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text is missing")
+    return value
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise TypeError("a number is missing")
+    return value
+
+
+def _hashes(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("the hashes are missing")
+    return tuple(map(_text, value))
+
+
+_HEADER: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "project": _text,
+    "device": _text,
+    "number": _number,
+    "epoch": _number,
+    "parent": _text,
+    "hashes": _hashes,
+}
+
+
 def size_class(length: int) -> int:
     """How long the padded form of so many bytes is: a power of two, from 1 KiB on."""
     size = _SMALLEST
@@ -131,18 +159,14 @@ def _unpacked(packed: bytes) -> bytes:
     return data
 
 
-def entry_of(data: bytes, remote: str, device: str, number: int) -> Entry:
-    """The entry in these bytes. `RemoteTampered` where they are none of that device and number."""
+def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: int) -> Entry:
+    """The entry in these bytes, or this JSON.
+
+    `RemoteTampered` where it is none of that device and number.
+    """
     try:
-        line = json.loads(data)
-        header = Header(
-            line["project"],
-            line["device"],
-            line["number"],
-            line["epoch"],
-            line["parent"],
-            tuple(line["hashes"]),
-        )
+        line = json.loads(data) if isinstance(data, bytes) else data
+        header = Header(**{name: read(line[name]) for name, read in _HEADER.items()})
         sealed = base64.b64decode(line["sealed"], validate=True)
         if line["v"] != VERSION:
             raise ValueError(f"its version is {line['v']!r}")

@@ -6,8 +6,8 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,25 +46,26 @@ class Sync:
             services.truth, services.namespace, services.sealing.rows, lambda item, _: item
         )
 
-    def init(self, remote: str, *, key: str | None = None) -> SyncStatus:
-        """Sync this namespace with `remote`, the absolute path of a folder.
+    def init(self, remote: str, *, token: str | None = None, key: str | None = None) -> SyncStatus:
+        """Sync this namespace with `remote`: a folder's absolute path, or a server's URL.
 
-        Without a `key` it begins a project of its own; with the key that `export_key` gave on
-        another device it joins that one's, and what both have becomes one. Nothing is sent before
-        `now`. Raises InvalidInput for a bad address or key, or where it is synced already.
+        `token` is one of that server. Without a `key` it begins a project of its own; with the key
+        that `export_key` gave on another device it joins that one's, and what both have becomes
+        one. Nothing is sent before `now`. Raises InvalidInput for a bad address or key, or where it is synced already.
         """
         known = self._store.get(_MEMBER)
         if known is not None:
             raise InvalidInput("remote", remote, "this namespace is synced already; leave it first")
         try:
-            open_remote(remote).check()
+            with closing(open_remote(remote, token)) as there:
+                there.check()
         except RemoteError as error:
             raise InvalidInput("remote", remote, error.reason) from error
         random = self._services.container.home.random
         member = new_membership(random) if key is None else _joined(key, new_device(random))
         with self._store.change() as work:
             work.put(_MEMBER, member.line())
-            work.put(_REMOTE, remote)
+            work.put(_REMOTE, [remote, token])
         return self.status()
 
     def now(self, *, progress: Progress | None = None) -> SyncReport:
@@ -73,9 +74,9 @@ class Sync:
         Nothing is lost where it fails: it is sent the next time. Raises InvalidInput where the
         namespace is not synced, SyncError and its kinds, StoreError and its kinds.
         """
-        client = self._client()
         try:
-            report = client.now(progress)
+            with self._client() as client:
+                report = client.now(progress)
         except SyncError as error:
             lasting = not isinstance(error, RemoteError) or error.lasting
             self._note(_STOPPED, str(error) if lasting else None)
@@ -91,13 +92,15 @@ class Sync:
         if line is None:
             return SyncStatus()
         member, last = membership_of(line), self._store.get(_LAST)
-        client = self._client()
+        with self._client() as client:
+            devices = client.devices()
+            waiting = client.waiting() + len(client.replica.pending())
         return SyncStatus(
             member.project,
             member.device,
-            self._store.get(_REMOTE),
-            client.devices(),
-            client.waiting() + len(client.replica.pending()),
+            self._store.get(_REMOTE)[0],
+            devices,
+            waiting,
             None if last is None else datetime.fromisoformat(last),
             self._store.get(_STOPPED),
         )
@@ -107,6 +110,11 @@ class Sync:
         member = self._member()
         told = {"project": member.project, "key": member.key.hex(), "epoch": member.epoch}
         return _PREFIX + base64.urlsafe_b64encode(json.dumps(told).encode()).decode("ascii")
+
+    def hash_of(self, name: str) -> str:
+        """What a path, or a conversation's id, is found by at a server: its `query_hash`."""
+        with self._client() as client:
+            return client.hash_of(name)
 
     def fork(self) -> SyncStatus:
         """Go on as a device of its own: a home that was copied, or restored from a backup.
@@ -134,11 +142,12 @@ class Sync:
             raise InvalidInput("sync", None, "this namespace is not synced: `sync init` first")
         return membership_of(line)
 
-    def _client(self) -> SyncClient:
+    @contextmanager
+    def _client(self) -> Iterator[SyncClient]:
         member = self._member()
-        remote = open_remote(self._store.get(_REMOTE))
         random = self._services.container.home.random
-        return SyncClient(self._services, member, remote, random, self._lock)
+        with closing(open_remote(*self._store.get(_REMOTE))) as remote:
+            yield SyncClient(self._services, member, remote, random, self._lock)
 
     @property
     def _lock(self) -> Callable[[], AbstractContextManager[None]]:

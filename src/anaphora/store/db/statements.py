@@ -41,6 +41,8 @@ def replacing(table: str, dialect: str) -> Any:
     keys = [column.name for column in made.primary_key.columns]
     insert = insert_into(dialect, made)
     others = {c.name: insert.excluded[c.name] for c in made.columns if c.name not in keys}
+    if not others:
+        return insert.on_conflict_do_nothing(index_elements=keys)
     return insert.on_conflict_do_update(index_elements=keys, set_=others)
 
 

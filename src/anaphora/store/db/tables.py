@@ -729,3 +729,27 @@ SYNC_STATE = _table(
     clear("name"),
     sealed("value", needed=True),
 )
+
+# An entry that a server keeps for the devices of a project, which alone can read it: `body` are its
+# bytes.
+SYNC_HOSTED = _table(
+    "sync_hosted",
+    ("project", "device", "number"),
+    clear("project"),
+    clear("device"),
+    clear("number", "big"),
+    clear("snapshot_id"),
+    clear("body", "bytes"),
+    clear("seq", "big"),
+    indexes=(Index("sync_hosted_seq", "project", "seq"),),
+)
+
+# What hosted entries are found by: digests that devices make.
+SYNC_HASH = _table(
+    "sync_hash",
+    ("project", "hash", "device", "number"),
+    clear("project"),
+    clear("hash"),
+    clear("device"),
+    clear("number", "big"),
+)

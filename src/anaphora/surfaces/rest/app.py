@@ -23,6 +23,7 @@ from anaphora.surfaces.rest import (
     memories,
     metrics,
     problems,
+    sync,
 )
 from anaphora.surfaces.rest.calls import Service
 from anaphora.surfaces.rest.gate import Gate
@@ -61,6 +62,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
         home.root_router,
         metrics.router,
         conversations.seed_router,
+        sync.router,
     ):
         app.router.routes.extend(router.routes)
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False)

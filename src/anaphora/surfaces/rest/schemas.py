@@ -491,6 +491,75 @@ class Appended(BaseModel):
     indexes: list[int]
 
 
+ProjectId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+
+
+class StateQuery(Parameters):
+    """Which project, and which digest of a path or a conversation."""
+
+    project_id: ProjectId
+    query_hash: ProjectId | None = None
+
+
+class EntriesQuery(Parameters):
+    """Which entries of which device."""
+
+    project_id: ProjectId
+    device: ProjectId
+    after: Annotated[int, Field(ge=0, le=2**53)] = 0
+    limit: Annotated[int, Field(ge=1, le=100)] = 50
+
+
+class NewEntries(Body):
+    """Entries as devices make them."""
+
+    project_id: ProjectId
+    entries: Annotated[list[dict[str, Any]], Field(max_length=100)]
+
+
+class HeadShape(BaseModel):
+    """The last entry of a device."""
+
+    number: int
+    snapshot_id: str
+
+
+class SealedEntry(BaseModel):
+    """An entry: what a server sees of it, and in `sealed` what it does not (base64)."""
+
+    v: int
+    project: str
+    device: str
+    number: int
+    epoch: int
+    parent: str
+    hashes: list[str]
+    sealed: str
+
+
+class AgentState(BaseModel):
+    """How far a project has come. `status` is "active" or "empty"."""
+
+    project_id: str
+    status: Literal["active", "empty"]
+    heads: dict[str, HeadShape]
+    payload: SealedEntry | None = None
+
+
+class EntriesShape(BaseModel):
+    """Entries in order."""
+
+    project_id: str
+    entries: list[SealedEntry]
+
+
+class Pushed(BaseModel):
+    """How many entries were new."""
+
+    project_id: str
+    accepted: int
+
+
 class Deleted(BaseModel):
     """What is gone."""
 

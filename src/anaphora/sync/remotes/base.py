@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
+
+NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}")
+"""What a project or a device may be called."""
 
 
 class Remote(Protocol):
@@ -18,6 +22,13 @@ class Remote(Protocol):
 
     def check(self) -> None:
         """Raise RemoteError where it cannot be used, before anything is sent."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether what one device has read is there for every other, at once."""
+
+    def close(self) -> None:
+        """Let go of what it holds open."""
 
     def heads(self, project: str) -> Mapping[str, int]:
         """The number of the last entry of each device; none for a project that is not there."""

@@ -17,9 +17,9 @@ from typing import Final
 
 from anaphora.errors import Diverged, RemoteError
 from anaphora.store.disk import make_directory, sync, sync_directory
+from anaphora.sync.remotes.base import NAME
 
 _ENTRY: Final = re.compile(r"([0-9]{8,})\.entry")
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
 class FolderRemote:
@@ -33,10 +33,18 @@ class FolderRemote:
         """The folder's path."""
         return str(self._path)
 
+    @property
+    def in_order(self) -> bool:
+        """As `Remote.in_order`: whatever carries the files may bring the last one first."""
+        return False
+
     def check(self) -> None:
         """As `Remote.check`."""
         if not self._path.is_dir():
             raise RemoteError(self.name, "the folder is not there")
+
+    def close(self) -> None:
+        """As `Remote.close`."""
 
     def heads(self, project: str) -> Mapping[str, int]:
         """As `Remote.heads`: where entries arrive out of order, the last before a gap."""
@@ -46,7 +54,7 @@ class FolderRemote:
             place = self._place(project)
             devices = sorted(place.iterdir()) if place.is_dir() else []
             for device in devices:
-                if _NAME.fullmatch(device.name) and device.is_dir():
+                if NAME.fullmatch(device.name) and device.is_dir():
                     names = (_ENTRY.fullmatch(one.name) for one in device.iterdir())
                     found[device.name] = _before_gap({int(name[1]) for name in names if name})
         except OSError as error:
@@ -85,12 +93,12 @@ class FolderRemote:
             raise self._refused(error) from error
 
     def _place(self, project: str) -> Path:
-        if not _NAME.fullmatch(project):
+        if not NAME.fullmatch(project):
             raise RemoteError(self.name, f"{project!r} is not a project", lasting=True)
         return self._path / project
 
     def _file(self, project: str, device: str, number: int) -> Path:
-        if not _NAME.fullmatch(device):
+        if not NAME.fullmatch(device):
             raise RemoteError(self.name, f"{device!r} is not a device", lasting=True)
         return self._place(project) / device / f"{number:08d}.entry"
 

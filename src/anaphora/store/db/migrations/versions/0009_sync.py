@@ -48,4 +48,20 @@ def upgrade() -> None:
         _key("sync_entry", "device", "number"),
     )
     op.create_index("sync_entry_state", "sync_entry", ["namespace", "state"])
+    op.create_table(
+        "sync_hosted",
+        *_texts("namespace", "project", "device"),
+        sa.Column("number", sa.BigInteger, nullable=False),
+        *_texts("snapshot_id"),
+        sa.Column("body", sa.LargeBinary, nullable=False),
+        sa.Column("seq", sa.BigInteger, nullable=False),
+        _key("sync_hosted", "project", "device", "number"),
+    )
+    op.create_index("sync_hosted_seq", "sync_hosted", ["namespace", "project", "seq"])
+    op.create_table(
+        "sync_hash",
+        *_texts("namespace", "project", "hash", "device"),
+        sa.Column("number", sa.BigInteger, nullable=False),
+        _key("sync_hash", "project", "hash", "device", "number"),
+    )
     op.create_table("sync_state", *_texts("namespace", "name", "value"), _key("sync_state", "name"))

@@ -1,0 +1,53 @@
+"""The routes for devices that sync through this server: `/v2/agent-state`.
+
+What they leave here is sealed; the server checks that entries follow one another, and can read no
+word of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anaphora.api.memory import Memory
+from anaphora.surfaces.rest.routing import LaneRouter
+from anaphora.surfaces.rest.schemas import (
+    AgentState,
+    EntriesQuery,
+    EntriesShape,
+    NewEntries,
+    Pushed,
+    StateQuery,
+)
+
+router = LaneRouter("sync", "/v2")
+
+
+@router.answers("GET /agent-state", "How far a project has come, and its newest entry", AgentState)
+def state(memory: Memory, query: StateQuery) -> Any:
+    """The last entry of each device; with `query_hash`, the newest entry that has that digest.
+
+    `payload` comes as ciphertext: only the project's devices can open it.
+    """
+    project = query.project_id
+    heads = memory.hosted_logs.heads(project)
+    payload = memory.hosted_logs.latest(project, query.query_hash)
+    return {
+        "project_id": project,
+        "status": "active" if heads else "empty",
+        "heads": heads,
+        "payload": payload,
+    }
+
+
+@router.answers("GET /agent-state/entries", "The entries of a device", EntriesShape)
+def entries(memory: Memory, query: EntriesQuery) -> Any:
+    """Those behind the number `after`, in order."""
+    found = memory.hosted_logs.read(query.project_id, query.device, query.after, query.limit)
+    return {"project_id": query.project_id, "entries": found}
+
+
+@router.answers("POST /agent-state", "Leave entries", Pushed)
+def push(memory: Memory, body: NewEntries) -> Any:
+    """All or none. 409 where one does not follow the last one of its device."""
+    accepted = memory.hosted_logs.write(body.project_id, body.entries)
+    return {"project_id": body.project_id, "accepted": accepted}

@@ -1,0 +1,138 @@
+"""The logs that a server keeps for others' devices. It can check their order, and read no word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.errors import Diverged, InvalidInput, RemoteTampered
+from anaphora.store.table_rows import TableRows
+from anaphora.sync.entries import Entry, entry_of
+from anaphora.sync.remotes.base import NAME
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+Row = dict[str, Any]
+_HOSTED: Final = "sync_hosted"
+_HASH: Final = "sync_hash"
+_HEADS: Final = ("project", "device", "number", "snapshot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last entry of a device."""
+
+    number: int
+    snapshot_id: str
+
+
+class HostedLogs:
+    """The logs in one namespace of a server's home. Safe to share between threads."""
+
+    def __init__(self, services: NamespaceServices) -> None:
+        self._rows = TableRows(services.truth, services.namespace, services.sealing.rows)
+
+    def heads(self, project: str) -> dict[str, Head]:
+        """The last entry of each device of a project; none for one that is not there."""
+        _check("project_id", project)
+        found: dict[str, Head] = {}
+        for row in self._rows.find(_HOSTED, {"project": project}, only=_HEADS):
+            head = found.get(row["device"])
+            if head is None or head.number < row["number"]:
+                found[row["device"]] = Head(int(row["number"]), row["snapshot_id"])
+        return dict(sorted(found.items()))
+
+    def read(
+        self, project: str, device: str, after: int = 0, limit: int = 1
+    ) -> list[dict[str, Any]]:
+        """The entries of a device behind a number, in order."""
+        _check("project_id", project)
+        _check("device", device)
+        numbers = range(after + 1, after + 1 + limit)
+        found = []
+        for number in numbers:
+            rows = self._rows.find(
+                _HOSTED, {"project": project, "device": device, "number": number}
+            )
+            if not rows:
+                break
+            found.append(json.loads(rows[0]["body"]))
+        return found
+
+    def write(self, project: str, entries: Sequence[Mapping[str, Any]]) -> int:
+        """Keep entries, all or none; how many are new.
+
+        Raises InvalidInput for what is none, Diverged where one does not follow the last one of its
+        device, or is another one than the one that is here.
+        """
+        _check("project_id", project)
+        parsed = [_entry(project, line, at) for at, line in enumerate(entries)]
+        new = 0
+        with self._rows.change() as work:
+            heads: dict[str, Head] = {}
+            for entry, body in parsed:
+                device, number = entry.header.device, entry.header.number
+                place: Row = {"project": project, "device": device, "number": number}
+                known = work.find(_HOSTED, place)
+                if known and known[0]["snapshot_id"] != entry.id:
+                    raise Diverged(project, f"entry {number} of device {device} is another one")
+                if known:
+                    continue
+                before = work.find(_HOSTED, place | {"number": number - 1})
+                head = heads.get(device) or (
+                    Head(number - 1, before[0]["snapshot_id"]) if before else Head(0, "")
+                )
+                if (head.number + 1, head.snapshot_id) != (number, entry.header.parent):
+                    reason = f"entry {number} of device {device} does not follow the last one here"
+                    raise Diverged(project, reason)
+                work.replace(_HOSTED, [place | {"snapshot_id": entry.id, "body": body}])
+                work.replace(_HASH, [place | {"hash": one} for one in set(entry.header.hashes)])
+                heads[device] = Head(number, entry.id)
+                new += 1
+        return new
+
+    def latest(self, project: str, query_hash: str | None) -> dict[str, Any] | None:
+        """The newest entry of a project that has this digest, or of all; None where none has."""
+        _check("project_id", project)
+        if query_hash is None:
+            rows = self._rows.find(_HOSTED, {"project": project}, newest=True, limit=1)
+            return _shown(rows[0]) if rows else None
+        _check("query_hash", query_hash)
+        named = self._rows.find(_HASH, {"project": project, "hash": query_hash})
+        found = [
+            row
+            for one in named
+            for row in self._rows.find(
+                _HOSTED, {"project": project, "device": one["device"], "number": one["number"]}
+            )
+        ]
+        return _shown(max(found, key=lambda row: int(row["seq"]))) if found else None
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    entry: dict[str, Any] = json.loads(row["body"])
+    return entry
+
+
+def _check(what: str, name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise InvalidInput(what, name, "expected 1 to 80 letters, digits, - or _")
+
+
+def _entry(project: str, line: Mapping[str, Any], at: int) -> tuple[Entry, bytes]:
+    device, number = line.get("device"), line.get("number")
+    what = f"entries[{at}]"
+    if not isinstance(device, str) or not isinstance(number, int) or isinstance(number, bool):
+        raise InvalidInput(what, None, "it has no device or no number")
+    if not NAME.fullmatch(device) or not 0 < number < 2**53:
+        raise InvalidInput(what, None, "its device or its number is none")
+    try:
+        entry = entry_of(line, what, device, number)
+    except RemoteTampered as error:
+        raise InvalidInput(what, None, error.reason) from None
+    if entry.header.project != project:
+        raise InvalidInput(what, entry.header.project, "it is another project's")
+    return entry, entry.data()

@@ -1,0 +1,99 @@
+"""A server of Anaphora as a remote: `/v2/agent-state`, with a token of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from anaphora.errors import Diverged, MissingExtra, RemoteError
+
+_TIMEOUT: Final = 30.0
+_REFUSED: Final = {
+    401: "it does not accept the token",
+    403: "the token may not do that there",
+    413: "an entry is larger than it takes",
+}
+
+
+class ServerRemote:
+    """The server at `url`, for whom `token` opens the namespace that keeps the logs."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        try:
+            import httpx
+        except ModuleNotFoundError as error:
+            raise MissingExtra("sync", "httpx") from error
+        self._url = url.rstrip("/")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._failed = httpx.HTTPError
+        # Proxies of the environment are the user's own wish; redirects could lead elsewhere.
+        self._client = httpx.Client(
+            base_url=self._url, headers=headers, timeout=_TIMEOUT, follow_redirects=False
+        )
+
+    @property
+    def name(self) -> str:
+        """The server's address."""
+        return self._url
+
+    @property
+    def in_order(self) -> bool:
+        """As `Remote.in_order`."""
+        return True
+
+    def check(self) -> None:
+        """As `Remote.check`."""
+        self.heads("ana_proj_0")
+
+    def heads(self, project: str) -> Mapping[str, int]:
+        """As `Remote.heads`."""
+        found = self._asked("GET", "/v2/agent-state", params={"project_id": project})
+        try:
+            return {device: int(head["number"]) for device, head in found["heads"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RemoteError(self.name, "its answer is none of an Anaphora server") from error
+
+    def read(self, project: str, device: str, number: int) -> bytes | None:
+        """As `Remote.read`."""
+        params = {"project_id": project, "device": device, "after": number - 1, "limit": 1}
+        found = self._asked("GET", "/v2/agent-state/entries", params=params)
+        entries = found.get("entries")
+        if not isinstance(entries, list):
+            raise RemoteError(self.name, "its answer is none of an Anaphora server")
+        return json.dumps(entries[0]).encode() if entries else None
+
+    def write(self, project: str, device: str, number: int, data: bytes) -> None:
+        """As `Remote.write`."""
+        body = {"project_id": project, "entries": [json.loads(data)]}
+        self._asked("POST", "/v2/agent-state", json=body)
+
+    def close(self) -> None:
+        """As `Remote.close`."""
+        self._client.close()
+
+    def _asked(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+        try:
+            answer = self._client.request(method, path, **given)
+        except self._failed as error:
+            raise RemoteError(self.name, str(error) or type(error).__name__) from error
+        if answer.status_code == 409:
+            raise Diverged(self.name, _detail(answer))
+        if answer.status_code != 200:
+            code = answer.status_code
+            reason = _REFUSED.get(code) or f"it answered {code}: {_detail(answer)}"
+            raise RemoteError(self.name, reason, lasting=400 <= code < 500 and code != 429)
+        try:
+            found = answer.json()
+        except ValueError as error:
+            raise RemoteError(self.name, "its answer is not JSON") from error
+        if not isinstance(found, dict):
+            raise RemoteError(self.name, "its answer is none of an Anaphora server")
+        return found
+
+
+def _detail(answer: Any) -> str:
+    try:
+        return str(answer.json().get("detail", ""))[:200]
+    except (ValueError, AttributeError):
+        return str(answer.text)[:200]
