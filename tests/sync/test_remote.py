@@ -230,7 +230,7 @@ def test_killed_anywhere_nothing_is_lost_or_twice(tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     """A remote that is not there, a wrong key, twice, not yet, and after it was left."""
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
-        for wrong in (str(tmp_path / "nowhere"), "relative", "https://example.org"):
+        for wrong in (str(tmp_path / "nowhere"), "relative", "ftp://there"):
             with pytest.raises(InvalidInput, match="remote"):
                 memory.sync.init(wrong)
         remote = tmp_path / "remote"

@@ -47,11 +47,12 @@ class Sync:
         )
 
     def init(self, remote: str, *, token: str | None = None, key: str | None = None) -> SyncStatus:
-        """Sync this namespace with `remote`: a folder's absolute path, or a server's URL.
+        """Sync this namespace with a folder (its absolute path), a server (its URL) or S3 storage.
 
-        `token` is one of that server. Without a `key` it begins a project of its own; with the key
-        that `export_key` gave on another device it joins that one's, and what both have becomes
-        one. Nothing is sent before `now`. Raises InvalidInput for a bad address or key, or where it is synced already.
+        `token` is one of that server, or "key id:secret key" of the storage. Without a `key` it
+        begins a project of its own; with the key that `export_key` gave on another device it joins
+        that one's, and what both have becomes one. Nothing is sent before `now`. Raises
+        InvalidInput for a bad address or key, or where it is synced already.
         """
         known = self._store.get(_MEMBER)
         if known is not None:

@@ -8,6 +8,26 @@ from typing import Final, Protocol
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}")
 """What a project or a device may be called."""
+_ENTRY: Final = re.compile(r"([0-9]{8,})\.entry")
+
+
+def entry_name(number: int) -> str:
+    """What a remote of files calls an entry."""
+    return f"{number:08d}.entry"
+
+
+def number_in(name: str) -> int:
+    """The number in such a name; 0 for any other."""
+    found = _ENTRY.fullmatch(name)
+    return int(found[1]) if found else 0
+
+
+def before_gap(numbers: set[int]) -> int:
+    """The last of the numbers from 1 on that are all there; 0 without the first."""
+    last = 0
+    while last + 1 in numbers:
+        last += 1
+    return last
 
 
 class Remote(Protocol):

@@ -9,17 +9,13 @@ are needed, and whatever carries the files may do so in any order.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from anaphora.errors import Diverged, RemoteError
 from anaphora.store.disk import make_directory, sync, sync_directory
-from anaphora.sync.remotes.base import NAME
-
-_ENTRY: Final = re.compile(r"([0-9]{8,})\.entry")
+from anaphora.sync.remotes.base import NAME, before_gap, entry_name, number_in
 
 
 class FolderRemote:
@@ -55,8 +51,9 @@ class FolderRemote:
             devices = sorted(place.iterdir()) if place.is_dir() else []
             for device in devices:
                 if NAME.fullmatch(device.name) and device.is_dir():
-                    names = (_ENTRY.fullmatch(one.name) for one in device.iterdir())
-                    found[device.name] = _before_gap({int(name[1]) for name in names if name})
+                    found[device.name] = before_gap(
+                        {number_in(one.name) for one in device.iterdir()}
+                    )
         except OSError as error:
             raise self._refused(error) from error
         return {device: number for device, number in found.items() if number}
@@ -100,14 +97,7 @@ class FolderRemote:
     def _file(self, project: str, device: str, number: int) -> Path:
         if not NAME.fullmatch(device):
             raise RemoteError(self.name, f"{device!r} is not a device", lasting=True)
-        return self._place(project) / device / f"{number:08d}.entry"
+        return self._place(project) / device / entry_name(number)
 
     def _refused(self, error: OSError) -> RemoteError:
         return RemoteError(self.name, error.strerror or str(error))
-
-
-def _before_gap(numbers: set[int]) -> int:
-    last = 0
-    while last + 1 in numbers:
-        last += 1
-    return last

@@ -1,0 +1,117 @@
+"""S3-compatible storage as a remote, through `obstore`.
+
+Keys are `<prefix>/<project>/<device>/00000001.entry`. An entry is put only where none is: storage
+that knows no conditional writes (`If-None-Match`) is refused by the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from anaphora.errors import Diverged, InvalidInput, MissingExtra, RemoteError
+from anaphora.sync.remotes.base import NAME, before_gap, entry_name, number_in
+
+_OPTIONS: Final = ("endpoint", "region", "virtual_hosted_style_request")
+
+
+class ObjectRemote:
+    """The bucket of an address such as `s3://bucket/prefix?endpoint=https://…&region=…`.
+
+    `secret` is "key id:secret key"; without it, and for what the address leaves out, the variables
+    and files that AWS's own programs read count.
+    """
+
+    def __init__(self, address: str, secret: str | None) -> None:
+        try:
+            import obstore
+            from obstore.exceptions import AlreadyExistsError, BaseError
+            from obstore.store import S3Store
+        except ModuleNotFoundError as error:
+            raise MissingExtra("sync", "obstore") from error
+        parts = urlsplit(address)
+        options: Any = dict(parse_qsl(parts.query))
+        unknown = options.keys() - set(_OPTIONS)
+        if not parts.netloc or unknown or parts.username is not None:
+            reason = (
+                f"expected s3://bucket/prefix, with {', '.join(_OPTIONS)} behind a question mark"
+            )
+            raise InvalidInput("remote", address, reason)
+        if secret is not None:
+            options["access_key_id"], _, options["secret_access_key"] = secret.partition(":")
+        self._address = address.partition("?")[0]
+        self._calls = obstore
+        self._failed, self._exists = BaseError, AlreadyExistsError
+        plain = str(options.get("endpoint", "")).startswith("http://")
+        try:
+            self._store = S3Store(
+                parts.netloc,
+                prefix=parts.path.strip("/") or None,
+                client_options={"allow_http": plain, "timeout": "30s"},
+                retry_config={"max_retries": 2},
+                config=options,
+            )
+        except BaseError as error:
+            raise InvalidInput("remote", address, str(error)) from error
+
+    @property
+    def name(self) -> str:
+        """The address, without what is behind its question mark."""
+        return self._address
+
+    @property
+    def in_order(self) -> bool:
+        """As `Remote.in_order`: what was put is listed at once."""
+        return True
+
+    def check(self) -> None:
+        """As `Remote.check`."""
+        self.heads("ana_proj_0")
+
+    def close(self) -> None:
+        """As `Remote.close`."""
+
+    def heads(self, project: str) -> Mapping[str, int]:
+        """As `Remote.heads`."""
+        numbers: dict[str, set[int]] = {}
+        try:
+            for some in self._calls.list(self._store, prefix=f"{project}/"):
+                for one in some:
+                    device, _, name = str(one["path"]).removeprefix(f"{project}/").partition("/")
+                    number = number_in(name)
+                    if NAME.fullmatch(device) and number:
+                        numbers.setdefault(device, set()).add(number)
+        except self._failed as error:
+            raise self._refused(error) from error
+        found = {device: before_gap(some) for device, some in numbers.items()}
+        return {device: number for device, number in sorted(found.items()) if number}
+
+    def read(self, project: str, device: str, number: int) -> bytes | None:
+        """As `Remote.read`."""
+        try:
+            return bytes(self._calls.get(self._store, _key(project, device, number)).bytes())
+        except FileNotFoundError:
+            return None
+        except self._failed as error:
+            raise self._refused(error) from error
+
+    def write(self, project: str, device: str, number: int, data: bytes) -> None:
+        """As `Remote.write`."""
+        try:
+            self._calls.put(self._store, _key(project, device, number), data, mode="create")
+        except self._exists as error:
+            if self.read(project, device, number) != data:
+                reason = f"entry {number} of this device is another one"
+                raise Diverged(self.name, reason) from error
+        except self._failed as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: Exception) -> RemoteError:
+        text = " ".join(str(error).split())
+        lasting = any(word in type(error).__name__ for word in ("Permission", "Unauthenticated"))
+        return RemoteError(self.name, text[:300], lasting=lasting)
+
+
+def _key(project: str, device: str, number: int) -> str:
+    return f"{project}/{device}/{entry_name(number)}"
