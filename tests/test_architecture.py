@@ -266,6 +266,7 @@ OFFERED = (
     "anaphora.store.hashing",
     "anaphora.store.threads.*",
     "anaphora.store.tokens",
+    "anaphora.sync.remotes.opening",
 )
 # How many test files reach further in. It may only fall.
 INTERNAL = 72

@@ -180,6 +180,7 @@ def python() -> str:
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
+    from anaphora.sync import manager
     from anaphora.values import conversations as turns
     from anaphora.values import deep, memories, projects
 
@@ -195,7 +196,7 @@ Filters: [../filters.md](../filters.md).
   [deep recall](#deep-recall), [conversations](#conversations)
 - [AsyncMemory](#asyncmemory), [render_recall](#render_recall),
   [ConversationStore](#conversationstore)
-- [Tokens](#tokens), [keys](#keys-anaphorakeys), [models and embedders](#models-and-embedders)
+- [Tokens](#tokens), [sync](#sync), [keys](#keys-anaphorakeys), [models and embedders](#models-and-embedders)
 - [Values](#values)
 """
     return "\n".join(
@@ -219,6 +220,7 @@ Filters: [../filters.md](../filters.md).
             method("conversations_dir", conversations_dir),
             f"## Tokens\n\n`Memory.tokens`. {doc_of(tokens.Tokens)}\n\n{methods(tokens.Tokens)}\n"
             f"{values(tokens, ('Token', 'NewToken'))}",
+            f"## Sync\n\n`Memory.sync`. {doc_of(manager.Sync)}\n\n{methods(manager.Sync)}",
             f"## Keys: anaphora.keys\n\n{doc_of(keys)}\n\n"
             + "\n".join(
                 method(name, getattr(keys, name))

@@ -93,6 +93,12 @@ _REQUESTS: tuple[tuple[str, object], ...] = (
     ("GET /v1/observations?limit=3&project=p", None),
     ("GET /v1/diary?limit=3", None),
     ("POST /v1/diary", {"summary": "We looked.", "subject": "birds", "tags": []}),
+    ("GET /v2/agent-state?project_id=p&query_hash=5e883", None),
+    ("GET /v2/agent-state/entries?project_id=p&device=d&after=0&limit=3", None),
+    ("POST /v2/agent-state", {"project_id": "p", "entries": [{
+        "v": 1, "project": "p", "device": "d", "number": 1, "epoch": 1, "parent": "",
+        "hashes": ["5e883"], "sealed": "AAAA",
+    }]}),
     ("GET /v1/session", None),
     ("GET /v1/stats", None),
     ("GET /v1/export", None),

@@ -18,6 +18,7 @@ from anaphora.surfaces.cli import (
     recall,
     serve,
     setup,
+    sync,
 )
 from anaphora.surfaces.cli.where import Where, place
 
@@ -34,6 +35,7 @@ deep.register(app)
 homes.register(app)
 keys.register(app)
 setup.register(app)
+sync.register(app)
 app.command()(serve.mcp)
 project.register(app)
 serve.register(app)

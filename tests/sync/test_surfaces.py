@@ -1,0 +1,72 @@
+"""Syncing from the command line: two real programs with homes of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def run(home: Path, *words: str, given: str | None = None, code: int = 0) -> str:
+    """What `anaphora` prints."""
+    command = [sys.executable, "-m", "anaphora", "--home", str(home), *words]
+    done = subprocess.run(command, capture_output=True, text=True, input=given, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def told(home: Path, *words: str, given: str | None = None) -> Any:
+    """The same as JSON."""
+    return json.loads(run(home, *words, "--json", given=given))
+
+
+@pytest.mark.promise("sync.surfaces")
+def test_a_week_on_two_machines(tmp_path: Path) -> None:
+    """Begin, join, exchange, forget: what one says, the other recalls."""
+    remote = tmp_path / "remote"
+    remote.mkdir()
+    laptop, desktop = tmp_path / "laptop", tmp_path / "desktop"
+    run(laptop, "remember", "The staging database listens on port 5433", "--path", "staging.port")
+    begun = told(laptop, "sync", "init", str(remote))
+    assert begun["project"].startswith("ana_proj_")
+    assert "sent 1" in run(laptop, "sync", "now")
+    key = run(laptop, "sync", "key")
+    joined = told(desktop, "sync", "init", str(remote), "--key-file", "-", given=key)
+    assert joined["project"] == begun["project"]
+    assert joined["device"] != begun["device"]
+    assert told(desktop, "sync", "now") == {"sent": 0, "received": 1, "waiting": 0}
+    run(desktop, "remember", "The staging database listens on port 5439", "--path", "staging.port")
+    run(desktop, "sync", "now")
+    run(laptop, "sync", "now")
+    hits = told(laptop, "recall", "which port is staging on?")
+    assert "5439" in json.dumps(hits["hits"][0])
+    status = told(laptop, "sync", "status")
+    assert set(status["devices"]) == {begun["device"], joined["device"]}
+    assert "this one" in run(laptop, "sync", "status")
+    (record,) = told(laptop, "list")["items"]
+    run(laptop, "forget", record["id"], "--now", "--yes")
+    run(laptop, "sync", "now")
+    run(desktop, "sync", "now")
+    assert told(desktop, "list")["items"] == []
+
+
+@pytest.mark.promise("sync.surfaces")
+def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+    """A folder that is not there, a key that is none, a namespace that is not synced: one line."""
+    home, remote = tmp_path / "home", tmp_path / "remote"
+    run(home, "remember", "The kettle is blue")
+    assert "sync init" in run(home, "sync", "now", code=2)
+    assert "not there" in run(home, "sync", "init", str(remote), code=2)
+    remote.mkdir()
+    words = ("sync", "init", str(remote), "--key-file", "-")
+    assert "sync key" in run(home, *words, given="nonsense", code=2)
+    run(home, "sync", "init", str(remote))
+    remote.rmdir()
+    assert "not there" in run(home, "sync", "now", code=1)
+    assert "1 to be sent" in run(home, "sync", "status")
+    run(home, "sync", "leave")
+    assert "not synced" in run(home, "sync", "status")
