@@ -196,7 +196,8 @@ Filters: [../filters.md](../filters.md).
   [deep recall](#deep-recall), [conversations](#conversations)
 - [AsyncMemory](#asyncmemory), [render_recall](#render_recall),
   [ConversationStore](#conversationstore)
-- [Tokens](#tokens), [sync](#sync), [keys](#keys-anaphorakeys), [models and embedders](#models-and-embedders)
+- [Tokens](#tokens), [sync](#sync), [keys](#keys-anaphorakeys)
+- [Models and embedders](#models-and-embedders)
 - [Values](#values)
 """
     return "\n".join(
