@@ -66,6 +66,7 @@ PROMISES: dict[str, str] = {
     "sync.interrupted": "Q A device that is killed while it syncs goes on: nothing lost, nothing twice.",
     "sync.copies": "Q A home that was copied or restored says so, and goes on as a device of its own.",
     "sync.remotes": "Q A folder, a server and S3 storage do the same for devices.",
+    "sync.forgets": "Q What was forgotten on one device leaves the homes and logs of all of them.",
     "sync.surfaces": "Q A namespace is synced from the command line as from Python.",
     "durable.places": "Q File systems and server settings that break the promises are told by doctor.",
     # Truth in SQL

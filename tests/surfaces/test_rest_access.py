@@ -41,6 +41,7 @@ BODIES: dict[str, Any] = {
     "/v1/extract": {"conversation_id": "work-thread"},
     "/v1/dream": {"model": False},
     "/v2/agent-state": {"project_id": "p", "entries": []},
+    "/v2/agent-state/drop": {"project_id": "p", "entries": []},
 }
 PLACES = {"index": "0"}
 

@@ -182,6 +182,43 @@ def test_a_copy_goes_on_as_a_device_of_its_own(pair: Pair, tmp_path: Path) -> No
             ]  # fmt: skip
 
 
+@pytest.mark.promise("sync.forgets")
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_what_was_forgotten_leaves_every_place(pair: Pair, tmp_path: Path, where: str) -> None:
+    """No byte of it in either home, its entry has no content, a new device never sees it."""
+    one, other, remote = pair
+    one.remember("Zanzibar prefers quiet mornings", path="guest.habit", tags=["breakfast"])
+    one.remember("The stool is brown")
+    one.conversations.append("lobby", "user", "Wisteria blooms in the yard", speaker="Ophelia")
+    one.conversations.append("lobby", "user", "The gate is shut")
+    settle([one, other])
+    forgetting = one if where == "here" else other
+    (record,) = [record for record in one.list() if record.path == "guest.habit"]
+    forgetting.forget(record.id)
+    forgetting.conversations.redact("lobby", 0)
+    home = forgetting.home
+    assert _with_words(home, b"Zanzibar", b"breakfast", b"Wisteria", b"Ophelia") == []
+    settle([one, other])
+    for memory in (one, other):
+        words = (b"Zanzibar", b"breakfast", b"Wisteria", b"Ophelia")
+        assert _with_words(memory.home, *words) == []
+    lines = [json.loads(file.read_bytes()) for file in remote.rglob("*.entry")]
+    assert any("dropped" in line for line in lines)
+    with Memory.open(tmp_path / "new", embedder="hashing", warm=False) as new:
+        new.sync.init(str(remote), key=one.sync.export_key())
+        settle([one, other, new])
+        assert words_of(new, tmp_path) == words_of(one, tmp_path)
+        assert {"The stool is brown", "The gate is shut"} <= words_of(new, tmp_path)
+
+
+def _with_words(home: Path, *words: bytes) -> list[str]:
+    found = []
+    for file in home.rglob("*"):
+        data = file.read_bytes() if file.is_file() else b""
+        found += [f"{file.name}: {word!r}" for word in words if word in data]
+    return found
+
+
 CHILD = """
 import os, sys, threading, time
 from anaphora import Memory

@@ -15,7 +15,7 @@ from tests.surfaces.page_desk import serving
 from tests.sync.devices import History, devices, settle, state_of, words_of
 
 from anaphora import Memory
-from anaphora.errors import Diverged, RemoteError
+from anaphora.errors import Diverged, RemoteError, RemoteTampered
 from anaphora.surfaces.rest import ServerOptions
 
 pytestmark = pytest.mark.enable_socket
@@ -107,6 +107,37 @@ def test_a_server_refuses_what_does_not_follow(tmp_path: Path, hosting: Hosting)
         ):
             body = {"project_id": status.project, "entries": [changed]}
             assert httpx.post(place, json=body, headers=headers).status_code == code, changed
+
+
+@pytest.mark.promise("sync.forgets")
+def test_a_server_drops_what_was_forgotten(tmp_path: Path, hosting: Hosting) -> None:
+    """The content goes from the server's home; one that goes by itself is named."""
+    with devices(tmp_path, 2, float, hosting.url, hosting.token) as (one, other):
+        one.remember("Zanzibar prefers quiet mornings")
+        settle([one, other])
+        project, device = one.sync.status().project, one.sync.status().device
+        (entry,) = hosting.memory.hosted_logs.read(project, device)
+        assert entry["sealed"].encode() in _bytes_of(tmp_path / "server")
+        one.forget(next(iter(one.list())).id)
+        one.remember("The cup is green")
+        settle([one, other])
+        assert entry["sealed"].encode() not in _bytes_of(tmp_path / "server")
+        with Memory.open(tmp_path / "new", embedder="hashing", warm=False) as new:
+            new.sync.init(hosting.url, token=hosting.token, key=one.sync.export_key())
+            new.sync.now()
+            assert [record.text for record in new.list()] == ["The cup is green"]
+        one.remember("The plate is white")
+        one.sync.now()
+        last = hosting.memory.hosted_logs.heads(project)[device]
+        (entry,) = hosting.memory.hosted_logs.read(project, device, last.number - 1)
+        gone = {name: value for name, value in entry.items() if name != "sealed"}
+        hosting.memory.hosted_logs.drop(project, [gone | {"dropped": last.snapshot_id}])
+        with pytest.raises(RemoteTampered, match="no device has said so"):
+            other.sync.now()
+
+
+def _bytes_of(home: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
 
 
 @pytest.mark.promise("sync.interrupted")

@@ -37,6 +37,7 @@ from anaphora.values.search import SearchHit, SearchKind
 from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
     from anaphora.deep.models.base import ModelRole
     from anaphora.embed.base import Embedder
     from anaphora.ops import Backup, Exported
@@ -112,6 +113,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
             sub_model=None if isinstance(sub_model, str) else sub_model,
             clock=clock,
         )
+        container.on_removal = _note_removal
         memory = cls(container, name)
         # A process that ends without closing must not end inside a model library either.
         atexit.register(container.close, EXIT_PATIENCE)
@@ -402,6 +404,12 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _note_removal(services: NamespaceServices) -> None:
+    from anaphora.sync.removal import note_removal
+
+    note_removal(services)
 
 
 def _checked_namespace(namespace: str) -> str:

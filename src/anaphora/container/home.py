@@ -50,6 +50,7 @@ class Container:
     ids: Callable[[], str]
     handlers: dict[str, list[Handler]]
     calls: Calls = field(default_factory=Calls)
+    on_removal: Callable[[NamespaceServices], object] = lambda _: None
     _open: dict[str, NamespaceServices] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _closed: bool = False

@@ -178,6 +178,7 @@ class NamespaceServices:
             self.call_index.purge()
             self.truth.scrub()
         self.deep_forgetting.words_gone(conversation_id)
+        self.container.on_removal(self)
 
     @service
     def records(self) -> Records:
@@ -643,6 +644,8 @@ class NamespaceServices:
             # The words must leave the index's files too, before this returns: those that hold
             # any are removed here, and made again behind this call, which takes a while.
             self.memories.purge()
+        if done.count and not soft and not dry_run:
+            self.container.on_removal(self)
         return done
 
     def erase_due(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,10 +17,19 @@ from anaphora.errors import Diverged, RemoteTampered
 from anaphora.store.crypto.cipher import KEY_BYTES, Cipher, Random, derive
 from anaphora.store.table_rows import TableRows
 from anaphora.sync.changes import Patch
-from anaphora.sync.entries import Content, Entry, Header, entry_of, seal, unseal
+from anaphora.sync.entries import (
+    Content,
+    Entry,
+    Header,
+    entry_of,
+    seal,
+    unseal,
+    without_content,
+)
 from anaphora.sync.items import THREAD, kind_and_key
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
+from anaphora.sync.under_way import syncing
 from anaphora.values.sync import SyncReport
 
 if TYPE_CHECKING:
@@ -29,6 +38,9 @@ if TYPE_CHECKING:
 _ENTRY: Final = "sync_entry"
 _BLOCK: Final = 64 * 1024
 """Characters of patches in one entry, unless a single one is longer."""
+_NAMED: Final = "named"
+_DROPPED: Final = 50
+"""Entries whose content goes at once."""
 Progress = Callable[[str, int, int], object]
 
 
@@ -75,12 +87,14 @@ class SyncClient:
         member: Membership,
         remote: Remote,
         random: Random,
-        lock: Callable[[], Any],
+        lock: Callable[[], AbstractContextManager[None]],
+        try_lock: Callable[[], AbstractContextManager[bool]],
     ) -> None:
         self._services = services
         self._member = member
         self._remote = remote
         self._lock = lock
+        self._try_lock = try_lock
         self._cipher = Cipher(derive(member.key, "sync_entries"), random)
         self._hash_key = derive(member.key, "sync_hashes")
         identities = derive(member.key, "sync_identities")
@@ -90,7 +104,7 @@ class SyncClient:
     def now(self, progress: Progress | None = None) -> SyncReport:
         """Send and fetch everything there is. Raises SyncError and its kinds, StoreError."""
         tell = progress or _nobody
-        with self._holding():
+        with self._lock(), syncing():
             self.replica.capture()
             self.replica.apply()
             self._pack()
@@ -98,8 +112,18 @@ class SyncClient:
             received = self._pull(heads, tell)
             self.replica.apply()
             self._pack()
-            sent = self._push(tell)
+            sent = self._push(tell) + self._drop_forgotten(tell)
+            # What was forgotten while this held the lock leaves with it.
+            self.replica.capture()
+            self._services.truth.scrub()
             return SyncReport(sent, received, self.waiting())
+
+    def note_removal(self) -> None:
+        """Let what was forgotten leave what is kept here, unless another process syncs."""
+        with self._try_lock() as held, syncing():
+            if held:
+                self.replica.capture()
+                self._services.truth.scrub()
 
     def waiting(self) -> int:
         """How many entries are still to be sent."""
@@ -122,31 +146,81 @@ class SyncClient:
         """What a path or a conversation is found by in the headers of entries."""
         return hmac.new(self._hash_key, name.encode(), "sha256").hexdigest()[:32]
 
-    @contextmanager
-    def _holding(self) -> Iterator[None]:
-        with self._lock():
-            yield
-
     # Sending.
 
     def _pack(self) -> None:
         """Make entries of what was noticed; their bytes are kept until they are sent."""
         for block in _blocks(self.replica.pending()):
-            member = self._member
-            number, parent = self.last_of(member.device)
-            header = Header(
-                member.project,
-                member.device,
-                number + 1,
-                member.epoch,
-                parent,
-                tuple(sorted(self._hashes(block))),
-            )
-            seen = {name: self.last_of(name) for name in self.devices() if name != member.device}
-            entry = seal(header, Content(tuple(block), seen), self._cipher)
-            with self._entries.change() as work:
-                work.replace(_ENTRY, [_row(entry, "ready", entry.data())])
-                self.replica.store.within(work.write).carried(block, number + 1)
+            self._make_entry(block)
+
+    def _make_entry(
+        self, block: Sequence[Patch], dropped: Sequence[tuple[str, int, str]] = ()
+    ) -> None:
+        member = self._member
+        number, parent = self.last_of(member.device)
+        header = Header(
+            member.project,
+            member.device,
+            number + 1,
+            member.epoch,
+            parent,
+            tuple(sorted(set(self._hashes(block)))),
+        )
+        seen = {name: self.last_of(name) for name in self.devices() if name != member.device}
+        entry = seal(header, Content(tuple(block), seen, tuple(dropped)), self._cipher)
+        with self._entries.change() as work:
+            work.replace(_ENTRY, [_row(entry, "ready", entry.data())])
+            rows = self.replica.store.within(work.write)
+            rows.carried(block, member.device, number + 1)
+            rows.dropped([(device, at) for device, at, _ in dropped])
+            for device, at, _ in dropped:
+                known = work.find(_ENTRY, {"device": device, "number": at})
+                work.replace(_ENTRY, [row | {"state": "drop"} for row in known])
+
+    def _drop_forgotten(self, tell: Progress) -> int:
+        """Take what was forgotten out of the entries that carried it.
+
+        What else they said is said again first, in an entry that tells which ones go.
+        """
+        sent = 0
+        states = {
+            (str(row["device"]), int(row["number"])): row for row in self._entries.find(_ENTRY)
+        }
+        # One that was not sent yet is sent first, so that no number is missing.
+        named = [
+            (device, number, str(states[device, number]["snapshot_id"]))
+            for device, number in self.replica.store.to_drop(self._member.device)
+            if (device, number) in states and states[device, number]["state"] != "ready"
+        ]
+        for start in range(0, len(named), _DROPPED):
+            some = named[start : start + _DROPPED]
+            left = [
+                patch
+                for device, number, _ in some
+                for patch in self.replica.store.carried_by(device, number)
+            ]
+            blocks = list(_blocks(left)) or [[]]
+            for block in blocks[:-1]:
+                self._make_entry(block)
+            self._make_entry(blocks[-1], some)
+            sent += self._push(tell)
+        for row in self._entries.find(_ENTRY, {"state": "drop"}):
+            self._drop(row)
+        return sent
+
+    def _drop(self, row: Mapping[str, Any]) -> None:
+        device, number = str(row["device"]), int(row["number"])
+        data = self._remote.read(self._member.project, device, number)
+        if data is not None:
+            entry = entry_of(data, self._remote.name, device, number)
+            if entry.id != row["snapshot_id"]:
+                reason = "it is another one than was read before"
+                raise RemoteTampered(self._remote.name, device, number, reason)
+            if entry.dropped is None:
+                gone = without_content(entry).data()
+                self._remote.drop(self._member.project, device, number, gone)
+        with self._entries.change() as work:
+            work.replace(_ENTRY, [{**row, "state": "sent"}])
 
     def _hashes(self, block: Sequence[Patch]) -> Iterator[str]:
         for patch in block:
@@ -186,6 +260,7 @@ class SyncClient:
             tell("pull", done + 1, len(todo))
         if self._remote.in_order:
             self._refuse_gaps(promised)
+            self._refuse_unnamed()
         return len(todo)
 
     def _take(self, device: str, number: int) -> Content:
@@ -201,13 +276,40 @@ class SyncClient:
         if entry.header.parent != parent:
             reason = f"it does not follow entry {last}, which was read before"
             raise RemoteTampered(name, device, number, reason)
+        if entry.dropped is not None:
+            named = [device, number, entry.dropped] in self.replica.store.get(_NAMED, [])
+            self._keep(entry, "named" if named else "unnamed")
+            return Content()
         content = unseal(entry, self._cipher, name)
-        if any(patch.stamp.device != device for patch in content.patches):
-            raise RemoteTampered(name, device, number, "it speaks for another device")
-        self.replica.receive(content.patches, number)
-        with self._entries.change() as work:
-            work.replace(_ENTRY, [_row(entry, "received", None)])
+        self.replica.receive(content.patches, device, number)
+        self._keep(entry, "received")
+        self._take_names(content.dropped)
         return content
+
+    def _take_names(self, dropped: Sequence[tuple[str, int, str]]) -> None:
+        """Note which entries a device has named as without content: read already, or to come."""
+        if not dropped:
+            return
+        with self._entries.change() as work:
+            to_come = self.replica.store.get(_NAMED, [])
+            for device, number, snapshot in dropped:
+                rows = work.find(_ENTRY, {"device": device, "number": number})
+                if not rows:
+                    to_come.append([device, number, snapshot])
+                elif (rows[0]["state"], rows[0]["snapshot_id"]) == ("unnamed", snapshot):
+                    work.replace(_ENTRY, [rows[0] | {"state": "named"}])
+            self.replica.store.within(work.write).put(_NAMED, to_come)
+
+    def _keep(self, entry: Entry, state: str) -> None:
+        with self._entries.change() as work:
+            work.replace(_ENTRY, [_row(entry, state, None)])
+
+    def _refuse_unnamed(self) -> None:
+        """Refuse a remote that has taken the content out of an entry by itself."""
+        for row in self._entries.find(_ENTRY, {"state": "unnamed"}):
+            reason = "its content is gone, and no device has said so"
+            device, number = str(row["device"]), int(row["number"])
+            raise RemoteTampered(self._remote.name, device, number, reason)
 
     def _refuse_rollback(self, heads: Mapping[str, int]) -> None:
         """Refuse a remote that has less than was read from it, or sent to it, before."""
@@ -228,7 +330,7 @@ class SyncClient:
         sent = max((n for n, row in rows.items() if row["state"] == "sent"), default=0)
         for number in range(sent + 1, head + 1):
             row = rows.get(number)
-            if row is None or self._remote.read(self._member.project, own, number) != row["body"]:
+            if row is None or not self._is_there(row):
                 reason = (
                     f"entry {number} of this device is not one that it wrote: this home was "
                     "copied, or restored from a backup; `sync fork` makes it a device of its own"
@@ -236,6 +338,14 @@ class SyncClient:
                 raise Diverged(self._remote.name, reason)
             self._mark_sent(row)
         return max(sent, head)
+
+    def _is_there(self, row: Mapping[str, Any]) -> bool:
+        """Whether the remote has this very entry."""
+        device, number = str(row["device"]), int(row["number"])
+        data = self._remote.read(self._member.project, device, number)
+        if data is None:
+            return False
+        return entry_of(data, self._remote.name, device, number).id == str(row["snapshot_id"])
 
     def _mark_sent(self, row: Mapping[str, Any]) -> None:
         with self._entries.change() as work:

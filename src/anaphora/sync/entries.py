@@ -8,6 +8,10 @@ class and when it came:
     {"v": 1, "project": …, "device": …, "number": …, "epoch": …, "parent": …, "hashes": [...],
      "sealed": base64 of nonce (12), ciphertext, tag (16)}
 
+Where all that an entry said was forgotten, or said again in a later one, a remote keeps its header
+and its id alone (`"dropped": id` instead of `sealed`). An entry of some device says so (`dropped`
+inside): what a remote drops by itself is found out.
+
 `hashes` are HMACs of the paths and conversations that it is about, to look entries up by; `epoch`
 is the number of the key. Inside is JSON: the patches, and up to which entry of each other device
 this one had read (`seen`): so that a remote which keeps entries back is found out.
@@ -21,7 +25,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from anaphora.errors import RemoteTampered, Tampered
@@ -68,25 +72,31 @@ class Entry:
 
     header: Header
     sealed: bytes
+    dropped: str | None = None
 
     @property
     def id(self) -> str:
         """The snapshot id: 64 hexadecimal digits."""
+        if self.dropped is not None:
+            return self.dropped
         bound = canonical(self.header.line()).encode()
         return hashlib.sha256(bound + b"\n" + self.sealed).hexdigest()
 
     def data(self) -> bytes:
         """The bytes to send: one line of JSON."""
+        if self.dropped is not None:
+            return canonical(self.header.line() | {"dropped": self.dropped}).encode() + b"\n"
         sealed = base64.b64encode(self.sealed).decode("ascii")
         return canonical(self.header.line() | {"sealed": sealed}).encode() + b"\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is in an entry."""
+    """What is in an entry. `dropped` names entries whose content is gone: device, number, id."""
 
-    patches: tuple[Patch, ...]
-    seen: Seen
+    patches: tuple[Patch, ...] = ()
+    seen: Seen = field(default_factory=dict)
+    dropped: tuple[tuple[str, int, str], ...] = ()
 
 
 def _text(value: Any) -> str:
@@ -127,7 +137,8 @@ def size_class(length: int) -> int:
 
 def seal(header: Header, content: Content, cipher: Cipher) -> Entry:
     """The entry with this content."""
-    lines = [to_line({"seen": {name: list(one) for name, one in content.seen.items()}})]
+    seen = {name: list(one) for name, one in content.seen.items()}
+    lines = [to_line({"seen": seen, "dropped": [list(one) for one in content.dropped]})]
     lines += [to_line(patch.line()) for patch in content.patches]
     packed = zlib.compress(b"".join(lines), 6)
     padded = len(packed).to_bytes(_LENGTH, "big") + packed
@@ -144,7 +155,9 @@ def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
         length = int.from_bytes(padded[:_LENGTH], "big")
         lines = _unpacked(padded[_LENGTH : _LENGTH + length]).splitlines()
         first = from_line(lines[0])
-        return Content(tuple(patch_of(from_line(line)) for line in lines[1:]), first["seen"])
+        dropped = tuple((str(of), int(at), str(name)) for of, at, name in first["dropped"])
+        patches = tuple(patch_of(from_line(line)) for line in lines[1:])
+        return Content(patches, first["seen"], dropped)
     except Tampered as error:
         raise _tampered(remote, header, error.reason) from None
     except (ValueError, KeyError, IndexError, zlib.error) as error:
@@ -167,7 +180,8 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
     try:
         line = json.loads(data) if isinstance(data, bytes) else data
         header = Header(**{name: read(line[name]) for name, read in _HEADER.items()})
-        sealed = base64.b64decode(line["sealed"], validate=True)
+        dropped = _text(line["dropped"]) if "dropped" in line else None
+        sealed = b"" if dropped else base64.b64decode(line["sealed"], validate=True)
         if line["v"] != VERSION:
             raise ValueError(f"its version is {line['v']!r}")
     except (ValueError, KeyError, TypeError, binascii.Error) as error:
@@ -175,7 +189,12 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
     if (header.device, header.number) != (device, number):
         reason = f"it is entry {header.number} of device {header.device}"
         raise RemoteTampered(remote, device, number, reason)
-    return Entry(header, sealed)
+    return Entry(header, sealed, dropped)
+
+
+def without_content(entry: Entry) -> Entry:
+    """The entry as a remote keeps it once what it said is gone. It shows no digests either."""
+    return replace(entry, sealed=b"", dropped=entry.id)
 
 
 def _tampered(remote: str, header: Header, reason: str) -> RemoteTampered:

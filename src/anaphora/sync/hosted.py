@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 _HOSTED: Final = "sync_hosted"
 _HASH: Final = "sync_hash"
+_ID: Final = re.compile(r"[0-9a-f]{64}")
 _HEADS: Final = ("project", "device", "number", "snapshot_id")
 
 
@@ -85,6 +87,8 @@ class HostedLogs:
                 head = heads.get(device) or (
                     Head(number - 1, before[0]["snapshot_id"]) if before else Head(0, "")
                 )
+                if entry.dropped is not None:
+                    raise Diverged(project, f"entry {number} of device {device} has no content")
                 if (head.number + 1, head.snapshot_id) != (number, entry.header.parent):
                     reason = f"entry {number} of device {device} does not follow the last one here"
                     raise Diverged(project, reason)
@@ -93,6 +97,30 @@ class HostedLogs:
                 heads[device] = Head(number, entry.id)
                 new += 1
         return new
+
+    def drop(self, project: str, entries: Sequence[Mapping[str, Any]]) -> int:
+        """Keep entries without their content from now on, all or none; how many had any.
+
+        Raises InvalidInput for what is none, Diverged where another one is here.
+        """
+        _check("project_id", project)
+        parsed = [_entry(project, line, at) for at, line in enumerate(entries)]
+        count = 0
+        with self._rows.change() as work:
+            for entry, body in parsed:
+                header = entry.header
+                place: Row = {"project": project, "device": header.device, "number": header.number}
+                known = work.find(_HOSTED, place)
+                if entry.dropped is None or not known or known[0]["snapshot_id"] != entry.id:
+                    reason = f"entry {header.number} of device {header.device} is another one"
+                    raise Diverged(project, reason)
+                if known[0]["body"] != body:
+                    work.replace(_HOSTED, [place | {"snapshot_id": entry.id, "body": body}])
+                    work.drop(_HASH, place)
+                    count += 1
+        if count:
+            self._rows.truth.scrub()
+        return count
 
     def latest(self, project: str, query_hash: str | None) -> dict[str, Any] | None:
         """The newest entry of a project that has this digest, or of all; None where none has."""
@@ -133,6 +161,8 @@ def _entry(project: str, line: Mapping[str, Any], at: int) -> tuple[Entry, bytes
         entry = entry_of(line, what, device, number)
     except RemoteTampered as error:
         raise InvalidInput(what, None, error.reason) from None
+    if entry.dropped is not None and not _ID.fullmatch(entry.dropped):
+        raise InvalidInput(what, None, "its id is none")
     if entry.header.project != project:
         raise InvalidInput(what, entry.header.project, "it is another project's")
     return entry, entry.data()

@@ -137,6 +137,11 @@ class Sync:
         with self._lock(), self._store.change() as work:
             work.forget_all()
 
+    def note_removal(self) -> None:
+        """Let what was forgotten here leave what is kept for other devices; `removal` asks it."""
+        with self._client() as client:
+            client.note_removal()
+
     def _member(self) -> Membership:
         line = self._store.get(_MEMBER)
         if line is None:
@@ -148,14 +153,23 @@ class Sync:
         member = self._member()
         random = self._services.container.home.random
         with closing(open_remote(*self._store.get(_REMOTE))) as remote:
-            yield SyncClient(self._services, member, remote, random, self._lock)
+            yield SyncClient(self._services, member, remote, random, self._lock, self._try_lock)
+
+    @property
+    def _try_lock(self) -> Callable[[], AbstractContextManager[bool]]:
+        locks, name = self._locks
+        return lambda: locks.try_hold(name)
 
     @property
     def _lock(self) -> Callable[[], AbstractContextManager[None]]:
         """What one process at a time holds while it syncs this namespace."""
+        locks, name = self._locks
+        return lambda: locks.hold(name)
+
+    @property
+    def _locks(self) -> tuple[ThreadLocks, str]:
         name = hashlib.sha256(self._services.namespace.encode()).hexdigest()[:16]
-        locks = ThreadLocks(self._services.container.home.root)
-        return lambda: locks.hold(f"sync-{name}")
+        return ThreadLocks(self._services.container.home.root), f"sync-{name}"
 
     def _note(self, name: str, value: Any) -> None:
         with self._store.change() as work:

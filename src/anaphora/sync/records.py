@@ -30,7 +30,7 @@ from anaphora.sync.changes import WHOLE, ItemState, Patch, canonical, is_dropped
 from anaphora.sync.clock import HybridClock, Stamp
 from anaphora.sync.items import KILLED, RECORD_KINDS, item_name, kind_and_key
 from anaphora.sync.merge.records import EVENT, MergedRecord, RecordItem, item_of, merge
-from anaphora.sync.store import SyncStore
+from anaphora.sync.store import CLOCK, SyncStore
 from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
@@ -283,6 +283,28 @@ class RecordSync:
             if made is not None:
                 yield made
 
+    def _killed_in(self, group: str) -> Iterator[Patch]:
+        """What has to go of a group because its words were forgotten on some device."""
+        for item, state in self._store.states(self._store.group(group)).items():
+            kind, _ = kind_and_key(item)
+            if kind != MEMORY or is_dropped(state) or "text" not in state:
+                continue
+            same = _same_of(kind, state)
+            name = self._killed(same)
+            mark = self._store.states([name])[name].get(_FORGOTTEN) if same else None
+            if item_of(item, kind, same, state, mark.stamp if mark else None) is None:
+                yield Patch(item, self._clock.next(), drop={WHOLE: None})
+                continue
+            if mark is None:
+                continue
+            events = [
+                key
+                for key, change in state.items()
+                if key.startswith(EVENT) and change.action == "add" and change.stamp <= mark.stamp
+            ]
+            if events:
+                yield Patch(item, self._clock.next(), drop=dict.fromkeys(events, None))
+
     # Into the rows.
 
     def about(self, conversations: Collection[str]) -> list[str]:
@@ -338,7 +360,11 @@ class RecordSync:
             if lost.ids and kind == MEMORY:
                 self._services.deep_forgetting.memories_gone(work, lost, False)
             work.flush()
-            self._store.within(work.write).clean(members)
+            sync = self._store.within(work.write)
+            # What was forgotten elsewhere, and was said here before that, leaves with its words.
+            sync.note((patch, "") for patch in self._killed_in(group))
+            sync.put(CLOCK, [self._clock.time, self._clock.number])
+            sync.clean(members)
         if lost.ids:
             self._services.truth.scrub()
         came = [one.id for one in wanted if one.id not in here]

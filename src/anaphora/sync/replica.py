@@ -10,13 +10,12 @@ from anaphora.sync.clock import HybridClock
 from anaphora.sync.items import LINK, RECORD_KINDS, THREAD, item_name, kind_and_key
 from anaphora.sync.links import LinkSync
 from anaphora.sync.records import RecordSync, group_of
-from anaphora.sync.store import CAPTURED, SyncStore
+from anaphora.sync.store import CAPTURED, CLOCK, SyncStore
 from anaphora.sync.threads import ThreadSync
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-_CLOCK: Final = "clock"
 _ROUNDS: Final = 20
 
 
@@ -35,7 +34,7 @@ class Replica:
             services.sealing.rows,
             lambda item, state: group_of(item, state, secret),
         )
-        time, number = self.store.get(_CLOCK, [0, 0])
+        time, number = self.store.get(CLOCK, [0, 0])
         self._clock = HybridClock(device, services.clock, time, number)
         self._threads = ThreadSync(services, self.store, self._clock, secret)
         self._records = RecordSync(
@@ -62,13 +61,13 @@ class Replica:
         with self.store.change() as work:
             work.put(CAPTURED, version)
 
-    def receive(self, patches: Sequence[Patch], entry: int) -> None:
-        """Take in what another device has noticed."""
+    def receive(self, patches: Sequence[Patch], device: str, entry: int) -> None:
+        """Take in what other devices have noticed, from an entry of a device's log."""
         for patch in patches:
             self._clock.see(patch.stamp)
         with self.store.change() as work:
-            work.receive(patches, entry)
-            work.put(_CLOCK, [self._clock.time, self._clock.number])
+            work.receive(patches, device, entry)
+            work.put(CLOCK, [self._clock.time, self._clock.number])
 
     def apply(self) -> None:
         """Bring the home in line with everything that is known."""
@@ -102,7 +101,7 @@ class Replica:
         if found:
             with self.store.change() as work:
                 work.note(found)
-                work.put(_CLOCK, [self._clock.time, self._clock.number])
+                work.put(CLOCK, [self._clock.time, self._clock.number])
 
     def _mark(self, items: Iterable[str]) -> None:
         some = list(items)

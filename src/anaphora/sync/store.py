@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.ops.transfer.lines import from_line, to_line
 from anaphora.store.hashing import digest
 from anaphora.store.table_rows import TableRows, TableTransaction
-from anaphora.sync.changes import ItemState, Patch, patch_of, take
+from anaphora.sync.changes import (
+    WHOLE,
+    Change,
+    ItemState,
+    Patch,
+    is_dropped,
+    patch_of,
+    take,
+)
 from anaphora.sync.clock import Stamp
 
 if TYPE_CHECKING:
@@ -30,6 +38,8 @@ _ITEM: Final = "sync_item"
 _PATCH: Final = "sync_patch"
 _STATE: Final = "sync_state"
 _ENTRY: Final = "sync_entry"
+CLOCK: Final = "clock"
+TO_DROP: Final = "to_drop"
 CAPTURED: Final = "captured"
 """The name of the number up to which changes of the home were looked at."""
 
@@ -67,8 +77,7 @@ class SyncStore:
 
     def get(self, name: str, default: Any = None) -> Any:
         """A value of the state, as JSON."""
-        found = self._rows.find(_STATE, {"name": name})
-        return from_line(found[0]["value"].encode()).get("value") if found else default
+        return _told(self._rows.find(_STATE, {"name": name}), default)
 
     def states(self, items: Iterable[str], *, applied: bool = False) -> dict[str, ItemState]:
         """What is known of these items; with `applied`, what the rest of the home has of it."""
@@ -100,6 +109,15 @@ class SyncStore:
         """The items that may differ from the rest of the home."""
         return sorted(row["name"] for row in self._rows.find(_ITEM, {"dirty": 1}))
 
+    def to_drop(self, device: str) -> list[tuple[str, int]]:
+        """Entries that carry what this device has seen forgotten: their devices and numbers."""
+        return [(of, entry) for of, entry, by in self.get(TO_DROP, []) if by == device]
+
+    def carried_by(self, device: str, entry: int) -> list[Patch]:
+        """What still counts of an entry."""
+        rows = self._rows.find(_PATCH, {"device": device, "entry": entry})
+        return [_patch(row) for row in rows]
+
     def pending(self, device: str) -> list[Patch]:
         """The patches of this device that no entry carries yet, oldest first."""
         rows = [row for row in self._rows.find(_PATCH, {"device": device}) if row["entry"] is None]
@@ -118,23 +136,35 @@ class SyncTransaction:
         line = to_line({"value": value}).decode()
         self._work.replace(_STATE, [{"name": name, "value": line}])
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """A value of the state, as JSON."""
+        return _told(self._work.find(_STATE, {"name": name}), default)
+
     def note(self, patches: Iterable[tuple[Patch, str]]) -> None:
         """Take in what was noticed here, each with the state in which its item was looked at."""
         for patch, seen in patches:
-            self._take(patch.item, [_row(patch, None, applied=True)], seen=seen)
+            self._take(patch.item, [_row(patch, patch.stamp.device, None, applied=True)], seen=seen)
 
-    def receive(self, patches: Iterable[Patch], entry: int) -> None:
-        """Take in what another device has noticed, from the entry of this number of its log."""
+    def receive(self, patches: Iterable[Patch], device: str, entry: int) -> None:
+        """Take in what other devices have noticed, from an entry of a device's log."""
         by_item: dict[str, list[Row]] = defaultdict(list)
         for patch in patches:
-            by_item[patch.item].append(_row(patch, entry, applied=False))
+            by_item[patch.item].append(_row(patch, device, entry, applied=False))
         for item, rows in by_item.items():
             self._take(item, rows)
 
-    def carried(self, patches: Iterable[Patch], entry: int) -> None:
-        """Note which entry carries patches of this device."""
-        rows = [_row(patch, entry, applied=True) for patch in patches]
-        self._work.replace(_PATCH, rows)
+    def carried(self, patches: Iterable[Patch], device: str, entry: int) -> None:
+        """Note which entry of a device's log carries patches."""
+        for patch in patches:
+            key = {"item_key": _item_key(patch.item), "stamp": stamp_text(patch.stamp)}
+            rows = self._work.find(_PATCH, key)
+            self._work.replace(_PATCH, [row | {"device": device, "entry": entry} for row in rows])
+
+    def dropped(self, entries: Iterable[tuple[str, int]]) -> None:
+        """Note that the remote has dropped what was in these entries."""
+        gone = set(entries)
+        left = [one for one in self.get(TO_DROP, []) if (one[0], one[1]) not in gone]
+        self.put(TO_DROP, left)
 
     def mark(self, items: Iterable[str]) -> None:
         """Note that the rest of the home has these items otherwise."""
@@ -146,8 +176,7 @@ class SyncTransaction:
         for item in some:
             rows = self._patches(item)
             state = _folded(rows)
-            for row in rows:
-                self._keep(row, replace_row(row, state), fresh=False)
+            self._prune(rows, state)
         self._set(some, dirty=0, **({} if seen is None else {"seen": seen}))
 
     def adopt(self, device: str) -> None:
@@ -176,10 +205,17 @@ class SyncTransaction:
         state = _folded([*rows, *news])
         local = seen is not None
         waits = any(not row["applied"] for row in rows)
+        # What came from others is not applied yet: what counts until then must stay.
+        if local and not waits:
+            self._prune(rows, state)
+        # It may have come before, in an entry that was dropped since.
+        fresh_by = {row["stamp"]: row for row in fresh}
         for row in rows:
-            # What came from others is not applied yet: what counts until then must stay.
-            if local and not waits:
-                self._keep(row, replace_row(row, state), fresh=False)
+            again = fresh_by.get(row["stamp"])
+            if again is not None and not local:
+                self._work.replace(
+                    _PATCH, [row | {"device": again["device"], "entry": again["entry"]}]
+                )
         for row in news:
             self._work.replace(_PATCH, [row])
         known_item = self._work.find(_ITEM, {"item_key": _item_key(item)})
@@ -219,33 +255,52 @@ class SyncTransaction:
     def _patches(self, item: str) -> list[Row]:
         return self._work.find(_PATCH, {"item_key": _item_key(item)})
 
-    def _keep(self, row: Row, left: Row | None, *, fresh: bool) -> None:
-        if left is None:
+    def _prune(self, rows: Sequence[Row], state: ItemState) -> None:
+        """Take what no longer counts out of the rows of an item."""
+        to_drop = []
+        for row in rows:
+            patch = _patch(row)
+            left = patch.pruned(state)
+            if row["entry"] is not None:
+                to_drop += [
+                    [row["device"], row["entry"], drop.stamp.device]
+                    for change in patch.changes()
+                    if (drop := _drop_of(change, state)) is not None
+                ]
             key = {"item_key": row["item_key"], "stamp": row["stamp"]}
-            self._work.drop(_PATCH, key)
-        elif fresh or left != row:
-            self._work.replace(_PATCH, [left])
+            if not left:
+                self._work.drop(_PATCH, key)
+            elif left != patch or not row["applied"]:
+                body = row["body"] if left == patch else to_line(left.line()).decode()
+                self._work.replace(_PATCH, [row | {"body": body, "applied": 1}])
+        known = self.get(TO_DROP, []) if to_drop else []
+        fresh = [one for one in to_drop if one not in known]
+        if fresh:
+            unique = {tuple(one): one for one in fresh}
+            self.put(TO_DROP, [*known, *unique.values()])
 
 
-def replace_row(row: Row, state: ItemState) -> Row | None:
-    """A row of a patch with what still counts in this state, applied; None where nothing does."""
-    patch = _patch(row)
-    left = patch.pruned(state)
-    if not left:
+def _drop_of(change: Change, state: ItemState) -> Change | None:
+    """The drop that took this change's words away; None where they stay, or went otherwise."""
+    kept = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
+    if kept is None or kept.action != "drop" or kept == change:
         return None
-    body = row["body"] if left == patch else to_line(left.line()).decode()
-    return row | {"body": body, "applied": 1}
+    return None if change.action == "drop" and change.value is None else kept
 
 
-def _row(patch: Patch, entry: int | None, *, applied: bool) -> Row:
+def _row(patch: Patch, device: str, entry: int | None, *, applied: bool) -> Row:
     return {
         "item_key": _item_key(patch.item),
         "stamp": stamp_text(patch.stamp),
-        "device": patch.stamp.device,
+        "device": device,
         "entry": entry,
         "applied": int(applied),
         "body": to_line(patch.line()).decode(),
     }
+
+
+def _told(rows: Sequence[Row], default: Any) -> Any:
+    return from_line(rows[0]["value"].encode()).get("value") if rows else default
 
 
 def _patch(row: Mapping[str, Any]) -> Patch:

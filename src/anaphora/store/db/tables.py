@@ -696,7 +696,7 @@ SYNC_ITEM = _table(
 )
 
 # What one device noticed of an item at one time: `stamp` says when and which. `body` is JSON;
-# `entry` the number of the entry of the device's log that carries it, empty until there is one;
+# `entry` the number of the entry that carries it in the log of `device`, empty until there is one;
 # `applied` is 0 until the rest of the home has it.
 SYNC_PATCH = _table(
     "sync_patch",

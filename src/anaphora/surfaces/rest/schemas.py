@@ -525,7 +525,10 @@ class HeadShape(BaseModel):
 
 
 class SealedEntry(BaseModel):
-    """An entry: what a server sees of it, and in `sealed` what it does not (base64)."""
+    """An entry: what a server sees of it, and in `sealed` what it does not (base64).
+
+    `dropped`, its id, stands there instead once what it said is gone.
+    """
 
     v: int
     project: str
@@ -534,7 +537,8 @@ class SealedEntry(BaseModel):
     epoch: int
     parent: str
     hashes: list[str]
-    sealed: str
+    sealed: str | None = None
+    dropped: str | None = None
 
 
 class AgentState(BaseModel):

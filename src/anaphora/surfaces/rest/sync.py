@@ -46,6 +46,13 @@ def entries(memory: Memory, query: EntriesQuery) -> Any:
     return {"project_id": query.project_id, "entries": found}
 
 
+@router.answers("POST /agent-state/drop", "Drop what was in entries", Pushed)
+def drop(memory: Memory, body: NewEntries) -> Any:
+    """For what was forgotten: header and id stay, all or none. 409 where another one is here."""
+    accepted = memory.hosted_logs.drop(body.project_id, body.entries)
+    return {"project_id": body.project_id, "accepted": accepted}
+
+
 @router.answers("POST /agent-state", "Leave entries", Pushed)
 def push(memory: Memory, body: NewEntries) -> Any:
     """All or none. 409 where one does not follow the last one of its device."""

@@ -61,3 +61,6 @@ class Remote(Protocol):
 
         Raises Diverged where another one has that number, which stays as it is.
         """
+
+    def drop(self, project: str, device: str, number: int, data: bytes) -> None:
+        """Put the form without content in the place of an entry that is there."""

@@ -70,14 +70,24 @@ class FolderRemote:
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
         file = self._file(project, device, number)
-        temporary = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
         try:
             self.check()
-            make_directory(file.parent)
             if file.exists():
                 if file.read_bytes() != data:
                     raise Diverged(self.name, f"entry {number} of this device is another one")
                 return
+        except OSError as error:
+            raise self._refused(error) from error
+        self._put(file, data)
+
+    def drop(self, project: str, device: str, number: int, data: bytes) -> None:
+        """As `Remote.drop`."""
+        self._put(self._file(project, device, number), data)
+
+    def _put(self, file: Path, data: bytes) -> None:
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+        try:
+            make_directory(file.parent)
             with temporary.open("xb") as target:
                 target.write(data)
                 target.flush()

@@ -107,6 +107,13 @@ class ObjectRemote:
         except self._failed as error:
             raise self._refused(error) from error
 
+    def drop(self, project: str, device: str, number: int, data: bytes) -> None:
+        """As `Remote.drop`."""
+        try:
+            self._calls.put(self._store, _key(project, device, number), data)
+        except self._failed as error:
+            raise self._refused(error) from error
+
     def _refused(self, error: Exception) -> RemoteError:
         text = " ".join(str(error).split())
         lasting = any(word in type(error).__name__ for word in ("Permission", "Unauthenticated"))

@@ -68,6 +68,11 @@ class ServerRemote:
         body = {"project_id": project, "entries": [json.loads(data)]}
         self._asked("POST", "/v2/agent-state", json=body)
 
+    def drop(self, project: str, device: str, number: int, data: bytes) -> None:
+        """As `Remote.drop`."""
+        body = {"project_id": project, "entries": [json.loads(data)]}
+        self._asked("POST", "/v2/agent-state/drop", json=body)
+
     def close(self) -> None:
         """As `Remote.close`."""
         self._client.close()
