@@ -67,6 +67,7 @@ PROMISES: dict[str, str] = {
     "sync.copies": "Q A home that was copied or restored says so, and goes on as a device of its own.",
     "sync.remotes": "Q A folder, a server and S3 storage do the same for devices.",
     "sync.forgets": "Q What was forgotten on one device leaves the homes and logs of all of them.",
+    "sync.background": "Q In the background devices exchange by themselves, and a remote may be away.",
     "sync.surfaces": "Q A namespace is synced from the command line as from Python.",
     "durable.places": "Q File systems and server settings that break the promises are told by doctor.",
     # Truth in SQL

@@ -18,7 +18,6 @@ from anaphora.ops import Backup, Exported
 from anaphora.ops.doctor.health import Health
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import DEFAULT_RECENT
-from anaphora.store.threads.sidecar import TurnNote
 from anaphora.store.tokens import Tokens
 from anaphora.sync.hosted import HostedLogs
 from anaphora.sync.manager import Sync
@@ -147,18 +146,6 @@ class AsyncConversations:
 
     async def set_title(self, conversation_id: str, title: str) -> bool:
         """As `ConversationStore.set_title`."""
-
-    async def replace_turns(
-        self,
-        conversation_id: str,
-        before: Sequence[Turn],
-        turns: Sequence[Turn],
-        notes: Sequence[TurnNote],
-        *,
-        title: str = "",
-        lost: Sequence[str] = (),
-    ) -> bool:
-        """As `ConversationStore.replace_turns`."""
 
 class AsyncMemory:
     """Memory on one home, in one namespace, for programs with an event loop.

@@ -63,6 +63,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
     def __init__(self, container: Container, namespace: str) -> None:
         self._container = container
         self.namespace = namespace
+        container.on_removal = _note_removal
 
     @classmethod
     def open(
@@ -113,7 +114,6 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
             sub_model=None if isinstance(sub_model, str) else sub_model,
             clock=clock,
         )
-        container.on_removal = _note_removal
         memory = cls(container, name)
         # A process that ends without closing must not end inside a model library either.
         atexit.register(container.close, EXIT_PATIENCE)
@@ -301,7 +301,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         return self._services().ready(timeout)
 
     def on(self, event: str, handler: Handler) -> None:
-        """Call `handler(value)` at every `event`: "cache", "remember" or "recall".
+        """Call `handler(value)` at every `event`: "cache", "remember", "recall" or "sync".
 
         "cache" gives values with `type` ("hit" or "miss") and `query`; the others what the call
         returns. A handler that raises is logged (`logging`, "anaphora") and fails no call. Raises

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Any], None]
 """A listener of the caller: called with the value of an event."""
 
-EVENTS = ("cache", "remember", "recall")
+EVENTS = ("cache", "remember", "recall", "sync")
 OPEN_NAMESPACES = 64
 """Namespaces that hold files and vectors at a time; a service may have ten thousand of them."""
 
@@ -50,6 +50,7 @@ class Container:
     ids: Callable[[], str]
     handlers: dict[str, list[Handler]]
     calls: Calls = field(default_factory=Calls)
+    closers: list[Callable[[], object]] = field(default_factory=list)
     on_removal: Callable[[NamespaceServices], object] = lambda _: None
     _open: dict[str, NamespaceServices] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -165,6 +166,9 @@ class Container:
 
         What still runs then ends in `Closed`.
         """
+        # What works in the background for this home ends first.
+        while self.closers:
+            self.closers.pop()()
         if not self.calls.finish(seconds):
             _log.warning("closing a memory while calls to it are still under way")
         with self._lock:

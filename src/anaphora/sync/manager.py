@@ -22,6 +22,7 @@ from anaphora.sync.client import (
     new_device,
     new_membership,
 )
+from anaphora.sync.loop import EVERY, SyncLoop
 from anaphora.sync.remotes.opening import open_remote
 from anaphora.sync.store import SyncStore
 from anaphora.values.sync import SyncReport, SyncStatus
@@ -86,6 +87,23 @@ class Sync:
             work.put(_LAST, self._services.clock().isoformat())
             work.put(_STOPPED, None)
         return report
+
+    def start(self, every: float = EVERY) -> bool:
+        """Exchange every so many seconds in the background, until the memory is closed.
+
+        False, and nothing begins, where this namespace is not synced. Exchanges that did anything
+        are told as the event "sync"; a remote that is away is asked again, later and later. What
+        trying again cannot mend ends it, and `status().stopped` says why.
+        """
+        if every <= 0:
+            raise InvalidInput("every", every, "expected more than 0 seconds")
+        if self._store.get(_MEMBER) is None:
+            return False
+        container = self._services.container
+        loop = SyncLoop(self.now, lambda report: container.tell("sync", report), every)
+        container.closers.append(loop.stop)
+        loop.start()
+        return True
 
     def status(self) -> SyncStatus:
         """How far it has come; reaches for no remote."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.errors import CorruptThread
 from anaphora.store.disk import NO_FILE, identity_at
 from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.conversations import replace_turns
 from anaphora.store.threads.gojson import REDACTED, nanoseconds, read_time
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
@@ -239,8 +240,14 @@ class ThreadSync:
             if self._states().get(conversation_id, "") != self._store.seen(item).get(item):
                 # Somebody wrote meanwhile: that is looked at first.
                 continue
-            if not self._services.conversations.replace_turns(
-                conversation_id, here, turns, notes, title=title, lost=lost
+            if not replace_turns(
+                self._services.conversations,
+                conversation_id,
+                here,
+                turns,
+                notes,
+                title=title,
+                lost=lost,
             ):
                 continue
             self._note_rest(conversation_id, state)

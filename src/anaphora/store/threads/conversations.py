@@ -29,7 +29,6 @@ ResultT = TypeVar("ResultT")
 DEFAULT_RECENT = 16
 WRITES = (
     "append", "append_user", "append_assistant", "extend", "delete", "redact", "set_title",
-    "replace_turns",
 )  # fmt: skip
 """The methods that change something."""
 
@@ -163,27 +162,6 @@ class Conversations(ABC):
             "set the title of", conversation_id, lambda key: self._set_title(key, title.strip())
         )
 
-    def replace_turns(
-        self,
-        conversation_id: str,
-        before: Sequence[Turn],
-        turns: Sequence[Turn],
-        notes: Sequence[TurnNote],
-        *,
-        title: str = "",
-        lost: Sequence[str] = (),
-    ) -> bool:
-        """Put turns, to the letter, in the place of `before`; False where it has others now.
-
-        `notes` take the place of what was noted of the turns; without turns the conversation is
-        deleted. `lost` are texts that go: they leave what was set aside and the index, too.
-        """
-        self._check_id(conversation_id)
-        done = self._replace_turns(conversation_id, before, turns, notes, title, lost)
-        if done and lost and self._on_removed is not None:
-            self._on_removed(conversation_id)
-        return done
-
     @abstractmethod
     def _replace_turns(
         self,
@@ -193,7 +171,16 @@ class Conversations(ABC):
         notes: Sequence[TurnNote],
         title: str,
         lost: Sequence[str],
-    ) -> bool: ...
+    ) -> bool:
+        """Put turns, to the letter, in the place of `before`; False where it has others now.
+
+        `notes` take the place of what was noted of the turns; without turns the conversation is
+        deleted. `lost` are texts that go: they leave what was set aside and the index, too.
+        """
+
+    def _tell_removed(self, conversation_id: str) -> None:
+        if self._on_removed is not None:
+            self._on_removed(conversation_id)
 
     @abstractmethod
     def problems(self) -> tuple[ThreadProblem, ...]:
@@ -326,6 +313,24 @@ def _check_number(name: str, number: object) -> int:
     if isinstance(number, bool) or not isinstance(number, int):
         raise InvalidTurn(name, number, "must be a whole number")
     return number
+
+
+def replace_turns(
+    store: Conversations,
+    conversation_id: str,
+    before: Sequence[Turn],
+    turns: Sequence[Turn],
+    notes: Sequence[TurnNote],
+    *,
+    title: str = "",
+    lost: Sequence[str] = (),
+) -> bool:
+    """What sync does to a conversation; see `Conversations._replace_turns`. Raises StoreError."""
+    check_id(conversation_id)
+    done = store._replace_turns(conversation_id, before, turns, notes, title, lost)
+    if done and lost:
+        store._tell_removed(conversation_id)
+    return done
 
 
 def said_in(turns: Iterable[Turn]) -> list[tuple[str, str, str, str]]:

@@ -90,6 +90,7 @@ def serve(
     )
     out = console()
     with opened(context, warm=True, begins=True) as memory:
+        memory.sync.start()
         rest.serve(
             memory,
             host,

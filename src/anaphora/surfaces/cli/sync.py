@@ -7,7 +7,9 @@ the machine could see.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -16,6 +18,7 @@ from anaphora.errors import StoreError
 from anaphora.surfaces.cli.output import Json, console, emit, give, shown, tracker
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted
+from anaphora.sync.loop import EVERY
 from anaphora.values.sync import SyncReport, SyncStatus
 
 app = typer.Typer(
@@ -72,6 +75,29 @@ def now(context: typer.Context, as_json: Json = False) -> None:
     with opened(context) as memory, tracker(quiet=as_json) as progress:
         report = memory.sync.now(progress=progress)
     give(report, _show_report, as_json=as_json)
+
+
+@app.command()
+def watch(
+    context: typer.Context,
+    every: Annotated[float, typer.Option(min=1, help="Seconds between two exchanges.")] = EVERY,
+) -> None:
+    """Exchange again and again, until interrupted."""
+    out = console()
+    ended = Event()
+    with opened(context) as memory:
+        memory.on("sync", _show_report)
+        if not memory.sync.start(every):
+            # It says what to do.
+            memory.sync.now()
+        out.print("syncing; Ctrl-C ends it")
+        with suppress(KeyboardInterrupt):
+            while memory.sync.status().stopped is None and not ended.wait(1.0):
+                pass
+        stopped = memory.sync.status().stopped
+    if stopped is not None:
+        out.print(shown(f"stopped: {stopped}", "red"))
+        raise typer.Exit(1)
 
 
 @app.command()

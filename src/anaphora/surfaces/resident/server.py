@@ -160,6 +160,8 @@ class ResidentServer:
                 )
                 # The first prompt comes seconds after the start: the model is there by then.
                 self._later.put(lambda: memory.ready(60))
+                # A synced namespace is kept alike with the other devices while this process lives.
+                self._later.put(memory.sync.start)
             return self._hooks[key]
 
     def _behind(self, request: dict[str, Any]) -> Callable[[Callable[[], object]], None]:
