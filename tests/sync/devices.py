@@ -74,7 +74,9 @@ def state_of(memory: Memory, place: Path) -> list[str]:
 def _counts(line: dict[str, Any]) -> bool:
     # A place whose turn was forgotten is noted on the device that forgot it.
     unnamed = line.get("kind") == "forgotten_turn" and "source" not in line
-    return "anaphora" not in line and line.get("kind") != "end" and not unnamed
+    # Which memories are close is what each device's own vectors say.
+    close = line.get("relation") in {"same", "related"}
+    return "anaphora" not in line and line.get("kind") != "end" and not unnamed and not close
 
 
 def _plain(line: dict[str, Any]) -> dict[str, Any]:

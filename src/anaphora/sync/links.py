@@ -1,4 +1,7 @@
-"""Links between memories, settled contradictions among them, and the changes devices exchange."""
+"""Contradictions between memories, settled or not, and the changes that devices exchange.
+
+Links that say that two memories are close are not exchanged: they follow from vectors.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.store.db.tables import LINK
 from anaphora.store.namespace import NamespaceReader
-from anaphora.store.records.rows import CLOSENESS, LINK_KINDS, LINK_MAPPING, RecordLink
+from anaphora.store.records.rows import CONTRADICTION, LINK_MAPPING, RecordLink
 from anaphora.sync.changes import Patch
 from anaphora.sync.clock import HybridClock, Stamp
 from anaphora.sync.items import LINK as LINK_ITEM
@@ -29,7 +32,7 @@ class _Links(NamespaceReader):
     def changed_since(self, seq: int) -> list[RecordLink]:
         """Those that were written after a number."""
         found = self._found(LINK, LINK.select() + "AND seq > :seq", seq=seq)
-        return [link for link in map(LINK_MAPPING.value, found) if link.kind in LINK_KINDS]
+        return [link for link in map(LINK_MAPPING.value, found) if link.kind in CONTRADICTION]
 
 
 class LinkSync:
@@ -59,18 +62,19 @@ class LinkSync:
         some = list(items)
         if not some:
             return
-        wanted = {ends for item in some if (ends := self._ends(item)) is not None}
-        latest: dict[tuple[str, str, bool], tuple[Stamp, list[object]]] = {}
+        rows: dict[str, str | None] = {}
+        wanted = {ends for item in some if (ends := self._ends(item, rows)) is not None}
+        latest: dict[tuple[str, str], tuple[Stamp, list[object]]] = {}
         for item in self._store.names(f"{LINK_ITEM}:"):
-            ends = self._ends(item)
+            ends = self._ends(item, rows)
             if ends in wanted and ends is not None:
                 state = self._store.states([item])[item]
                 told = (state[_STATE].stamp, state[_STATE].value)
                 latest[ends] = max(latest.get(ends, told), told, key=lambda one: one[0])
-        ids = {end for one, other, _ in latest for end in (one, other)}
+        ids = {end for one, other in latest for end in (one, other)}
         with self._services.records.change() as work:
             work.load(ids=ids)
-            here = {_key(link): link for link in work.linked(ids, LINK_KINDS)}
+            here = {_key(link): link for link in work.linked(ids, CONTRADICTION)}
             for ends, (_, (kind, strength)) in latest.items():
                 link = RecordLink(ends[0], ends[1], str(kind), float(str(strength)))
                 if work.find(link.record_id) is None or work.find(link.other_id) is None:
@@ -86,26 +90,27 @@ class LinkSync:
         """The links that have one of these ids at an end."""
         wanted = set(ids)
         names = self._store.names(f"{LINK_ITEM}:") if wanted else []
-        return [item for item in names if wanted & set(_parts(item)[:2])]
+        return [item for item in names if wanted & set(_parts(item))]
 
-    def _ends(self, item: str) -> tuple[str, str, bool] | None:
-        one, other, family = _parts(item)
-        rows = self._row_of(one), self._row_of(other)
-        if rows[0] is None or rows[1] is None or rows[0] == rows[1]:
+    def _ends(self, item: str, rows: dict[str, str | None]) -> tuple[str, str] | None:
+        """The rows that a link is between; `rows` are those that were looked up already."""
+        for end in _parts(item):
+            if end not in rows:
+                rows[end] = self._row_of(end)
+        one, other = (rows[end] for end in _parts(item))
+        if one is None or other is None or one == other:
             return None
-        first, second = sorted((rows[0], rows[1]))
-        return first, second, family == "close"
+        return (one, other) if one < other else (other, one)
 
 
 def _item(link: RecordLink) -> str:
-    family = "close" if link.kind in CLOSENESS else "contradiction"
-    return item_name(LINK_ITEM, _SEPARATOR.join((link.record_id, link.other_id, family)))
+    return item_name(LINK_ITEM, _SEPARATOR.join((link.record_id, link.other_id)))
 
 
-def _parts(item: str) -> tuple[str, str, str]:
-    one, other, family = kind_and_key(item)[1].split(_SEPARATOR)
-    return one, other, family
+def _parts(item: str) -> tuple[str, str]:
+    one, other = kind_and_key(item)[1].split(_SEPARATOR)
+    return one, other
 
 
-def _key(link: RecordLink) -> tuple[str, str, bool]:
-    return link.record_id, link.other_id, link.kind in CLOSENESS
+def _key(link: RecordLink) -> tuple[str, str]:
+    return link.record_id, link.other_id

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ops.transfer.lines import LineFields, from_line, string, time_text, to_line
+from anaphora.store.namespace import portions
 from anaphora.store.records.forgetting import ForgottenRecords
 from anaphora.store.records.rows import (
     MEMORY,
@@ -57,6 +58,8 @@ _TURN: Final = "turn"
 _FORGOTTEN: Final = "forgotten"
 _GROUP: Final = "group"
 _AT_ONCE: Final = 256
+_GROUPS: Final = 100
+"""Groups that are brought in line in one transaction."""
 
 TurnNames = Callable[[str, int], str | None]
 """What the turn at a place of a conversation is called on all devices."""
@@ -331,44 +334,67 @@ class RecordSync:
             by_kind[kind].setdefault(self._group_of(item, state), []).append(item)
         changed: list[str] = []
         for kind, groups in by_kind.items():
-            for group, some in groups.items():
-                changed += self._apply_group(kind, group, some, captured)
+            for some in portions(groups, _GROUPS):
+                changed += self._apply_groups(kind, {one: groups[one] for one in some}, captured)
         return changed
 
-    def _apply_group(self, kind: str, group: str, some: Sequence[str], captured: int) -> list[str]:
+    def _apply_groups(
+        self, kind: str, groups: Mapping[str, Sequence[str]], captured: int
+    ) -> list[str]:
+        """In one transaction: what was acknowledged meanwhile waits, with those it belongs to."""
+        records = self._records(kind)
+        changed: list[str] = []
+        erased = False
+        with records.change() as work:
+            buried = {one for _, one in records.tombstones_since(captured)}
+            sync = self._store.within(work.write)
+            for group, some in groups.items():
+                done = self._apply_group(work, kind, group, some, captured, buried)
+                if done is None:
+                    continue
+                members, more, lost = done
+                changed += more
+                if lost.ids and kind == MEMORY:
+                    self._services.deep_forgetting.memories_gone(work, lost, False)
+                erased |= bool(lost.ids)
+                work.flush()
+                # What was forgotten elsewhere, and was said here before that, leaves for good.
+                sync.note((patch, "") for patch in self._killed_in(group))
+                sync.clean(members)
+            sync.put(CLOCK, [self._clock.time, self._clock.number])
+        if erased:
+            self._services.truth.scrub()
+        return changed
+
+    def _apply_group(
+        self,
+        work: RecordTransaction,
+        kind: str,
+        group: str,
+        some: Sequence[str],
+        captured: int,
+        buried: Collection[str],
+    ) -> tuple[list[str], list[str], ForgottenRecords] | None:
+        """Its items, the ids of rows that came or went, and what was forgotten; None: it waits."""
         members = sorted({*some, *self._store.group(group)})
         wanted = self._merged(group)
-        keys = [kind_and_key(item)[1] for item in members]
-        records = self._records(kind)
-        with records.change() as work:
-            before = self._merged(group, applied=True)
-            ids = [*keys, *(one.id for one in (*before, *wanted))]
-            work.load(ids=ids)
-            here = {one: found for one in ids if (found := work.find(one)) is not None}
-            buried = {one for _, one in records.tombstones_since(captured)}
-            if buried & set(ids) or any(record.seq > captured for record in here.values()):
-                return []
-            owners = {owner for one in wanted for owner in one.owners}
-            for one in wanted:
-                self._write(work, one, here.get(one.id))
-            gone = [one for one in here if one not in {merged.id for merged in wanted}]
-            forgotten = [
-                one for one in gone if one not in owners and not self._is_tail(one, owners)
-            ]
-            lost = _lost(work, forgotten)
-            work.erase(gone)
-            if lost.ids and kind == MEMORY:
-                self._services.deep_forgetting.memories_gone(work, lost, False)
-            work.flush()
-            sync = self._store.within(work.write)
-            # What was forgotten elsewhere, and was said here before that, leaves with its words.
-            sync.note((patch, "") for patch in self._killed_in(group))
-            sync.put(CLOCK, [self._clock.time, self._clock.number])
-            sync.clean(members)
-        if lost.ids:
-            self._services.truth.scrub()
+        before = self._merged(group, applied=True)
+        ids = [kind_and_key(item)[1] for item in members]
+        ids += [one.id for one in (*before, *wanted)]
+        work.load(ids=ids)
+        here = {one: found for one in ids if (found := work.find(one)) is not None}
+        if set(buried) & set(ids) or any(record.seq > captured for record in here.values()):
+            return None
+        owners = {owner for one in wanted for owner in one.owners}
+        for one in wanted:
+            self._write(work, one, here.get(one.id))
+        gone = [one for one in here if one not in {merged.id for merged in wanted}]
+        forgotten = [one for one in gone if one not in owners and not self._is_tail(one, owners)]
+        lost = _lost(work, forgotten)
+        work.erase(gone)
         came = [one.id for one in wanted if one.id not in here]
-        return [*gone, *came, *(owner for one in wanted for owner in one.owners if came or gone)]
+        moved = [owner for one in wanted for owner in one.owners if came or gone]
+        return members, [*gone, *came, *moved], lost
 
     @staticmethod
     def _is_tail(record_id: str, owners: Iterable[str]) -> bool:
