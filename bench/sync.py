@@ -27,26 +27,7 @@ from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_least, exactly, keep
 
-WORDS: Final = [
-    "harbour",
-    "kettle",
-    "ledger",
-    "meadow",
-    "copper",
-    "lantern",
-    "ferry",
-    "orchard",
-    "pencil",
-    "gravel",
-    "window",
-    "barley",
-    "thunder",
-    "ribbon",
-    "walnut",
-    "compass",
-    "saddle",
-    "chimney",
-]
+SYLLABLES: Final = ["ka", "lo", "mi", "ter", "san", "bel", "dra", "fon", "gul", "hes", "pir", "vam", "zor", "ned", "qui", "rab", "sti", "wen"]
 THREAD: Final = 100
 
 
@@ -114,7 +95,7 @@ def _fill(memory: Memory, memories: int, turns: int, chance: random.Random) -> N
             NewMemory(
                 f"{_said(chance)} {number}",
                 path=f"place.{number}" if number % 4 == 0 else None,
-                tags=(chance.choice(WORDS),),
+                tags=(_word(chance),),
             )
             for number in range(memories)
         ]
@@ -126,7 +107,11 @@ def _fill(memory: Memory, memories: int, turns: int, chance: random.Random) -> N
 
 
 def _said(chance: random.Random) -> str:
-    return " ".join(chance.choice(WORDS) for _ in range(chance.randrange(8, 40)))
+    return " ".join(_word(chance) for _ in range(chance.randrange(8, 40)))
+
+
+def _word(chance: random.Random) -> str:
+    return "".join(chance.choice(SYLLABLES) for _ in range(chance.randrange(2, 5)))
 
 
 def _size(folder: Path) -> int:

@@ -47,6 +47,8 @@ class TableRows(NamespaceReader):
     ) -> list[Row]:
         """The rows whose columns have these values, the oldest change first, or the newest.
 
+        Those of a table without numbers of changes come in no order.
+
         `only` reads these columns alone, the primary key among them.
         """
         self.sealer.check()
@@ -55,8 +57,9 @@ class TableRows(NamespaceReader):
         made, columns = TABLES[table], tuple(only) or TABLES[table].names
         stored = _stored(self.sealer, self.namespace, table, where or {})
         tests = "".join(f"AND {name} = :w_{name} " for name in stored)
-        order = "ORDER BY seq" if "seq" in made.names else f"ORDER BY {', '.join(made.own_key)}"
-        order += " DESC" if newest else ""
+        # In the order of a key SQLite would rather go through all of them than use an index.
+        order = "ORDER BY seq" if "seq" in made.names else ""
+        order += " DESC" if order and newest else ""
         cut = "" if limit is None else f" LIMIT {limit:d}"
         given = {f"w_{name}": value for name, value in stored.items()}
         rows = self._rows(made.select(columns) + tests + order + cut, **given)

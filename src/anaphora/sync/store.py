@@ -98,7 +98,8 @@ class SyncStore:
 
     def names(self, start: str = "") -> list[str]:
         """Every item that is known and whose name begins so."""
-        return [row["name"] for row in self._rows.find(_ITEM) if row["name"].startswith(start)]
+        found = (str(row["name"]) for row in self._rows.find(_ITEM))
+        return sorted(name for name in found if name.startswith(start))
 
     def seen(self, start: str) -> dict[str, str]:
         """In which state such items were looked at last."""
@@ -116,7 +117,7 @@ class SyncStore:
     def carried_by(self, device: str, entry: int) -> list[Patch]:
         """What still counts of an entry."""
         rows = self._rows.find(_PATCH, {"device": device, "entry": entry})
-        return [_patch(row) for row in rows]
+        return [_patch(row) for row in sorted(rows, key=lambda row: str(row["stamp"]))]
 
     def pending(self, device: str) -> list[Patch]:
         """The patches of this device that no entry carries yet, oldest first."""
