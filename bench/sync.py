@@ -27,7 +27,26 @@ from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_least, exactly, keep
 
-SYLLABLES: Final = ["ka", "lo", "mi", "ter", "san", "bel", "dra", "fon", "gul", "hes", "pir", "vam", "zor", "ned", "qui", "rab", "sti", "wen"]
+SYLLABLES: Final = [
+    "ka",
+    "lo",
+    "mi",
+    "ter",
+    "san",
+    "bel",
+    "dra",
+    "fon",
+    "gul",
+    "hes",
+    "pir",
+    "vam",
+    "zor",
+    "ned",
+    "qui",
+    "rab",
+    "sti",
+    "wen",
+]
 THREAD: Final = 100
 
 
