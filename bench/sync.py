@@ -156,7 +156,7 @@ def _history(seed: int) -> bool:
             states = [state_of(memory, place) for memory in made]
             left = words_of(made[0], place)
         lost = history.said - history.forgotten - left
-        alive = history.forgotten - set(SHARED) & left
+        alive = (history.forgotten - {*SHARED, "[redacted]"}) & left
         agreed = all(state == states[0] for state in states) and not lost and not alive
         if not agreed:
             print(

@@ -10,7 +10,7 @@ from tests.sync.devices import SHARED, History, devices, settle, state_of, words
 
 
 @pytest.mark.promise("sync.converges")
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [*range(24), 1010, 1031, 1057])
 def test_devices_agree(tmp_path: Path, seed: int) -> None:
     """One state everywhere; nothing lost that nobody forgot, nothing alive that somebody did."""
     chance = random.Random(seed)
@@ -23,4 +23,4 @@ def test_devices_agree(tmp_path: Path, seed: int) -> None:
         assert all(state == states[0] for state in states)
         left = words_of(made[0], tmp_path)
     assert history.said - history.forgotten <= left
-    assert not (history.forgotten - set(SHARED) & left)
+    assert not (history.forgotten - {*SHARED, "[redacted]"}) & left

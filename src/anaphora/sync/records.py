@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ops.transfer.lines import LineFields, from_line, string, time_text, to_line
-from anaphora.store.namespace import portions
+from anaphora.store.namespace import NamespaceReader, portions
 from anaphora.store.records.forgetting import ForgottenRecords
 from anaphora.store.records.rows import (
     MEMORY,
@@ -61,6 +61,11 @@ _AT_ONCE: Final = 256
 _GROUPS: Final = 100
 """Groups that are brought in line in one transaction."""
 
+_TOLD: Final = (
+    "SELECT DISTINCT record_id FROM record_event WHERE namespace = :namespace AND seq > :since "
+    "ORDER BY record_id"
+)
+
 TurnNames = Callable[[str, int], str | None]
 """What the turn at a place of a conversation is called on all devices."""
 TurnPlaces = Callable[[str, str], int | None]
@@ -102,6 +107,14 @@ def _same_of(kind: str, state: ItemState) -> str:
     return same_key_of(record)
 
 
+class _Events(NamespaceReader):
+    """The events of one namespace."""
+
+    def of(self, since: int) -> list[str]:
+        """The records that events were told of after a number."""
+        return [str(row[0]) for row in self._rows(_TOLD, since=since)]
+
+
 class RecordSync:
     """Records of one namespace. `secret` keys the digests of identities that were forgotten."""
 
@@ -130,8 +143,15 @@ class RecordSync:
 
     def capture(self, since: int) -> Iterator[Patch]:
         """What changed in records after the number `since`."""
+        # A verdict on a contradiction is an event of a record that does not change by it.
+        services = self._services
+        told = _Events(services.truth, services.namespace, services.sealing.rows).of(since)
         for kind in RECORD_KINDS:
             records, after = self._records(kind), since
+            known = records.many(told)
+            unchanged = [one for one, record in known.items() if record.seq <= since]
+            for ids in portions(unchanged, _AT_ONCE):
+                yield from self._changed(kind, records, ids)
             while found := records.changed_since(after, _AT_ONCE):
                 yield from self._changed(kind, records, [record.id for record in found])
                 after = found[-1].seq
