@@ -46,11 +46,6 @@ class SyncLoop:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_PATIENCE)
 
-    @property
-    def running(self) -> bool:
-        """Whether it still exchanges."""
-        return self._thread is not None and self._thread.is_alive()
-
     def _run(self) -> None:
         wait = self._every
         while True:

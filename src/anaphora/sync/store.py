@@ -92,10 +92,6 @@ class SyncStore:
         found = self._rows.find(_ITEM, {"group_key": _group_key(group)})
         return sorted(row["name"] for row in found)
 
-    def group_named(self, item: str, state: ItemState) -> str:
-        """The group of an item in this state."""
-        return self._group_of(item, state)
-
     def names(self, start: str = "") -> list[str]:
         """Every item that is known and whose name begins so."""
         found = (str(row["name"]) for row in self._rows.find(_ITEM))
