@@ -200,8 +200,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--histories", type=int, default=200)
     parser.add_argument("--kills", type=int, default=300)
     given = parser.parse_args(words)
-    for figure in run(given.memories, given.turns, given.histories, given.kills):
-        print(figure)
+    run(given.memories, given.turns, given.histories, given.kills)
 
 
 if __name__ == "__main__":
