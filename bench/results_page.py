@@ -66,6 +66,10 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         ),
     ),
     (
+        "Several devices",
+        (Measured("sync", "python -m bench.sync --histories 100 --kills 40"),),
+    ),
+    (
         "Recall quality: projects",
         (
             Measured("project", "python -m bench.fit_project ../shared/data --only report"),
