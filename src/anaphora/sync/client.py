@@ -114,8 +114,8 @@ class SyncClient:
             self._pack()
             sent = self._push(tell) + self._drop_forgotten(tell)
             # What was forgotten while this held the lock leaves with it.
-            self.replica.capture()
-            self._services.truth.scrub()
+            if self.replica.capture():
+                self._services.truth.scrub()
             return SyncReport(sent, received, self.waiting())
 
     def note_removal(self) -> None:

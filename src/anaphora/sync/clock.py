@@ -39,6 +39,10 @@ class HybridClock:
         self.time, self.number = (now, 0) if now > self.time else (self.time, self.number + 1)
         return Stamp(self.time, self.number, self.device)
 
+    def state(self) -> list[int]:
+        """How far it has come, to be begun with again."""
+        return [self.time, self.number]
+
     def see(self, stamp: Stamp) -> None:
         """Let what comes next be later than this one."""
         self.time, self.number = max((self.time, self.number), (stamp.time, stamp.number))

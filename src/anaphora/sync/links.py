@@ -6,19 +6,17 @@ Links that say that two memories are close are not exchanged: they follow from v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import Final
 
 from anaphora.store.db.tables import LINK
 from anaphora.store.namespace import NamespaceReader
 from anaphora.store.records.rows import CONTRADICTION, LINK_MAPPING, RecordLink
 from anaphora.sync.changes import Patch
-from anaphora.sync.clock import HybridClock, Stamp
+from anaphora.sync.clock import Stamp
+from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import LINK as LINK_ITEM
 from anaphora.sync.items import item_name, kind_and_key
-from anaphora.sync.store import SyncStore
-
-if TYPE_CHECKING:
-    from anaphora.container.namespace import NamespaceServices
 
 _SEPARATOR: Final = " "
 _STATE: Final = "state"
@@ -35,27 +33,23 @@ class _Links(NamespaceReader):
         return [link for link in map(LINK_MAPPING.value, found) if link.kind in CONTRADICTION]
 
 
+@dataclass(frozen=True, slots=True)
 class LinkSync:
-    """Links of one namespace."""
+    """Links of one namespace on a device."""
 
-    def __init__(
-        self, services: NamespaceServices, store: SyncStore, clock: HybridClock, row_of: RowOf
-    ) -> None:
-        self._services = services
-        self._store = store
-        self._clock = clock
-        self._row_of = row_of
+    _device: SyncedDevice
+    _row_of: RowOf
 
     def capture(self, since: int) -> Iterator[Patch]:
         """What changed in links after the number `since`."""
-        services = self._services
+        services = self._device.services
         links = _Links(services.truth, services.namespace, services.sealing.rows)
         for link in links.changed_since(since):
             item = _item(link)
-            state = self._store.states([item], applied=True)[item]
+            state = self._device.store.states([item], applied=True)[item]
             told = [link.kind, link.strength]
             if (state[_STATE].value if _STATE in state else None) != told:
-                yield Patch(item, self._clock.next(), {_STATE: told})
+                yield Patch(item, self._device.clock.next(), {_STATE: told})
 
     def apply(self, items: Iterable[str]) -> None:
         """Bring links in line with all changes."""
@@ -65,14 +59,14 @@ class LinkSync:
         rows: dict[str, str | None] = {}
         wanted = {ends for item in some if (ends := self._ends(item, rows)) is not None}
         latest: dict[tuple[str, str], tuple[Stamp, list[object]]] = {}
-        for item in self._store.names(f"{LINK_ITEM}:"):
+        for item in self._device.store.names(LINK_ITEM):
             ends = self._ends(item, rows)
             if ends in wanted and ends is not None:
-                state = self._store.states([item])[item]
+                state = self._device.store.states([item])[item]
                 told = (state[_STATE].stamp, state[_STATE].value)
                 latest[ends] = max(latest.get(ends, told), told, key=lambda one: one[0])
         ids = {end for one, other in latest for end in (one, other)}
-        with self._services.records.change() as work:
+        with self._device.services.records.change() as work:
             work.load(ids=ids)
             here = {_key(link): link for link in work.linked(ids, CONTRADICTION)}
             for ends, (_, (kind, strength)) in latest.items():
@@ -84,12 +78,12 @@ class LinkSync:
                 elif here[ends].kind != link.kind:
                     work.turn(here[ends], link.kind)
             work.flush()
-            self._store.within(work.write).clean(some)
+            self._device.store.within(work.write).clean(some)
 
     def around(self, ids: Iterable[str]) -> list[str]:
         """The links that have one of these ids at an end."""
         wanted = set(ids)
-        names = self._store.names(f"{LINK_ITEM}:") if wanted else []
+        names = self._device.store.names(LINK_ITEM) if wanted else []
         return [item for item in names if wanted & set(_parts(item))]
 
     def _ends(self, item: str, rows: dict[str, str | None]) -> tuple[str, str] | None:

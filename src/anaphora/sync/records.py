@@ -11,12 +11,13 @@ import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anaphora.ops.transfer.lines import LineFields, from_line, string, time_text, to_line
 from anaphora.store.namespace import NamespaceReader, portions
-from anaphora.store.records.forgetting import ForgottenRecords
+from anaphora.store.records.forgetting import ForgottenRecords, describe_forgotten
 from anaphora.store.records.rows import (
     MEMORY,
     STANDS_ALONE,
@@ -28,14 +29,20 @@ from anaphora.store.records.rows import (
 from anaphora.store.records.store import Records
 from anaphora.store.records.transaction import RecordTransaction
 from anaphora.sync.changes import WHOLE, ItemState, Patch, canonical, is_dropped
-from anaphora.sync.clock import HybridClock, Stamp
+from anaphora.sync.clock import Stamp
+from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import KILLED, RECORD_KINDS, item_name, kind_and_key
-from anaphora.sync.merge.records import EVENT, MergedRecord, RecordItem, item_of, merge
-from anaphora.sync.store import CLOCK, SyncStore
+from anaphora.sync.merge.records import (
+    EVENT,
+    LONGEST_START,
+    MergedRecord,
+    RecordItem,
+    item_of,
+    merge,
+    tail_id,
+)
+from anaphora.sync.store import CLOCK
 from anaphora.values.memories import MemoryRecord
-
-if TYPE_CHECKING:
-    from anaphora.container.namespace import NamespaceServices
 
 _FIELDS: Final = LineFields(
     MemoryRecord,
@@ -61,10 +68,13 @@ _AT_ONCE: Final = 256
 _GROUPS: Final = 100
 """Groups that are brought in line in one transaction."""
 
-_TOLD: Final = (
-    "SELECT DISTINCT record_id FROM record_event WHERE namespace = :namespace AND seq > :since "
-    "ORDER BY record_id"
-)
+_TOLD: Final = """
+SELECT DISTINCT told.record_id FROM record_event AS told
+  JOIN record ON record.namespace = told.namespace AND record.record_id = told.record_id
+ WHERE told.namespace = :namespace AND told.seq > :since AND record.seq <= :since
+   AND record.kind = :kind
+ ORDER BY told.record_id
+"""
 
 TurnNames = Callable[[str, int], str | None]
 """What the turn at a place of a conversation is called on all devices."""
@@ -110,32 +120,21 @@ def _same_of(kind: str, state: ItemState) -> str:
 class _Events(NamespaceReader):
     """The events of one namespace."""
 
-    def of(self, since: int) -> list[str]:
-        """The records that events were told of after a number."""
-        return [str(row[0]) for row in self._rows(_TOLD, since=since)]
+    def told_of(self, kind: str, since: int) -> list[str]:
+        """The records that changed by events alone after a number: a verdict is one."""
+        return [str(row[0]) for row in self._rows(_TOLD, kind=kind, since=since)]
 
 
+@dataclass(frozen=True, slots=True)
 class RecordSync:
-    """Records of one namespace. `secret` keys the digests of identities that were forgotten."""
+    """Records of one namespace on a device."""
 
-    def __init__(
-        self,
-        services: NamespaceServices,
-        store: SyncStore,
-        clock: HybridClock,
-        secret: bytes,
-        name_of: TurnNames,
-        place_of: TurnPlaces,
-    ) -> None:
-        self._services = services
-        self._store = store
-        self._clock = clock
-        self._secret = secret
-        self._name_of = name_of
-        self._place_of = place_of
+    _device: SyncedDevice
+    _name_of: TurnNames
+    _place_of: TurnPlaces
 
     def _records(self, kind: str) -> Records:
-        services = self._services
+        services = self._device.services
         sealer = services.sealing.rows
         return Records(services.truth, services.namespace, sealer, kinds=(kind,))
 
@@ -143,14 +142,11 @@ class RecordSync:
 
     def capture(self, since: int) -> Iterator[Patch]:
         """What changed in records after the number `since`."""
-        # A verdict on a contradiction is an event of a record that does not change by it.
-        services = self._services
-        told = _Events(services.truth, services.namespace, services.sealing.rows).of(since)
+        services = self._device.services
+        events = _Events(services.truth, services.namespace, services.sealing.rows)
         for kind in RECORD_KINDS:
             records, after = self._records(kind), since
-            known = records.many(told)
-            unchanged = [one for one, record in known.items() if record.seq <= since]
-            for ids in portions(unchanged, _AT_ONCE):
+            for ids in portions(events.told_of(kind, since), _AT_ONCE):
                 yield from self._changed(kind, records, ids)
             while found := records.changed_since(after, _AT_ONCE):
                 yield from self._changed(kind, records, [record.id for record in found])
@@ -179,7 +175,7 @@ class RecordSync:
             extra = record.reinforce_count - max(0, said - 1)
             if extra:
                 fields["extra"] = extra
-            yield Patch(item_name(kind, record.id), self._clock.next(), fields, told)
+            yield Patch(item_name(kind, record.id), self._device.clock.next(), fields, told)
             return
         fresh = {key: one for key, one in told.items() if key not in {e.key for e in known.events}}
         moved = [event.key for event in known.events if event.key not in told]
@@ -191,7 +187,7 @@ class RecordSync:
         changed = {n: fields.get(n) for n in names if fields.get(n) != known.fields.get(n)}
         if not (changed or fresh or moved):
             return
-        stamp = self._clock.next()
+        stamp = self._device.clock.next()
         for at, owner in enumerate(known.owners):
             first = at == 0
             dropped = dict.fromkeys(moved, None)
@@ -203,11 +199,11 @@ class RecordSync:
             known = self._expected(kind, record_id)
             if known is None:
                 continue
-            stamp = self._clock.next()
+            stamp = self._device.clock.next()
             parts = self._parts(known)
             for owner in known.owners:
                 item = item_name(kind, owner)
-                state = self._store.states([item])[item]
+                state = self._device.store.states([item])[item]
                 kept = parts > 1 and any(
                     key.startswith(EVENT) and key not in {e.key for e in known.events}
                     for key, change in state.items()
@@ -219,12 +215,12 @@ class RecordSync:
                 yield Patch(item, stamp, drop=dropped)
             if known.same and kind == MEMORY:
                 item = item_name(kind, known.owners[0])
-                group = self._group_of(item, self._store.states([item], applied=True)[item])
+                group = self._group_of(item, self._device.store.states([item], applied=True)[item])
                 yield Patch(self._killed(known.same), stamp, {_FORGOTTEN: True, _GROUP: group})
 
     def _parts(self, known: MergedRecord) -> int:
         item = item_name(known.kind, known.owners[0])
-        group = self._group_of(item, self._store.states([item])[item])
+        group = self._group_of(item, self._device.store.states([item])[item])
         return sum(set(one.owners) & set(known.owners) != set() for one in self._merged(group))
 
     def _told(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -260,7 +256,7 @@ class RecordSync:
     def row_of(self, record_id: str) -> str | None:
         """The id of the row that a memory is a part of; None where nothing of it is left."""
         item = item_name(MEMORY, record_id)
-        state = self._store.states([item])[item]
+        state = self._device.store.states([item])[item]
         if not state or is_dropped(state):
             known = self._expected(MEMORY, record_id)
             return None if known is None else known.id
@@ -268,65 +264,80 @@ class RecordSync:
         return next((one.id for one in merged if record_id in one.owners), None)
 
     def _killed(self, same: str) -> str:
-        return item_name(KILLED, _digest(self._secret, same))
+        return item_name(KILLED, _digest(self._device.secret, same))
 
     def _expected(self, kind: str, record_id: str) -> MergedRecord | None:
         """The record that the known changes make of this id, if any."""
         item = item_name(kind, record_id)
-        state = self._store.states([item], applied=True)[item]
+        state = self._device.store.states([item], applied=True)[item]
         if not state:
-            # The part of a version that was said again later has an id made of the version's.
-            starts = self._store.names(item_name(kind, record_id.rpartition("-")[0]))
-            states = self._store.states(starts[:1], applied=True) if "-" in record_id else {}
-            item, state = next(iter(states.items()), (item, {}))
+            item, state = self._cut_from(kind, record_id)
         if not state:
             return None
         merged = self._merged(self._group_of(item, state), applied=True)
         return next((one for one in merged if one.id == record_id), None)
 
+    def _cut_from(self, kind: str, record_id: str) -> tuple[str, ItemState]:
+        """The item of a version that was said again later, by the id of that part of it."""
+        start = item_name(kind, record_id.rpartition("-")[0])
+        items = [start]
+        if len(record_id) == len(tail_id("-" * LONGEST_START, "")):
+            # The id may have been longer than what is left of it.
+            items += [item for item in self._device.store.names(kind) if item.startswith(start)]
+        for item, state in self._device.store.states(items, applied=True).items():
+            if state:
+                return item, state
+        return start, {}
+
     def _group_of(self, item: str, state: ItemState) -> str:
-        return group_of(item, state, self._secret)
+        return group_of(item, state, self._device.secret)
 
     def _merged(self, group: str, *, applied: bool = False) -> list[MergedRecord]:
         return merge(self._items(group, applied=applied))
 
     def _items(self, group: str, *, applied: bool) -> Iterator[RecordItem]:
-        found = self._store.states(self._store.group(group), applied=applied)
-        for item, state in found.items():
-            kind, key = kind_and_key(item)
+        for name, state, same, killed in self._living(group, applied=applied):
+            kind, key = kind_and_key(name)
+            made = item_of(key, kind, same, state, killed)
+            if made is not None:
+                yield made
+
+    def _living(
+        self, group: str, *, applied: bool
+    ) -> Iterator[tuple[str, ItemState, str, Stamp | None]]:
+        """The records of a group that were not dropped: names, states, identities.
+
+        And when what a memory says was forgotten for good, on whatever device.
+        """
+        store = self._device.store
+        for name, state in store.states(store.group(group), applied=applied).items():
+            kind, _ = kind_and_key(name)
             if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
                 continue
             same = _same_of(kind, state)
             killed: Stamp | None = None
             if same and kind == MEMORY:
-                name = self._killed(same)
-                mark = self._store.states([name], applied=applied)[name].get(_FORGOTTEN)
-                killed = mark.stamp if mark is not None else None
-            made = item_of(key, kind, same, state, killed)
-            if made is not None:
-                yield made
+                mark = self._killed(same)
+                said = store.states([mark], applied=applied)[mark].get(_FORGOTTEN)
+                killed = said.stamp if said is not None else None
+            yield name, state, same, killed
 
     def _killed_in(self, group: str) -> Iterator[Patch]:
         """What has to go of a group because its words were forgotten on some device."""
-        for item, state in self._store.states(self._store.group(group)).items():
-            kind, _ = kind_and_key(item)
-            if kind != MEMORY or is_dropped(state) or "text" not in state:
+        for name, state, same, killed in self._living(group, applied=False):
+            if kind_and_key(name)[0] != MEMORY:
                 continue
-            same = _same_of(kind, state)
-            name = self._killed(same)
-            mark = self._store.states([name])[name].get(_FORGOTTEN) if same else None
-            if item_of(item, kind, same, state, mark.stamp if mark else None) is None:
-                yield Patch(item, self._clock.next(), drop={WHOLE: None})
-                continue
-            if mark is None:
+            if item_of(name, MEMORY, same, state, killed) is None:
+                yield Patch(name, self._device.clock.next(), drop={WHOLE: None})
                 continue
             events = [
                 key
                 for key, change in state.items()
-                if key.startswith(EVENT) and change.action == "add" and change.stamp <= mark.stamp
+                if key.startswith(EVENT) and change.action == "add"
+                if killed is not None and change.stamp <= killed
             ]
             if events:
-                yield Patch(item, self._clock.next(), drop=dict.fromkeys(events, None))
+                yield Patch(name, self._device.clock.next(), drop=dict.fromkeys(events, None))
 
     # Into the rows.
 
@@ -334,7 +345,7 @@ class RecordSync:
         """The records that name turns of these conversations."""
         found = []
         for kind in RECORD_KINDS:
-            for item, state in self._store.states(self._store.names(f"{kind}:")).items():
+            for item, state in self._device.store.states(self._device.store.names(kind)).items():
                 told = (change.value for change in state.values() if isinstance(change.value, dict))
                 named = [one.get("conversation_id") for one in told]
                 if {_value(state, "conversation_id"), *named} & set(conversations):
@@ -350,7 +361,7 @@ class RecordSync:
         by_kind: dict[str, dict[str, list[str]]] = {kind: {} for kind in RECORD_KINDS}
         for item in items:
             kind, _ = kind_and_key(item)
-            state = self._store.states([item])[item]
+            state = self._device.store.states([item])[item]
             by_kind[kind].setdefault(self._group_of(item, state), []).append(item)
         changed: list[str] = []
         for kind, groups in by_kind.items():
@@ -367,7 +378,7 @@ class RecordSync:
         erased = False
         with records.change() as work:
             buried = {one for _, one in records.tombstones_since(captured)}
-            sync = self._store.within(work.write)
+            sync = self._device.store.within(work.write)
             for group, some in groups.items():
                 done = self._apply_group(work, kind, group, some, captured, buried)
                 if done is None:
@@ -375,15 +386,15 @@ class RecordSync:
                 members, more, lost = done
                 changed += more
                 if lost.ids and kind == MEMORY:
-                    self._services.deep_forgetting.memories_gone(work, lost, False)
+                    self._device.services.deep_forgetting.memories_gone(work, lost, False)
                 erased |= bool(lost.ids)
                 work.flush()
                 # What was forgotten elsewhere, and was said here before that, leaves for good.
                 sync.note((patch, "") for patch in self._killed_in(group))
                 sync.clean(members)
-            sync.put(CLOCK, [self._clock.time, self._clock.number])
+            sync.put(CLOCK, self._device.clock.state())
         if erased:
-            self._services.truth.scrub()
+            self._device.services.truth.scrub()
         return changed
 
     def _apply_group(
@@ -396,7 +407,7 @@ class RecordSync:
         buried: Collection[str],
     ) -> tuple[list[str], list[str], ForgottenRecords] | None:
         """Its items, the ids of rows that came or went, and what was forgotten; None: it waits."""
-        members = sorted({*some, *self._store.group(group)})
+        members = sorted({*some, *self._device.store.group(group)})
         wanted = self._merged(group)
         before = self._merged(group, applied=True)
         ids = [kind_and_key(item)[1] for item in members]
@@ -410,7 +421,7 @@ class RecordSync:
             self._write(work, one, here.get(one.id))
         gone = [one for one in here if one not in {merged.id for merged in wanted}]
         forgotten = [one for one in gone if one not in owners and not self._is_tail(one, owners)]
-        lost = _lost(work, forgotten)
+        lost = describe_forgotten(work, {one: here[one] for one in forgotten})
         work.erase(gone)
         came = [one.id for one in wanted if one.id not in here]
         moved = [owner for one in wanted for owner in one.owners if came or gone]
@@ -418,7 +429,7 @@ class RecordSync:
 
     @staticmethod
     def _is_tail(record_id: str, owners: Iterable[str]) -> bool:
-        return any(record_id.startswith(f"{owner[:36]}-") for owner in owners)
+        return any(record_id.startswith(f"{owner[:LONGEST_START]}-") for owner in owners)
 
     def _write(
         self, work: RecordTransaction, merged: MergedRecord, here: MemoryRecord | None
@@ -467,17 +478,3 @@ class RecordSync:
         if isinstance(turn, str) and conversation_id is not None:
             return self._place_of(conversation_id, turn)
         return turn if isinstance(turn, int) else None
-
-
-def _lost(work: RecordTransaction, ids: Sequence[str]) -> ForgottenRecords:
-    """What goes with records that are forgotten for good."""
-    texts: dict[str, None] = {}
-    turns: dict[tuple[str, int], None] = {}
-    for record_id in ids:
-        record = work.find(record_id)
-        if record is not None:
-            texts[record.text] = None
-            for event in work.events(record_id):
-                if event.conversation_id is not None and event.turn_index is not None:
-                    turns[event.conversation_id, event.turn_index] = None
-    return ForgottenRecords(tuple(ids), tuple(texts), tuple(turns))

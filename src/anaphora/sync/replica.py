@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.sync.changes import Patch
 from anaphora.sync.clock import HybridClock
-from anaphora.sync.items import LINK, RECORD_KINDS, THREAD, item_name, kind_and_key
+from anaphora.sync.device import SyncedDevice
+from anaphora.sync.items import KILLED, LINK, RECORD_KINDS, THREAD, kind_and_key
 from anaphora.sync.links import LinkSync
 from anaphora.sync.records import RecordSync, group_of
 from anaphora.sync.store import CAPTURED, CLOCK, SyncStore
@@ -26,7 +27,6 @@ class Replica:
     """
 
     def __init__(self, services: NamespaceServices, device: str, secret: bytes) -> None:
-        self._services = services
         self.device = device
         self.store = SyncStore(
             services.truth,
@@ -34,32 +34,27 @@ class Replica:
             services.sealing.rows,
             lambda item, state: group_of(item, state, secret),
         )
-        time, number = self.store.get(CLOCK, [0, 0])
-        self._clock = HybridClock(device, services.clock, time, number)
-        self._threads = ThreadSync(services, self.store, self._clock, secret)
-        self._records = RecordSync(
-            services,
-            self.store,
-            self._clock,
-            secret,
-            self._threads.name_of,
-            self._threads.place_of,
-        )
-        self._links = LinkSync(services, self.store, self._clock, self._records.row_of)
+        self._services = services
+        self._clock = HybridClock(device, services.clock, *self.store.get(CLOCK, [0, 0]))
+        own = SyncedDevice(services, self.store, self._clock, secret)
+        self._threads = ThreadSync(own)
+        self._records = RecordSync(own, self._threads.name_of, self._threads.place_of)
+        self._links = LinkSync(own, self._records.row_of)
 
-    def capture(self) -> None:
-        """Note what has changed in the home since this was asked last."""
+    def capture(self) -> bool:
+        """Note what has changed in the home since this was asked last; whether anything has."""
         since = self.store.get(CAPTURED, 0)
         # Before anything is read: what is written meanwhile is looked at again next time.
         version = self._services.sidecar.version()
-        start = item_name(THREAD, "")
-        seen = {kind_and_key(item)[1]: one for item, one in self.store.seen(start).items()}
+        seen = {kind_and_key(item)[1]: one for item, one in self.store.seen(THREAD).items()}
         # One step after the other: memories name turns by what these are called.
-        self._note(list(self._threads.capture(since, seen)))
-        self._note([(patch, "") for patch in self._records.capture(since)])
-        self._note([(patch, "") for patch in self._links.capture(since)])
-        with self.store.change() as work:
-            work.put(CAPTURED, version)
+        noted = self._note(list(self._threads.capture(since, seen)))
+        noted |= self._note([(patch, "") for patch in self._records.capture(since)])
+        noted |= self._note([(patch, "") for patch in self._links.capture(since)])
+        if version != since:
+            with self.store.change() as work:
+                work.put(CAPTURED, version)
+        return noted
 
     def receive(self, patches: Sequence[Patch], device: str, entry: int) -> None:
         """Take in what other devices have noticed, from an entry of a device's log."""
@@ -67,7 +62,7 @@ class Replica:
             self._clock.see(patch.stamp)
         with self.store.change() as work:
             work.receive(patches, device, entry)
-            work.put(CLOCK, [self._clock.time, self._clock.number])
+            work.put(CLOCK, self._clock.state())
 
     def apply(self) -> None:
         """Bring the home in line with everything that is known."""
@@ -77,31 +72,28 @@ class Replica:
                 return
             # What somebody wrote meanwhile is looked at before it is compared.
             self.capture()
-            threads = list(_of(dirty, (THREAD,)))
-            moved = self._threads.apply(threads)
+            moved = self._threads.apply(_of(dirty, (THREAD,)))
             if moved:
                 self._mark(self._records.about(moved))
-            records = [*_of(self.store.dirty(), RECORD_KINDS)]
-            gone = self._records.apply(records, self.store.get(CAPTURED, 0))
-            self._mark(self._links.around(gone))
+            changed = self._records.apply(
+                _of(self.store.dirty(), RECORD_KINDS), self.store.get(CAPTURED, 0)
+            )
+            self._mark(self._links.around(changed))
             self._links.apply(_of(self.store.dirty(), (LINK,)))
-            others = [
-                item
-                for item in self.store.dirty()
-                if kind_and_key(item)[0] not in (THREAD, LINK, *RECORD_KINDS)
-            ]
+            # A mark of what was forgotten has no row of its own.
             with self.store.change() as work:
-                work.clean(others)
+                work.clean(_of(self.store.dirty(), (KILLED,)))
 
     def pending(self) -> list[Patch]:
         """What this device has noticed and no entry of its log carries yet."""
         return self.store.pending(self.device)
 
-    def _note(self, found: list[tuple[Patch, str]]) -> None:
+    def _note(self, found: list[tuple[Patch, str]]) -> bool:
         if found:
             with self.store.change() as work:
                 work.note(found)
-                work.put(CLOCK, [self._clock.time, self._clock.number])
+                work.put(CLOCK, self._clock.state())
+        return bool(found)
 
     def _mark(self, items: Iterable[str]) -> None:
         some = list(items)

@@ -26,6 +26,7 @@ from anaphora.sync.changes import (
     take,
 )
 from anaphora.sync.clock import Stamp
+from anaphora.sync.items import kind_and_key
 
 if TYPE_CHECKING:
     from anaphora.store.crypto.columns import Sealer
@@ -38,6 +39,7 @@ _ITEM: Final = "sync_item"
 _PATCH: Final = "sync_patch"
 _STATE: Final = "sync_state"
 _ENTRY: Final = "sync_entry"
+_NO_ENTRY: Final = 0
 CLOCK: Final = "clock"
 TO_DROP: Final = "to_drop"
 CAPTURED: Final = "captured"
@@ -92,15 +94,18 @@ class SyncStore:
         found = self._rows.find(_ITEM, {"group_key": _group_key(group)})
         return sorted(row["name"] for row in found)
 
-    def names(self, start: str = "") -> list[str]:
-        """Every item that is known and whose name begins so."""
-        found = (str(row["name"]) for row in self._rows.find(_ITEM))
-        return sorted(name for name in found if name.startswith(start))
+    def names(self, kind: str) -> list[str]:
+        """The items of a kind that are known."""
+        return sorted(row["name"] for row in self._rows.find(_ITEM, {"kind": kind}))
 
-    def seen(self, start: str) -> dict[str, str]:
-        """In which state such items were looked at last."""
-        rows = self._rows.find(_ITEM)
-        return {row["name"]: row["seen"] for row in rows if row["name"].startswith(start)}
+    def seen(self, kind: str) -> dict[str, str]:
+        """In which state the items of a kind were looked at last."""
+        return {row["name"]: row["seen"] for row in self._rows.find(_ITEM, {"kind": kind})}
+
+    def seen_last(self, item: str) -> str | None:
+        """In which state this item was looked at last."""
+        rows = self._rows.find(_ITEM, {"item_key": _item_key(item)})
+        return str(rows[0]["seen"]) if rows else None
 
     def dirty(self) -> list[str]:
         """The items that may differ from the rest of the home."""
@@ -117,8 +122,7 @@ class SyncStore:
 
     def pending(self, device: str) -> list[Patch]:
         """The patches of this device that no entry carries yet, oldest first."""
-        rows = [row for row in self._rows.find(_PATCH, {"device": device}) if row["entry"] is None]
-        return [_patch(row) for row in sorted(rows, key=lambda row: str(row["stamp"]))]
+        return self.carried_by(device, _NO_ENTRY)
 
 
 class SyncTransaction:
@@ -140,7 +144,9 @@ class SyncTransaction:
     def note(self, patches: Iterable[tuple[Patch, str]]) -> None:
         """Take in what was noticed here, each with the state in which its item was looked at."""
         for patch, seen in patches:
-            self._take(patch.item, [_row(patch, patch.stamp.device, None, applied=True)], seen=seen)
+            self._take(
+                patch.item, [_row(patch, patch.stamp.device, _NO_ENTRY, applied=True)], seen=seen
+            )
 
     def receive(self, patches: Iterable[Patch], device: str, entry: int) -> None:
         """Take in what other devices have noticed, from an entry of a device's log."""
@@ -179,7 +185,7 @@ class SyncTransaction:
     def adopt(self, device: str) -> None:
         """Let what this device name has noticed and not sent be noticed again under another."""
         ready = self._work.find(_ENTRY, {"device": device, "state": "ready"})
-        unsent = {None, *(row["number"] for row in ready)}
+        unsent = {_NO_ENTRY, *(row["number"] for row in ready)}
         rows = self._work.find(_PATCH, {"device": device})
         for row in (row for row in rows if row["entry"] in unsent):
             self._work.drop(_PATCH, {"item_key": row["item_key"], "stamp": row["stamp"]})
@@ -229,6 +235,7 @@ class SyncTransaction:
         row = {
             "item_key": _item_key(item),
             "group_key": _group_key(group),
+            "kind": kind_and_key(item)[0],
             "name": item,
             "dirty": dirty,
             "seen": seen if seen is not None else (old["seen"] if old is not None else ""),
@@ -258,7 +265,7 @@ class SyncTransaction:
         for row in rows:
             patch = _patch(row)
             left = patch.pruned(state)
-            if row["entry"] is not None:
+            if row["entry"] != _NO_ENTRY:
                 to_drop += [
                     [row["device"], row["entry"], drop.stamp.device]
                     for change in patch.changes()
@@ -285,7 +292,7 @@ def _drop_of(change: Change, state: ItemState) -> Change | None:
     return None if change.action == "drop" and change.value is None else kept
 
 
-def _row(patch: Patch, device: str, entry: int | None, *, applied: bool) -> Row:
+def _row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:
     return {
         "item_key": _item_key(patch.item),
         "stamp": stamp_text(patch.stamp),

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anaphora.errors import CorruptThread
 from anaphora.store.disk import NO_FILE, identity_at
@@ -22,15 +22,11 @@ from anaphora.store.threads.gojson import REDACTED, nanoseconds, read_time
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.sync.changes import ItemState, Patch, canonical
-from anaphora.sync.clock import HybridClock
+from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import THREAD, item_name, kind_and_key
 from anaphora.sync.merge.turns import NOTE, TURN, MergedTurn, next_place, turns_of
-from anaphora.sync.store import SyncStore
 from anaphora.values.conversations import Thread, Turn
 from anaphora.values.sessions import SessionPlace
-
-if TYPE_CHECKING:
-    from anaphora.container.namespace import NamespaceServices
 
 _NOTED: Final = ("speaker", "source", "source_key", "message_key")
 _PLACED: Final = ("client", "directory", "repository", "branch")
@@ -48,20 +44,11 @@ class _News:
     missing: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class ThreadSync:
-    """Conversations of one namespace. `secret` keys the identities of turns."""
+    """Conversations of one namespace on a device."""
 
-    def __init__(
-        self,
-        services: NamespaceServices,
-        store: SyncStore,
-        clock: HybridClock,
-        secret: bytes,
-    ) -> None:
-        self._services = services
-        self._store = store
-        self._clock = clock
-        self._secret = secret
+    _device: SyncedDevice
 
     # What turns are called.
 
@@ -77,7 +64,7 @@ class ThreadSync:
 
     def _applied(self, conversation_id: str) -> list[MergedTurn]:
         item = item_name(THREAD, conversation_id)
-        return turns_of(self._store.states([item], applied=True)[item])
+        return turns_of(self._device.store.states([item], applied=True)[item])
 
     # From the home.
 
@@ -87,21 +74,23 @@ class ThreadSync:
         `since` is the number up to which notes and deletions are known, `seen` the states in which
         conversations were looked at last.
         """
-        sidecar = self._services.sidecar
+        sidecar = self._device.services.sidecar
         noted, deleted = sidecar.changed_since(since), sidecar.deleted_since(since)
-        places = sidecar.places() if sidecar.places_version() > since else {}
+        places = sidecar.places()
+        placed = places.keys() if sidecar.places_version() > since else frozenset()
+        origins = sidecar.conversation_notes()
         states = self._states()
         for conversation_id in sorted({*states, *seen}):
             state = states.get(conversation_id, "")
             gone = sidecar.deletion_key(conversation_id) in deleted
             known = seen.get(conversation_id)
-            if state != known or gone or conversation_id in noted or conversation_id in places:
-                patch = self._look(conversation_id, gone=gone)
-                yield patch, state
+            if state != known or gone or conversation_id in noted or conversation_id in placed:
+                origin, place = origins.get(conversation_id), places.get(conversation_id)
+                yield self._look(conversation_id, origin, place, gone=gone), state
 
     def _states(self) -> dict[str, str]:
         """What tells the state of each conversation."""
-        store = self._services.conversations
+        store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
             found = store.changes_since(-1)
             return {key: str(one) for key, one in found.items() if one is not None}
@@ -109,22 +98,41 @@ class ThreadSync:
             key: str(one) for key, path in store.files() if (one := identity_at(path)) != NO_FILE
         }
 
-    def _look(self, conversation_id: str, *, gone: bool) -> Patch:
+    def _state_of(self, conversation_id: str) -> str:
+        """The same of one conversation; "" where it is not there."""
+        store = self._device.services.conversations
+        if isinstance(store, SqlConversationStore):
+            found = store.stored(conversation_id)
+            return "" if found is None else str((found.stamp, found.turn_count, 0, 0))
+        found_here = identity_at(store.path(conversation_id))
+        return "" if found_here == NO_FILE else str(found_here)
+
+    def _look(
+        self,
+        conversation_id: str,
+        origin: ConversationNote | None,
+        place: SessionPlace | None,
+        *,
+        gone: bool,
+    ) -> Patch:
         item = item_name(THREAD, conversation_id)
-        base = self._store.states([item], applied=True)[item]
+        base = self._device.store.states([item], applied=True)[item]
         try:
-            thread = self._services.conversations.get(conversation_id)
+            thread = self._device.services.conversations.get(conversation_id)
         except CorruptThread:
             thread = None
-        stamp = self._clock.next()
+        stamp = self._device.clock.next()
         here = () if thread is None else thread.turns
-        if base != (full := self._store.states([item])[item]) and _is_same(turns_of(full), here):
+        if base != (full := self._device.store.states([item])[item]) and _is_same(
+            turns_of(full), here
+        ):
             # What came from others is here already, and only not noted.
             return Patch(item, stamp)
         news = self._compared(conversation_id, base, here, gone=gone)
-        self._compare_rest(conversation_id, base, thread, news)
+        if thread is not None:
+            self._compare_rest(base, thread, origin, place, news)
         if news.missing:
-            with self._store.change() as work:
+            with self._device.store.change() as work:
                 work.mark([item])
         return Patch(item, stamp, news.set, news.add, news.drop)
 
@@ -169,7 +177,7 @@ class ThreadSync:
         if change is not None and change.action == "drop":
             # It was forgotten, and came in once more: it is forgotten again.
             news.missing = True
-        place = next_place(last, nanoseconds(turn.ts_text) // _MICRO, self._clock.device)
+        place = next_place(last, nanoseconds(turn.ts_text) // _MICRO, self._device.clock.device)
         value = {"role": said[0], "text": said[1], "time": said[2], "place": list(place)}
         news.add[TURN + name] = value | ({"intent": said[3]} if said[3] else {})
         return MergedTurn(name, place, *said)
@@ -178,7 +186,7 @@ class ThreadSync:
         """Words of a turn were redacted: what is left, and what all was taken out."""
         change = base[TURN + old.id]
         known = change.value["by"] if change.action == "drop" else []
-        digest = hmac.new(self._secret, turn.text.encode("utf-8", "surrogatepass"), "sha256")
+        digest = hmac.new(self._device.secret, turn.text.encode("utf-8", "surrogatepass"), "sha256")
         news.drop[NOTE + old.id] = None
         news.drop[TURN + old.id] = {
             "role": old.role,
@@ -186,31 +194,32 @@ class ThreadSync:
             "place": list(old.place),
             "intent": old.intent,
             "text": turn.text,
-            "by": sorted({*known, digest.hexdigest()[:16] + self._clock.device}),
+            "by": sorted({*known, digest.hexdigest()[:16] + self._device.clock.device}),
         }
 
     def _name(self, conversation_id: str, said: tuple[str, ...], number: int) -> str:
         parts = canonical([conversation_id, *said, number]).encode()
-        return hmac.new(self._secret, parts, "sha256").hexdigest()[:32]
+        return hmac.new(self._device.secret, parts, "sha256").hexdigest()[:32]
 
     def _compare_rest(
-        self, conversation_id: str, base: ItemState, thread: Thread | None, news: _News
+        self,
+        base: ItemState,
+        thread: Thread,
+        origin: ConversationNote | None,
+        place: SessionPlace | None,
+        news: _News,
     ) -> None:
         """Compare the title, what is noted of turns, and where it all came from."""
-        if thread is None:
-            return
-        sidecar = self._services.sidecar
         found: dict[str, Any] = {"title": thread.title or None}
-        origin = sidecar.conversation_notes().get(conversation_id)
         if origin is not None:
             left_at = origin.branch_at
             branch = origin.branch_of and left_at is not None
             at = self.name_of(str(origin.branch_of), left_at or 0) if branch else None
             found["origin"] = [origin.source, origin.source_key, origin.branch_of, at or left_at]
-        place = sidecar.places().get(conversation_id)
         if place is not None:
             found["place"] = [getattr(place, name) for name in _PLACED]
-        for index, noted in sidecar.turn_notes(conversation_id).items():
+        notes = self._device.services.sidecar.turn_notes(thread.conversation_id)
+        for index, noted in notes.items():
             if index < len(news.names) and not noted.forgotten:
                 turn = thread.turns[index]
                 if noted.turn_hash == stored_turn_hash(turn.role, turn.text):
@@ -225,23 +234,26 @@ class ThreadSync:
     def apply(self, items: Iterable[str]) -> set[str]:
         """Bring conversations in line with all changes; those in which turns moved."""
         moved: set[str] = set()
-        for item in items:
+        some = list(items)
+        sidecar = self._device.services.sidecar
+        origins, places = (sidecar.conversation_notes(), sidecar.places()) if some else ({}, {})
+        for item in some:
             _, conversation_id = kind_and_key(item)
-            state = self._store.states([item])[item]
+            state = self._device.store.states([item])[item]
             before = self._applied(conversation_id)
             wanted = turns_of(state)
-            thread = self._services.conversations.get(conversation_id)
+            thread = self._device.services.conversations.get(conversation_id)
             here = () if thread is None else thread.turns
             turns = [Turn(t.role, t.text, read_time(t.time), t.time, t.intent) for t in wanted]
             notes = list(_notes(conversation_id, wanted))
             title = (state["title"].value if "title" in state else None) or ""
             said = {turn.text for turn in turns}
             lost = [turn.text for turn in here if turn.text not in said and turn.text != REDACTED]
-            if self._states().get(conversation_id, "") != self._store.seen(item).get(item):
+            if self._state_of(conversation_id) != self._device.store.seen_last(item):
                 # Somebody wrote meanwhile: that is looked at first.
                 continue
             if not replace_turns(
-                self._services.conversations,
+                self._device.services.conversations,
                 conversation_id,
                 here,
                 turns,
@@ -250,25 +262,31 @@ class ThreadSync:
                 lost=lost,
             ):
                 continue
-            self._note_rest(conversation_id, state)
+            self._note_rest(conversation_id, state, origins, places)
             if [one.id for one in wanted[: len(before)]] != [one.id for one in before]:
                 moved.add(conversation_id)
-            with self._store.change() as work:
-                work.clean([item], self._states().get(conversation_id, ""))
+            with self._device.store.change() as work:
+                work.clean([item], self._state_of(conversation_id))
         return moved
 
-    def _note_rest(self, conversation_id: str, state: ItemState) -> None:
-        sidecar = self._services.sidecar
+    def _note_rest(
+        self,
+        conversation_id: str,
+        state: ItemState,
+        origins: Mapping[str, ConversationNote],
+        places: Mapping[str, SessionPlace],
+    ) -> None:
+        sidecar = self._device.services.sidecar
         if "origin" in state:
             source, key, branch_of, at = state["origin"].value
             if isinstance(at, str):
                 at = self.place_of(branch_of, at)
             note = ConversationNote(conversation_id, source, key, branch_of, at)
-            if sidecar.conversation_notes().get(conversation_id) != note:
+            if origins.get(conversation_id) != note:
                 sidecar.note_conversation(note)
         if "place" in state:
             place = SessionPlace(*state["place"].value)
-            if sidecar.places().get(conversation_id) != place:
+            if places.get(conversation_id) != place:
                 sidecar.note_place(conversation_id, place)
 
 

@@ -677,26 +677,28 @@ TOKEN = _table(
     indexes=(Index("token_hash_of", "token_hash", unique=True),),
 )
 
-# Something that devices exchange changes of: a memory, a conversation, a link. `name` says which;
-# `group_key` is what it may become one with. `dirty` is 1 while what its changes add up to may
-# differ from the rest of the home, `seen` the state of a thread file that was looked at last.
+# Something that devices exchange changes of (`kind`: a memory, a conversation, a link). `name` says
+# which; `group_key` is what it may become one with. `dirty` is 1 while what its changes add up to
+# may differ from the rest of the home, `seen` the state of a thread file that was looked at last.
 SYNC_ITEM = _table(
     "sync_item",
     ("item_key",),
     lookup("item_key", needed=True, digest=True),
     lookup("group_key", needed=True, digest=True),
+    clear("kind"),
     sealed("name", needed=True),
     clear("dirty", "flag", loose=True),
     clear("seen", loose=True),
     anchor="name",
     indexes=(
         Index("sync_item_group", "group_key"),
+        Index("sync_item_kind", "kind"),
         Index("sync_item_dirty", "dirty"),
     ),
 )
 
 # What one device noticed of an item at one time: `stamp` says when and which. `body` is JSON;
-# `entry` the number of the entry that carries it in the log of `device`, empty until there is one;
+# `entry` the number of the entry that carries it in the log of `device`, 0 until there is one;
 # `applied` is 0 until the rest of the home has it.
 SYNC_PATCH = _table(
     "sync_patch",
@@ -704,7 +706,7 @@ SYNC_PATCH = _table(
     lookup("item_key", needed=True, digest=True),
     clear("stamp"),
     clear("device"),
-    clear("entry", "big", needed=False),
+    clear("entry", "big"),
     clear("applied", "flag"),
     sealed("body", needed=True),
     indexes=(Index("sync_patch_entry", "device", "entry"),),

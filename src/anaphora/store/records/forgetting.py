@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,7 +41,7 @@ class ForgottenRecords:
 def forget_for_good(work: RecordTransaction, record_ids: Iterable[str]) -> ForgottenRecords:
     """Delete these memories and what goes with them."""
     taken = _with_what_follows(work, record_ids)
-    gone = _gone(work, taken)
+    gone = describe_forgotten(work, taken)
     for record in taken.values():
         _join_around(work, record, taken)
     work.erase(taken)
@@ -54,7 +54,7 @@ def forget_softly(
     """Mark these memories and what goes with them; those marked already do not count again."""
     taken = _with_what_follows(work, record_ids)
     fresh = {one: record for one, record in taken.items() if not record.forgotten}
-    gone = _gone(work, fresh)
+    gone = describe_forgotten(work, fresh)
     for one in fresh:
         work.hide(one, now)
         work.tell(RecordEvent(one, "forgotten", now))
@@ -63,7 +63,7 @@ def forget_softly(
 
 def would_forget(work: RecordTransaction, record_ids: Iterable[str]) -> ForgottenRecords:
     """What forgetting these memories would take, without doing it."""
-    return _gone(work, _with_what_follows(work, record_ids))
+    return describe_forgotten(work, _with_what_follows(work, record_ids))
 
 
 def bring_back(
@@ -132,7 +132,10 @@ def _join_around(
             work.change(other.id, supersedes=earlier)
 
 
-def _gone(work: RecordTransaction, taken: dict[str, MemoryRecord]) -> ForgottenRecords:
+def describe_forgotten(
+    work: RecordTransaction, taken: Mapping[str, MemoryRecord]
+) -> ForgottenRecords:
+    """What goes with these records, by their ids: words, payloads, turns that said them."""
     texts: dict[str, None] = {}
     payloads: dict[str, None] = {}
     turns: dict[tuple[str, int], None] = {}

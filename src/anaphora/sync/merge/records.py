@@ -22,6 +22,8 @@ EVENT: Final = "event:"
 """Fields of events, by the digests of what they tell."""
 SAID: Final = ("added", "restated", "linked")
 """Kinds of events that count as occurrences."""
+LONGEST_START: Final = 36
+"""Characters of a version's id in that of a part of it."""
 _FIRST: Final = Stamp(0, 0, "")
 
 
@@ -207,9 +209,9 @@ def _cut(spans: Sequence[_Span]) -> list[_Span]:
         if later:
             rest = [event for event in span.events if event.at >= later[0].at]
             earlier = [event for event in span.events if event.at < later[0].at]
-            tail_id = _tail_id(span.items[0].id, later[0].at)
+            name = tail_id(span.items[0].id, later[0].at)
             end = span.end if span.end is not None and span.end > later[0].at else None
-            tail = _Span(tail_id, list(span.items), later[0].at, end, rest, whole=False)
+            tail = _Span(name, list(span.items), later[0].at, end, rest, whole=False)
             waiting.append(tail)
             span.events, span.whole = earlier, False
             span.end = min(inside) if span.end is None else min(span.end, *inside)
@@ -217,9 +219,10 @@ def _cut(spans: Sequence[_Span]) -> list[_Span]:
     return made
 
 
-def _tail_id(item: str, at: str) -> str:
+def tail_id(item: str, at: str) -> str:
+    """The id of the part of a version that was said again from `at` on."""
     digest = hashlib.sha256(f"{item}\n{at}".encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{item[:36]}-{digest[:8]}"
+    return f"{item[:LONGEST_START]}-{digest[:8]}"
 
 
 # Of several items of one record each has these for itself; of all other fields the latest counts.

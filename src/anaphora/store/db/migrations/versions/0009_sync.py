@@ -23,17 +23,18 @@ def upgrade() -> None:
     """Make the tables of revision 0009."""
     op.create_table(
         "sync_item",
-        *_texts("namespace", "item_key", "group_key", "name"),
+        *_texts("namespace", "item_key", "group_key", "kind", "name"),
         sa.Column("dirty", sa.Integer, nullable=False),
         *_texts("seen"),
         _key("sync_item", "item_key"),
     )
     op.create_index("sync_item_group", "sync_item", ["namespace", "group_key"])
+    op.create_index("sync_item_kind", "sync_item", ["namespace", "kind"])
     op.create_index("sync_item_dirty", "sync_item", ["namespace", "dirty"])
     op.create_table(
         "sync_patch",
         *_texts("namespace", "item_key", "stamp", "device"),
-        sa.Column("entry", sa.BigInteger),
+        sa.Column("entry", sa.BigInteger, nullable=False),
         sa.Column("applied", sa.Integer, nullable=False),
         *_texts("body"),
         _key("sync_patch", "item_key", "stamp"),
