@@ -30,7 +30,9 @@ AnaphoraError
 ├── SyncError                           devices could not exchange what they have
 │   ├── RemoteError                     the remote cannot be reached, or refuses
 │   ├── RemoteTampered                  the remote altered, dropped or reordered entries
-│   └── Diverged                        another copy of this device wrote to the remote
+│   ├── Diverged                        another copy of this device wrote to the remote
+│   ├── DeviceRemoved                   this device was removed from the project
+│   └── PairingFailed                   a code was not taken, or nobody typed it in time
 ├── SandboxError                        the sandbox could not be started
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
 └── Closed (also RuntimeError)          a memory or session was used after `close()`
@@ -49,6 +51,7 @@ __all__ = [
     "Closed",
     "CorruptThread",
     "DamagedBackup",
+    "DeviceRemoved",
     "DiskFull",
     "Diverged",
     "EmbedderNotReady",
@@ -66,6 +69,7 @@ __all__ = [
     "NoModel",
     "NotEmpty",
     "NotFound",
+    "PairingFailed",
     "ReadOnly",
     "RemoteError",
     "RemoteTampered",
@@ -332,6 +336,14 @@ class Diverged(SyncError):
 
     A home that was copied, or restored from a backup, goes on as a device of its own.
     """
+
+
+class DeviceRemoved(SyncError):
+    """This device is none of the project any more. What is here stays, and nothing is sent."""
+
+
+class PairingFailed(SyncError):
+    """A device was not paired: the code was another one, or was not typed in time."""
 
 
 class SandboxError(AnaphoraError):

@@ -72,11 +72,11 @@ def test_what_cannot_go_on_ends_and_says_so(tmp_path: Path) -> None:
     with devices(tmp_path, 2, float) as (one, other):
         one.remember("The kettle is blue")
         one.sync.now()
-        (entry,) = (tmp_path / "remote").rglob("*.entry")
-        entry.write_bytes(entry.read_bytes().replace(b'"epoch":1', b'"epoch":7'))
+        entry = max((tmp_path / "remote").rglob("*.entry"))
+        entry.write_bytes(entry.read_bytes().replace(b'"epoch":"000001', b'"epoch":"000007'))
         assert other.sync.start(0.05)
         wait_for(lambda: other.sync.status().stopped)
-        assert "entry 1" in (other.sync.status().stopped or "")
+        assert "entry 2" in (other.sync.status().stopped or "")
         other.remember("The cup is green")
         wait_for(lambda: not any(t.name == "anaphora-sync" for t in threading.enumerate()))
         with pytest.raises(InvalidInput, match="every"):

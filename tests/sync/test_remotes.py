@@ -126,16 +126,15 @@ def test_a_remote_keeps_what_it_was_given(tmp_path: Path, place: Place) -> None:
             one.remember(text)
             one.sync.now()
         device = one.sync.status().device
-        assert remote.heads(project) == {device: 2}
-        first, second = remote.read(project, device, 1), remote.read(project, device, 2)
-        assert first is not None
-        assert second is not None
-        assert remote.read(project, device, 3) is None
-        remote.write(project, device, 2, second)
+        assert remote.heads(project) == {device: 3}
+        first, second, third = remote.read(project, device, 1, 10)
+        assert remote.read(project, device, 2, 1) == [second]
+        assert list(remote.read(project, device, 4, 5)) == []
+        remote.write(project, device, 3, third)
         with pytest.raises(Diverged):
-            remote.write(project, device, 2, json.dumps(json.loads(first) | {"number": 2}).encode())
-        assert remote.read(project, device, 2) == second
-        assert other.sync.now().received == 2
+            remote.write(project, device, 3, json.dumps(json.loads(first) | {"number": 3}).encode())
+        assert remote.read(project, device, 3, 1) == [third]
+        assert other.sync.now().received == 3
         assert remote.heads("another") == {}
 
 

@@ -67,7 +67,7 @@ def test_a_server_answers_and_reads_nothing(tmp_path: Path, hosting: Hosting) ->
         place = f"{hosting.url}/v2/agent-state"
         answer = httpx.get(place, params=params, headers=headers).json()
         assert answer["status"] == "active"
-        assert answer["heads"][one.sync.status().device]["number"] == 1
+        assert answer["heads"][one.sync.status().device]["number"] == 2
         assert len(base64.b64decode(answer["payload"]["sealed"])) >= 1024
         unknown = params | {"query_hash": "5e883"}
         assert httpx.get(place, params=unknown, headers=headers).json()["payload"] is None
@@ -94,15 +94,16 @@ def test_a_server_refuses_what_does_not_follow(tmp_path: Path, hosting: Hosting)
         status = one.sync.status()
         params = {"project_id": status.project, "device": status.device}
         found = httpx.get(f"{place}/entries", params=params, headers=headers).json()["entries"]
-        assert [entry["number"] for entry in found] == [1, 2]
+        assert [entry["number"] for entry in found] == [1, 2, 3]
         body = {"project_id": status.project, "entries": found}
         assert httpx.post(place, json=body, headers=headers).json()["accepted"] == 0
         for changed, code in (
-            (found[1] | {"sealed": found[0]["sealed"]}, 409),
-            (found[1] | {"number": 4}, 409),
-            (found[1] | {"number": 3}, 409),
-            (found[1] | {"project": "another"}, 422),
-            (found[1] | {"sealed": "?"}, 422),
+            (found[2] | {"sealed": found[0]["sealed"]}, 409),
+            (found[2] | {"number": 5}, 409),
+            (found[2] | {"number": 4}, 409),
+            (found[2] | {"project": "another"}, 422),
+            (found[2] | {"sealed": "?"}, 422),
+            (found[2] | {"signature": "?"}, 422),
             ({}, 422),
         ):
             body = {"project_id": status.project, "entries": [changed]}
@@ -116,7 +117,7 @@ def test_a_server_drops_what_was_forgotten(tmp_path: Path, hosting: Hosting) -> 
         one.remember("Zanzibar prefers quiet mornings")
         settle([one, other])
         project, device = one.sync.status().project, one.sync.status().device
-        (entry,) = hosting.memory.hosted_logs.read(project, device)
+        _, entry = hosting.memory.hosted_logs.read(project, device, limit=2)
         assert entry["sealed"].encode() in _bytes_of(tmp_path / "server")
         one.forget(next(iter(one.list())).id)
         one.remember("The cup is green")
@@ -129,7 +130,7 @@ def test_a_server_drops_what_was_forgotten(tmp_path: Path, hosting: Hosting) -> 
         one.remember("The plate is white")
         one.sync.now()
         last = hosting.memory.hosted_logs.heads(project)[device]
-        (entry,) = hosting.memory.hosted_logs.read(project, device, last.number - 1)
+        (entry,) = hosting.memory.hosted_logs.read(project, device, last.number - 1, 1)
         gone = {name: value for name, value in entry.items() if name != "sealed"}
         hosting.memory.hosted_logs.drop(project, [gone | {"dropped": last.snapshot_id}])
         with pytest.raises(RemoteTampered, match="no device has said so"):

@@ -33,12 +33,12 @@ def test_a_week_on_two_machines(tmp_path: Path) -> None:
     run(laptop, "remember", "The staging database listens on port 5433", "--path", "staging.port")
     begun = told(laptop, "sync", "init", str(remote))
     assert begun["project"].startswith("ana_proj_")
-    assert "sent 1" in run(laptop, "sync", "now")
+    assert "sent 2" in run(laptop, "sync", "now")
     key = run(laptop, "sync", "key")
     joined = told(desktop, "sync", "init", str(remote), "--key-file", "-", given=key)
     assert joined["project"] == begun["project"]
     assert joined["device"] != begun["device"]
-    assert told(desktop, "sync", "now") == {"sent": 0, "received": 1, "waiting": 0}
+    assert told(desktop, "sync", "now") == {"sent": 1, "received": 2, "waiting": 0}
     run(desktop, "remember", "The staging database listens on port 5439", "--path", "staging.port")
     run(desktop, "sync", "now")
     run(laptop, "sync", "now")

@@ -301,11 +301,13 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         return self._services().ready(timeout)
 
     def on(self, event: str, handler: Handler) -> None:
-        """Call `handler(value)` at every `event`: "cache", "remember", "recall" or "sync".
+        """Call `handler(value)` at every `event`: "cache", "remember", "recall", "sync" or
+        "sync_stopped".
 
-        "cache" gives values with `type` ("hit" or "miss") and `query`; the others what the call
-        returns. A handler that raises is logged (`logging`, "anaphora") and fails no call. Raises
-        `InvalidInput` for another event, and for what cannot be called.
+        "cache" gives values with `type` ("hit" or "miss") and `query`, "sync_stopped" the status
+        of sync, the others what the call returns. A handler that raises is logged (`logging`,
+        "anaphora") and fails no call. Raises `InvalidInput` for another event, and for what cannot
+        be called.
         """
         if event not in self._container.handlers:
             raise InvalidInput("event", event, f"expected one of {', '.join(EVENTS)}")

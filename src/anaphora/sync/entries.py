@@ -6,15 +6,18 @@ it. The header is bound to the ciphertext. What a remote sees of an entry is its
 class and when it came:
 
     {"v": 1, "project": …, "device": …, "number": …, "epoch": …, "parent": …, "hashes": [...],
-     "sealed": base64 of nonce (12), ciphertext, tag (16)}
+     "sealed": base64 of nonce (12), ciphertext, tag (16), "signature": base64 of 64 bytes}
 
 Where all that an entry said was forgotten, or said again in a later one, a remote keeps its header
-and its id alone (`"dropped": id` instead of `sealed`). An entry of some device says so (`dropped`
-inside): what a remote drops by itself is found out.
+without digests, its signature, and its id (`"dropped": id` instead of `sealed`). An entry of some
+device says so (`dropped` inside): what a remote drops by itself is found out.
 
 `hashes` are HMACs of the paths and conversations that it is about, to look entries up by; `epoch`
-is the number of the key. Inside is JSON: the patches, and up to which entry of each other device
-this one had read (`seen`): so that a remote which keeps entries back is found out.
+names the key; the device's signature is that of the id. Inside is JSON: the patches, and up to
+which entry of each other device this one had read (`seen`): so that a remote which keeps entries
+back is found out. A device's first entry announces it (`member`) and says nothing else; others tell
+of devices that were `removed`, of a new key (`rotation`), and where a new device can begin
+(`checkpoint`).
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from anaphora.errors import RemoteTampered, Tampered
 from anaphora.ops.transfer.lines import from_line, to_line
 from anaphora.store.crypto.cipher import Cipher
 from anaphora.sync.changes import Patch, canonical, patch_of
+from anaphora.sync.membership import Member, Rotation, member_of, rotation_of
 
 VERSION: Final = 1
 _SMALLEST: Final = 1024
@@ -49,7 +53,7 @@ class Header:
     project: str
     device: str
     number: int
-    epoch: int
+    epoch: str
     parent: str
     hashes: tuple[str, ...] = ()
 
@@ -72,6 +76,7 @@ class Entry:
 
     header: Header
     sealed: bytes
+    signature: bytes = b""
     dropped: str | None = None
 
     @property
@@ -84,19 +89,94 @@ class Entry:
 
     def data(self) -> bytes:
         """The bytes to send: one line of JSON."""
-        if self.dropped is not None:
-            return canonical(self.header.line() | {"dropped": self.dropped}).encode() + b"\n"
-        sealed = base64.b64encode(self.sealed).decode("ascii")
-        return canonical(self.header.line() | {"sealed": sealed}).encode() + b"\n"
+        told = {"signature": _base64(self.signature)}
+        told |= (
+            {"sealed": _base64(self.sealed)} if self.dropped is None else {"dropped": self.dropped}
+        )
+        return canonical(self.header.line() | told).encode() + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where a new device begins: what came before it was said again since, by the device it is of.
+
+    `covers` are the entries before it, as in `Seen`; `members` all devices that were known;
+    `removed` those that are none any more, and the last entry of each that counts.
+    """
+
+    covers: Seen
+    members: tuple[Member, ...]
+    removed: Mapping[str, int]
+
+    def line(self) -> dict[str, Any]:
+        """Itself as JSON."""
+        return {
+            "covers": {name: list(one) for name, one in self.covers.items()},
+            "members": [member.line() for member in self.members],
+            "removed": dict(self.removed),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is in an entry. `dropped` names entries whose content is gone: device, number, id."""
+    """What is in an entry. `dropped` names entries whose content is gone: device, number, id.
+
+    `at` is when it was made, in microseconds since 1970; `begin` the device and number of the entry
+    with the newest checkpoint that its device knows, and when that was made.
+    """
 
     patches: tuple[Patch, ...] = ()
     seen: Seen = field(default_factory=dict)
     dropped: tuple[tuple[str, int, str], ...] = ()
+    at: int = 0
+    member: Member | None = None
+    removed: Mapping[str, int] = field(default_factory=dict)
+    rotation: Rotation | None = None
+    checkpoint: Checkpoint | None = None
+    begin: tuple[str, int, int] | None = None
+
+    def first_line(self) -> dict[str, Any]:
+        """What it says beside patches, as JSON."""
+        told: dict[str, Any] = {
+            "seen": {name: list(one) for name, one in self.seen.items()},
+            "dropped": [list(one) for one in self.dropped],
+            "at": self.at,
+            "removed": dict(self.removed),
+            "begin": None if self.begin is None else list(self.begin),
+        }
+        for name in ("member", "rotation", "checkpoint"):
+            one = getattr(self, name)
+            told[name] = None if one is None else one.line()
+        return {name: one for name, one in told.items() if one}
+
+
+def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
+    """The content that `Content.first_line` wrote. ValueError, KeyError, TypeError, or others."""
+    member, rotation, begin = line.get("member"), line.get("rotation"), line.get("begin")
+    checkpoint = line.get("checkpoint")
+    return Content(
+        patches,
+        line.get("seen", {}),
+        tuple((str(of), int(at), str(name)) for of, at, name in line.get("dropped", ())),
+        int(line.get("at", 0)),
+        None if member is None else member_of(member),
+        {str(name): int(last) for name, last in line.get("removed", {}).items()},
+        None if rotation is None else rotation_of(rotation),
+        None if checkpoint is None else _checkpoint_of(checkpoint),
+        None if begin is None else (str(begin[0]), int(begin[1]), int(begin[2])),
+    )
+
+
+def _checkpoint_of(line: Mapping[str, Any]) -> Checkpoint:
+    return Checkpoint(
+        {str(name): (int(at), str(of)) for name, (at, of) in line["covers"].items()},
+        tuple(map(member_of, line["members"])),
+        {str(name): int(last) for name, last in line["removed"].items()},
+    )
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
 
 
 def _text(value: Any) -> str:
@@ -121,7 +201,7 @@ _HEADER: Final[Mapping[str, Callable[[Any], Any]]] = {
     "project": _text,
     "device": _text,
     "number": _number,
-    "epoch": _number,
+    "epoch": _text,
     "parent": _text,
     "hashes": _hashes,
 }
@@ -135,15 +215,15 @@ def size_class(length: int) -> int:
     return size
 
 
-def seal(header: Header, content: Content, cipher: Cipher) -> Entry:
-    """The entry with this content."""
-    seen = {name: list(one) for name, one in content.seen.items()}
-    lines = [to_line({"seen": seen, "dropped": [list(one) for one in content.dropped]})]
+def seal(header: Header, content: Content, cipher: Cipher, sign: Callable[[str], bytes]) -> Entry:
+    """The entry with this content, signed."""
+    lines = [to_line(content.first_line())]
     lines += [to_line(patch.line()) for patch in content.patches]
     packed = zlib.compress(b"".join(lines), 6)
     padded = len(packed).to_bytes(_LENGTH, "big") + packed
     padded += bytes(size_class(len(packed)) - len(padded))
-    return Entry(header, cipher.seal(padded, canonical(header.line()).encode()))
+    entry = Entry(header, cipher.seal(padded, canonical(header.line()).encode()))
+    return replace(entry, signature=sign(entry.id))
 
 
 def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
@@ -154,13 +234,11 @@ def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
         padded = cipher.open(entry.sealed, bound, f"entry {header.number}")
         length = int.from_bytes(padded[:_LENGTH], "big")
         lines = _unpacked(padded[_LENGTH : _LENGTH + length]).splitlines()
-        first = from_line(lines[0])
-        dropped = tuple((str(of), int(at), str(name)) for of, at, name in first["dropped"])
         patches = tuple(patch_of(from_line(line)) for line in lines[1:])
-        return Content(patches, first["seen"], dropped)
+        return _content_of(from_line(lines[0]), patches)
     except Tampered as error:
         raise _tampered(remote, header, error.reason) from None
-    except (ValueError, KeyError, IndexError, zlib.error) as error:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, zlib.error) as error:
         raise _tampered(remote, header, f"it cannot be read ({error})") from None
 
 
@@ -182,6 +260,7 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
         header = Header(**{name: read(line[name]) for name, read in _HEADER.items()})
         dropped = _text(line["dropped"]) if "dropped" in line else None
         sealed = b"" if dropped else base64.b64decode(line["sealed"], validate=True)
+        signature = base64.b64decode(line["signature"], validate=True)
         if line["v"] != VERSION:
             raise ValueError(f"its version is {line['v']!r}")
     except (ValueError, KeyError, TypeError, binascii.Error) as error:
@@ -189,12 +268,13 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
     if (header.device, header.number) != (device, number):
         reason = f"it is entry {header.number} of device {header.device}"
         raise RemoteTampered(remote, device, number, reason)
-    return Entry(header, sealed, dropped)
+    return Entry(header, sealed, signature, dropped)
 
 
 def without_content(entry: Entry) -> Entry:
     """The entry as a remote keeps it once what it said is gone. It shows no digests either."""
-    return replace(entry, sealed=b"", dropped=entry.id)
+    header = replace(entry.header, hashes=())
+    return replace(entry, header=header, sealed=b"", dropped=entry.id)
 
 
 def _tampered(remote: str, header: Header, reason: str) -> RemoteTampered:

@@ -22,14 +22,11 @@ class SyncLoop:
     """Exchanges every so many seconds until it is stopped, or until trying again will not help.
 
     A remote that cannot be reached is asked again later and later, up to every five minutes. What
-    waits is in the database: nothing is held in memory. `tell` gets each report that says anything.
+    waits is in the database: nothing is held in memory.
     """
 
-    def __init__(
-        self, now: Callable[[], SyncReport], tell: Callable[[SyncReport], object], every: float
-    ) -> None:
+    def __init__(self, now: Callable[[], SyncReport], every: float) -> None:
         self._now = now
-        self._tell = tell
         self._every = every
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -50,7 +47,7 @@ class SyncLoop:
         wait = self._every
         while True:
             try:
-                report = self._now()
+                self._now()
             except RemoteError as error:
                 if error.lasting:
                     _log.warning("sync stopped: %s", error)
@@ -64,7 +61,5 @@ class SyncLoop:
                 return
             else:
                 wait = self._every
-                if report.sent or report.received:
-                    self._tell(report)
             if self._stop.wait(wait):
                 return

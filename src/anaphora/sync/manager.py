@@ -6,35 +6,48 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.arguments import checks_arguments
 from anaphora.errors import InvalidInput, RemoteError, SyncError
+from anaphora.store.crypto.cipher import Random
 from anaphora.store.threads.files import ThreadLocks
-from anaphora.sync.client import (
+from anaphora.sync.client import SyncClient
+from anaphora.sync.loop import EVERY, SyncLoop
+from anaphora.sync.membership import (
+    MEMBER,
     Membership,
-    Progress,
-    SyncClient,
+    join_project,
     membership_of,
-    new_device,
     new_membership,
 )
-from anaphora.sync.loop import EVERY, SyncLoop
+from anaphora.sync.pairing import PATIENCE, Meeting, new_code, read_code
+from anaphora.sync.project import Devices, Project
+from anaphora.sync.reader import Progress
+from anaphora.sync.remotes.base import Remote
 from anaphora.sync.remotes.opening import open_remote
+from anaphora.sync.rollback import roll_back
 from anaphora.sync.store import SyncStore
-from anaphora.values.sync import SyncReport, SyncStatus
+from anaphora.values.sync import (
+    SyncDevice,
+    SyncReport,
+    SyncRollback,
+    SyncStatus,
+    SyncVerification,
+)
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-_MEMBER: Final = "member"
 _REMOTE: Final = "remote"
 _LAST: Final = "last"
 _STOPPED: Final = "stopped"
 _PREFIX: Final = "anaphora-sync-1:"
+_TRIES: Final = 8
 
 
 @checks_arguments
@@ -47,27 +60,46 @@ class Sync:
             services.truth, services.namespace, services.sealing.rows, lambda item, _: item
         )
 
-    def init(self, remote: str, *, token: str | None = None, key: str | None = None) -> SyncStatus:
+    def init(
+        self,
+        remote: str,
+        *,
+        token: str | None = None,
+        code: str | None = None,
+        key: str | None = None,
+        name: str = "",
+    ) -> SyncStatus:
         """Sync this namespace with a folder (its absolute path), a server (its URL) or S3 storage.
 
-        `token` is one of that server, or "key id:secret key" of the storage. Without a `key` it
-        begins a project of its own; with the key that `export_key` gave on another device it joins
-        that one's, and what both have becomes one. Nothing is sent before `now`. Raises
-        InvalidInput for a bad address or key, or where it is synced already.
+        `token` is one of that server, or "key id:secret key" of the storage; `name` is what the
+        other devices call this one. It begins a project of its own, unless it joins one: by the
+        `code` that `pair` shows on another device meanwhile, or the key that `export_key` gave
+        there. What both have becomes one. Nothing is sent before `now`. Raises InvalidInput for a
+        bad address, code or key, or where it is synced already, PairingFailed for a wrong code.
         """
-        known = self._store.get(_MEMBER)
+        known = self._store.get(MEMBER)
         if known is not None:
             raise InvalidInput("remote", remote, "this namespace is synced already; leave it first")
+        if code is not None and key is not None:
+            raise InvalidInput("code", "…", "give a code or a key, not both")
+        random = self._random
+        typed = None if code is None else read_code(code)
+        told: dict[str, Any] = {}
         try:
             with closing(open_remote(remote, token)) as there:
                 there.check()
+                if typed is not None:
+                    told = Meeting(there, typed, random, self._wait).take(PATIENCE)
         except RemoteError as error:
             raise InvalidInput("remote", remote, error.reason) from error
-        random = self._services.container.home.random
-        member = new_membership(random) if key is None else _joined(key, new_device(random))
+        if key is not None:
+            told = _read_key(key)
         with self._store.change() as work:
-            work.put(_MEMBER, member.line())
             work.put(_REMOTE, [remote, token])
+            if told:
+                self._join(told, name).save(work)
+            else:
+                work.put(MEMBER, new_membership(name, random).line())
         return self.status()
 
     def now(self, *, progress: Progress | None = None) -> SyncReport:
@@ -82,37 +114,40 @@ class Sync:
         except SyncError as error:
             lasting = not isinstance(error, RemoteError) or error.lasting
             self._note(_STOPPED, str(error) if lasting else None)
+            if lasting:
+                self._services.container.tell("sync_stopped", self.status())
             raise
         with self._store.change() as work:
             work.put(_LAST, self._services.clock().isoformat())
             work.put(_STOPPED, None)
+        if report.sent or report.received:
+            self._services.container.tell("sync", report)
         return report
 
     def start(self, every: float = EVERY) -> bool:
         """Exchange every so many seconds in the background, until the memory is closed.
 
-        False, and nothing begins, where this namespace is not synced. Exchanges that did anything
-        are told as the event "sync"; a remote that is away is asked again, later and later. What
-        trying again cannot mend ends it, and `status().stopped` says why.
+        False, and nothing begins, where this namespace is not synced. A remote that is away is
+        asked again, later and later. What trying again cannot mend ends it: `status().stopped` and
+        the event "sync_stopped" say why.
         """
         if every <= 0:
             raise InvalidInput("every", every, "expected more than 0 seconds")
-        if self._store.get(_MEMBER) is None:
+        if self._store.get(MEMBER) is None:
             return False
-        container = self._services.container
-        loop = SyncLoop(self.now, lambda report: container.tell("sync", report), every)
-        container.closers.append(loop.stop)
+        loop = SyncLoop(self.now, every)
+        self._services.container.closers.append(loop.stop)
         loop.start()
         return True
 
     def status(self) -> SyncStatus:
         """How far it has come; reaches for no remote."""
-        line = self._store.get(_MEMBER)
+        line = self._store.get(MEMBER)
         if line is None:
             return SyncStatus()
         member, last = membership_of(line), self._store.get(_LAST)
         with self._client() as client:
-            devices = client.devices()
+            devices = {one.device: one.entries for one in client.devices()}
             waiting = client.waiting() + len(client.replica.pending())
         return SyncStatus(
             member.project,
@@ -126,9 +161,68 @@ class Sync:
 
     def export_key(self) -> str:
         """The key of the project, for another device. Whoever has it can read everything."""
+        return _PREFIX + base64.urlsafe_b64encode(json.dumps(self._told()).encode()).decode("ascii")
+
+    def pair(self) -> Pairing:
+        """Let one device join by a short code: show its `code`, then `wait` until it was typed."""
         member = self._member()
-        told = {"project": member.project, "key": member.key.hex(), "epoch": member.epoch}
-        return _PREFIX + base64.urlsafe_b64encode(json.dumps(told).encode()).decode("ascii")
+        for _ in range(_TRIES):
+            code = new_code(self._random)
+            remote = self._open_remote()
+            meeting = Meeting(remote, code, self._random, self._wait)
+            if meeting.is_free():
+                return Pairing(code, remote, meeting, self._told)
+            remote.close()
+        raise SyncError(member.project, "no meeting place is free")
+
+    def devices(self) -> tuple[SyncDevice, ...]:
+        """The devices of the project as far as they are known here; reaches for no remote."""
+        with self._client() as client:
+            return tuple(client.devices())
+
+    def remove(self, device: str, *, progress: Progress | None = None) -> tuple[SyncDevice, ...]:
+        """Remove a device, by its identifier or its name, and give the others a new key.
+
+        What it has, it has: it reads nothing that is written from now on, and what it writes does
+        not count. Raises InvalidInput for none or this one, SyncError and its kinds.
+        """
+        found = [one.device for one in self.devices() if device in (one.device, one.name)]
+        if len(found) > 1:
+            raise InvalidInput("device", device, f"several are called so: {', '.join(found)}")
+        with self._client() as client:
+            client.remove(found[0] if found else device, progress)
+        return self.devices()
+
+    def verify(self, *, progress: Progress | None = None) -> SyncVerification:
+        """Read everything in the remote once more, and compare it with what was read and sent.
+
+        Raises RemoteTampered for the first entry that is not what it was, RemoteError.
+        """
+        with self._client() as client:
+            return client.verify(progress)
+
+    def compact(self, *, progress: Progress | None = None) -> SyncReport:
+        """Say all that counts again in few entries, where a new device begins; others are emptied.
+
+        It happens by itself after a thousand entries.
+        """
+        with self._client() as client:
+            return client.compact(progress)
+
+    def rollback(self, to: datetime | str, *, dry_run: bool = False) -> SyncRollback:
+        """Let what held at a time, or when an entry of this id was made, hold again.
+
+        It says earlier values again, hides memories that were new since (`undo_forget` shows them
+        again) and shows those that were hidden: history stays, and devices take it in as any
+        change. What was forgotten for good is gone, and turns stay. Raises InvalidInput for a time
+        to come, NotFound for an entry that is not known.
+        """
+        self._member()
+        with self._client() as client:
+            at = client.time_of(to) if isinstance(to, str) else to
+        if at.tzinfo is None or at > self._services.clock():
+            raise InvalidInput("to", to, "expected a time in the past, with its time zone")
+        return roll_back(self._services, at, dry_run=dry_run)
 
     def hash_of(self, name: str) -> str:
         """What a path, or a conversation's id, is found by at a server: its `query_hash`."""
@@ -141,10 +235,9 @@ class Sync:
         What the old name has sent is read as another device's.
         """
         old = self._member()
-        fresh = new_device(self._services.container.home.random)
-        member = Membership(old.project, fresh, old.key, old.epoch)
+        fresh = join_project(old.project, old.keys, old.name, self._random)
         with self._lock(), self._store.change() as work:
-            work.put(_MEMBER, member.line())
+            work.put(MEMBER, fresh.line())
             work.put(_STOPPED, None)
             work.adopt(old.device)
         return self.status()
@@ -161,7 +254,7 @@ class Sync:
             client.note_removal()
 
     def _member(self) -> Membership:
-        line = self._store.get(_MEMBER)
+        line = self._store.get(MEMBER)
         if line is None:
             raise InvalidInput("sync", None, "this namespace is not synced: `sync init` first")
         return membership_of(line)
@@ -169,9 +262,43 @@ class Sync:
     @contextmanager
     def _client(self) -> Iterator[SyncClient]:
         member = self._member()
-        random = self._services.container.home.random
-        with closing(open_remote(*self._store.get(_REMOTE))) as remote:
-            yield SyncClient(self._services, member, remote, random, self._lock, self._try_lock)
+        with closing(self._open_remote()) as remote:
+            yield SyncClient(
+                self._services, member, remote, self._random, self._lock, self._try_lock
+            )
+
+    def _open_remote(self) -> Remote:
+        return open_remote(*self._store.get(_REMOTE))
+
+    def _told(self) -> dict[str, Any]:
+        """What a device needs to join."""
+        project = Project(self._store, self._member(), self._random)
+        has, removed = project.devices.recipients, project.devices.removed
+        return {
+            "project": project.name,
+            "keys": {epoch: key.hex() for epoch, key in project.membership.keys.items()},
+            "recipients": None if has is None else sorted(has),
+            "removed": dict(removed),
+        }
+
+    def _join(self, told: Mapping[str, Any], name: str) -> Project:
+        """The project that another device has told of."""
+        keys = {epoch: bytes.fromhex(key) for epoch, key in told["keys"].items()}
+        member = join_project(told["project"], keys, name, self._random)
+        project = Project(self._store, member, self._random)
+        has = told["recipients"]
+        project.devices = Devices(
+            removed=told["removed"], recipients=None if has is None else frozenset(has)
+        )
+        return project
+
+    @property
+    def _random(self) -> Random:
+        return self._services.container.home.random
+
+    def _wait(self, seconds: float) -> None:
+        """Let time pass, unless the memory is closed."""
+        Event().wait(seconds)
 
     @property
     def _try_lock(self) -> Callable[[], AbstractContextManager[bool]]:
@@ -194,14 +321,35 @@ class Sync:
             work.put(name, value)
 
 
-def _joined(key: str, device: str) -> Membership:
+class Pairing:
+    """A code that lets one device join, as long as somebody waits for it."""
+
+    def __init__(
+        self, code: str, remote: Remote, meeting: Meeting, told: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        self.code = code
+        self._remote = remote
+        self._meeting = meeting
+        self._told = told
+        self._offer = meeting.offer()
+
+    def wait(self, patience: float = PATIENCE) -> None:
+        """Until it was typed; so many seconds for each step. PairingFailed, or RemoteError."""
+        with closing(self._remote):
+            self._meeting.give(self._offer, self._told(), patience)
+
+
+def _read_key(key: str) -> dict[str, Any]:
     text = key.strip()
     try:
         if not text.startswith(_PREFIX):
             raise ValueError("it does not begin so")
         found = json.loads(base64.urlsafe_b64decode(text.removeprefix(_PREFIX)))
-        return Membership(
-            str(found["project"]), device, bytes.fromhex(found["key"]), int(found["epoch"])
-        )
-    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+        keys = {str(epoch): bytes.fromhex(one).hex() for epoch, one in found["keys"].items()}
+        if not keys:
+            raise ValueError("it has no key")
+        project, removed = str(found["project"]), dict(found["removed"])
+        told = {"project": project, "keys": keys, "removed": removed}
+        return {**told, "recipients": found["recipients"]}
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise InvalidInput("key", "…", "not what `sync key` gave on another device") from error

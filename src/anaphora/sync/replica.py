@@ -11,7 +11,7 @@ from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import KILLED, LINK, RECORD_KINDS, THREAD, kind_and_key
 from anaphora.sync.links import LinkSync
 from anaphora.sync.records import RecordSync, group_of
-from anaphora.sync.store import CAPTURED, CLOCK, SyncStore
+from anaphora.sync.store import CAPTURED, CLOCK, SyncStore, SyncTransaction
 from anaphora.sync.threads import ThreadSync
 
 if TYPE_CHECKING:
@@ -56,13 +56,14 @@ class Replica:
                 work.put(CAPTURED, version)
         return noted
 
-    def receive(self, patches: Sequence[Patch], device: str, entry: int) -> None:
+    def receive(
+        self, work: SyncTransaction, patches: Sequence[Patch], device: str, entry: int
+    ) -> None:
         """Take in what other devices have noticed, from an entry of a device's log."""
         for patch in patches:
             self._clock.see(patch.stamp)
-        with self.store.change() as work:
-            work.receive(patches, device, entry)
-            work.put(CLOCK, self._clock.state())
+        work.receive(patches, device, entry)
+        work.put(CLOCK, self._clock.state())
 
     def apply(self) -> None:
         """Bring the home in line with everything that is known."""

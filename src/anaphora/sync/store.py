@@ -9,7 +9,7 @@ with it: what is forgotten is forgotten here, too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,8 +38,10 @@ Row = dict[str, Any]
 _ITEM: Final = "sync_item"
 _PATCH: Final = "sync_patch"
 _STATE: Final = "sync_state"
+_COPY: Final = "sync_copy"
 _ENTRY: Final = "sync_entry"
 _NO_ENTRY: Final = 0
+_KEY: Final = ("item_key", "stamp")
 CLOCK: Final = "clock"
 TO_DROP: Final = "to_drop"
 CAPTURED: Final = "captured"
@@ -118,6 +120,8 @@ class SyncStore:
     def carried_by(self, device: str, entry: int) -> list[Patch]:
         """What still counts of an entry."""
         rows = self._rows.find(_PATCH, {"device": device, "entry": entry})
+        for copy in self._rows.find(_COPY, {"device": device, "entry": entry}):
+            rows += self._rows.find(_PATCH, {name: copy[name] for name in _KEY})
         return [_patch(row) for row in sorted(rows, key=lambda row: str(row["stamp"]))]
 
     def pending(self, device: str) -> list[Patch]:
@@ -156,12 +160,26 @@ class SyncTransaction:
         for item, rows in by_item.items():
             self._take(item, rows)
 
-    def carried(self, patches: Iterable[Patch], device: str, entry: int) -> None:
-        """Note which entry of a device's log carries patches."""
+    def carried(
+        self,
+        patches: Iterable[Patch],
+        device: str,
+        entry: int,
+        instead_of: Collection[tuple[str, int]] = (),
+    ) -> None:
+        """Note which entry of a device's log carries patches, instead of others or beside them."""
+        carrier = {"device": device, "entry": entry}
         for patch in patches:
             key = {"item_key": _item_key(patch.item), "stamp": stamp_text(patch.stamp)}
-            rows = self._work.find(_PATCH, key)
-            self._work.replace(_PATCH, [row | {"device": device, "entry": entry} for row in rows])
+            for row in self._work.find(_PATCH, key):
+                if row["entry"] == _NO_ENTRY or (row["device"], row["entry"]) in instead_of:
+                    self._work.replace(_PATCH, [row | carrier])
+                else:
+                    self._work.replace(_COPY, [key | carrier])
+
+    def emptied(self, device: str, entry: int) -> None:
+        """Note that an entry carries nothing any more."""
+        self._work.drop(_COPY, {"device": device, "entry": entry})
 
     def dropped(self, entries: Iterable[tuple[str, int]]) -> None:
         """Note that the remote has dropped what was in these entries."""
@@ -188,7 +206,7 @@ class SyncTransaction:
         unsent = {_NO_ENTRY, *(row["number"] for row in ready)}
         rows = self._work.find(_PATCH, {"device": device})
         for row in (row for row in rows if row["entry"] in unsent):
-            self._work.drop(_PATCH, {"item_key": row["item_key"], "stamp": row["stamp"]})
+            self._work.drop(_PATCH, {name: row[name] for name in _KEY})
         self._work.drop(_ENTRY, {"device": device, "state": "ready"})
         self.put(CAPTURED, 0)
         self._work.replace(
@@ -197,7 +215,7 @@ class SyncTransaction:
 
     def forget_all(self) -> None:
         """Drop everything that sync keeps."""
-        for table in (_ITEM, _PATCH, _ENTRY, _STATE):
+        for table in (_ITEM, _PATCH, _COPY, _ENTRY, _STATE):
             self._work.drop(table)
 
     def _take(self, item: str, fresh: Sequence[Row], *, seen: str | None = None) -> None:
@@ -211,14 +229,9 @@ class SyncTransaction:
         # What came from others is not applied yet: what counts until then must stay.
         if local and not waits:
             self._prune(rows, state)
-        # It may have come before, in an entry that was dropped since.
-        fresh_by = {row["stamp"]: row for row in fresh}
-        for row in rows:
-            again = fresh_by.get(row["stamp"])
-            if again is not None and not local:
-                self._work.replace(
-                    _PATCH, [row | {"device": again["device"], "entry": again["entry"]}]
-                )
+        fresh_by = {} if local else {row["stamp"]: row for row in fresh}
+        for row in (row for row in rows if row["stamp"] in fresh_by):
+            self._carry(row, fresh_by[row["stamp"]])
         for row in news:
             self._work.replace(_PATCH, [row])
         known_item = self._work.find(_ITEM, {"item_key": _item_key(item)})
@@ -241,6 +254,30 @@ class SyncTransaction:
             "seen": seen if seen is not None else (old["seen"] if old is not None else ""),
         }
         self._work.replace(_ITEM, [row])
+
+    def _carry(self, row: Row, again: Row) -> None:
+        """Note that another entry says a patch, too.
+
+        All that do are kept in mind: what is forgotten has to leave each of them.
+        """
+        carrier = {name: again[name] for name in ("device", "entry")}
+        if carrier == {name: row[name] for name in carrier} or self._is_gone(again):
+            return
+        if row["entry"] == _NO_ENTRY or self._is_gone(row):
+            self._work.replace(_PATCH, [row | carrier])
+        else:
+            self._work.replace(_COPY, [{name: row[name] for name in _KEY} | carrier])
+
+    def _is_gone(self, carrier: Row) -> bool:
+        """Whether an entry has no content any more."""
+        found = {"device": carrier["device"], "number": carrier["entry"]}
+        return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, found))
+
+    def _to_drop(self, found: Sequence[list[Any]]) -> None:
+        known = self.get(TO_DROP, []) if found else []
+        fresh = {tuple(one): one for one in found if one not in known}
+        if fresh:
+            self.put(TO_DROP, [*known, *fresh.values()])
 
     def _members(self, group: str) -> list[Row]:
         return self._work.find(_ITEM, {"group_key": _group_key(group)})
@@ -265,23 +302,23 @@ class SyncTransaction:
         for row in rows:
             patch = _patch(row)
             left = patch.pruned(state)
-            if row["entry"] != _NO_ENTRY:
+            key = {name: row[name] for name in _KEY}
+            if left != patch:
+                carriers = [row, *self._work.find(_COPY, key)]
                 to_drop += [
-                    [row["device"], row["entry"], drop.stamp.device]
+                    [one["device"], one["entry"], drop.stamp.device]
                     for change in patch.changes()
                     if (drop := _drop_of(change, state)) is not None
+                    for one in carriers
+                    if one["entry"] != _NO_ENTRY
                 ]
-            key = {"item_key": row["item_key"], "stamp": row["stamp"]}
             if not left:
                 self._work.drop(_PATCH, key)
+                self._work.drop(_COPY, key)
             elif left != patch or not row["applied"]:
                 body = row["body"] if left == patch else to_line(left.line()).decode()
                 self._work.replace(_PATCH, [row | {"body": body, "applied": 1}])
-        known = self.get(TO_DROP, []) if to_drop else []
-        fresh = [one for one in to_drop if one not in known]
-        if fresh:
-            unique = {tuple(one): one for one in fresh}
-            self.put(TO_DROP, [*known, *unique.values()])
+        self._to_drop(to_drop)
 
 
 def _drop_of(change: Change, state: ItemState) -> Change | None:

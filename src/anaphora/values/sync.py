@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-__all__ = ["SyncReport", "SyncStatus"]
+__all__ = ["SyncDevice", "SyncReport", "SyncRollback", "SyncStatus", "SyncVerification"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,40 @@ class SyncStatus:
     waiting: int = 0
     last_synced: datetime | None = None
     stopped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncDevice:
+    """A device of a project: the name that it was given, its entries here, when the last was made.
+
+    `removed`: its later entries do not count, and it cannot read what the others write.
+    """
+
+    device: str
+    name: str
+    entries: int
+    last_written: datetime | None
+    this: bool = False
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncVerification:
+    """Entries that were read again and are what they were; how many of them have no content."""
+
+    entries: int
+    without_content: int
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRollback:
+    """What a rollback to a time changed, or would: ids of memories.
+
+    `restated` were said again, `hidden` are softly forgotten, `shown` are there again.
+    """
+
+    to: datetime
+    restated: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()

@@ -154,6 +154,10 @@ LABELS = {
     "sync_entries": b"anaphora/sync/entries/v1",
     "sync_hashes": b"anaphora/sync/hashes/v1",
     "sync_identities": b"anaphora/sync/identities/v1",
+    "sync_signing": b"anaphora/sync/signing/v1",
+    "sync_exchange": b"anaphora/sync/exchange/v1",
+    "sync_wrap": b"anaphora/sync/wrap/v1",
+    "sync_pairing": b"anaphora/sync/pairing/v1",
 }
 _HEX = re.compile(r"[0-9a-fA-F]{64}\Z")
 # 128 MiB and about half a second a try (RFC 7914; the cost that OWASP names first for scrypt).

@@ -712,7 +712,19 @@ SYNC_PATCH = _table(
     indexes=(Index("sync_patch_entry", "device", "entry"),),
 )
 
-# An entry of a device's log: `body` are its bytes as they are sent, until they are.
+# Another entry that carries a patch, too: the same was said again by several devices at once.
+SYNC_COPY = _table(
+    "sync_copy",
+    ("item_key", "stamp", "device", "entry"),
+    lookup("item_key", needed=True, digest=True),
+    clear("stamp"),
+    clear("device"),
+    clear("entry", "big"),
+    indexes=(Index("sync_copy_entry", "device", "entry"),),
+)
+
+# An entry of a device's log: `body` are its bytes as they are sent, until they are; `at` is when it
+# was made (microseconds since 1970), `size` how many patches it has.
 SYNC_ENTRY = _table(
     "sync_entry",
     ("device", "number"),
@@ -720,6 +732,8 @@ SYNC_ENTRY = _table(
     clear("number", "big"),
     clear("snapshot_id"),
     clear("state"),
+    clear("at", "big"),
+    clear("size", "integer"),
     clear("body", "bytes", needed=False),
     indexes=(Index("sync_entry_state", "state"),),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -53,8 +53,8 @@ class Remote(Protocol):
     def heads(self, project: str) -> Mapping[str, int]:
         """The number of the last entry of each device; none for a project that is not there."""
 
-    def read(self, project: str, device: str, number: int) -> bytes | None:
-        """The bytes of an entry; None where there is none."""
+    def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
+        """The bytes of entries from a number on: so many, or fewer, and none before a gap."""
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """Keep an entry. When it returns, the entry is as safe as the remote makes it.

@@ -9,8 +9,9 @@ are needed, and whatever carries the files may do so in any order.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
 from anaphora.errors import Diverged, RemoteError
@@ -58,12 +59,11 @@ class FolderRemote:
             raise self._refused(error) from error
         return {device: number for device, number in found.items() if number}
 
-    def read(self, project: str, device: str, number: int) -> bytes | None:
+    def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
+        files = (self._file(project, device, one) for one in range(number, number + count))
         try:
-            return self._file(project, device, number).read_bytes()
-        except FileNotFoundError:
-            return None
+            return [file.read_bytes() for file in takewhile(Path.exists, files)]
         except OSError as error:
             raise self._refused(error) from error
 

@@ -6,13 +6,16 @@ that knows no conditional writes (`If-None-Match`) is refused by the first of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from anaphora.errors import Diverged, InvalidInput, MissingExtra, RemoteError
 from anaphora.sync.remotes.base import NAME, before_gap, entry_name, number_in
 
+_AT_ONCE: Final = 8
 _OPTIONS: Final = ("endpoint", "region", "virtual_hosted_style_request")
 
 
@@ -87,10 +90,19 @@ class ObjectRemote:
         found = {device: before_gap(some) for device, some in numbers.items()}
         return {device: number for device, number in sorted(found.items()) if number}
 
-    def read(self, project: str, device: str, number: int) -> bytes | None:
-        """As `Remote.read`."""
+    def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
+        """As `Remote.read`; several are asked for at once."""
+        keys = [_key(project, device, one) for one in range(number, number + count)]
+        if count == 1:
+            found = [self._read_one(keys[0])]
+        else:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                found = list(pool.map(self._read_one, keys))
+        return [data for data in takewhile(lambda one: one is not None, found) if data is not None]
+
+    def _read_one(self, key: str) -> bytes | None:
         try:
-            return bytes(self._calls.get(self._store, _key(project, device, number)).bytes())
+            return bytes(self._calls.get(self._store, key).bytes())
         except FileNotFoundError:
             return None
         except self._failed as error:
@@ -101,7 +113,7 @@ class ObjectRemote:
         try:
             self._calls.put(self._store, _key(project, device, number), data, mode="create")
         except self._exists as error:
-            if self.read(project, device, number) != data:
+            if self.read(project, device, number, 1) != [data]:
                 reason = f"entry {number} of this device is another one"
                 raise Diverged(self.name, reason) from error
         except self._failed as error:

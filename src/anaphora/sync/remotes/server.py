@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from anaphora.errors import Diverged, MissingExtra, RemoteError
@@ -54,14 +54,14 @@ class ServerRemote:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RemoteError(self.name, "its answer is none of an Anaphora server") from error
 
-    def read(self, project: str, device: str, number: int) -> bytes | None:
+    def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
-        params = {"project_id": project, "device": device, "after": number - 1, "limit": 1}
+        params = {"project_id": project, "device": device, "after": number - 1, "limit": count}
         found = self._asked("GET", "/v2/agent-state/entries", params=params)
         entries = found.get("entries")
         if not isinstance(entries, list):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
-        return json.dumps(entries[0]).encode() if entries else None
+        return [json.dumps(entry).encode() for entry in entries]
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""

@@ -1,0 +1,145 @@
+"""The entries of all devices of a project as one device knows them: which, and what became of them.
+
+An entry of this device is `ready` until the remote has it, then `sent`; one of another device is
+`received`. `void` ones are to lose their content in the remote, `gone` ones have, and of `unnamed`
+ones the content was gone before any device has said so. `covered` ones were never read: a
+checkpoint stands for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from anaphora.store.table_rows import TableRows
+from anaphora.sync.entries import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anaphora.store.crypto.columns import Sealer
+    from anaphora.store.db.engine import Database
+    from anaphora.store.table_rows import TableTransaction
+
+ENTRY: Final = "sync_entry"
+State = Literal["ready", "sent", "received", "void", "gone", "unnamed", "covered"]
+Row = dict[str, Any]
+
+
+class Head(NamedTuple):
+    """The last entry that is known of a device, and when it was made (microseconds since 1970)."""
+
+    number: int = 0
+    id: str = ""
+    at: int = 0
+
+
+class EntryLog:
+    """Rows of entries in one namespace. Heads are read once, until `reload`."""
+
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer) -> None:
+        self._rows = TableRows(truth, namespace, sealer)
+        self._heads: dict[str, Head] | None = None
+
+    def reload(self) -> None:
+        """Read heads again: another process may have synced."""
+        self._heads = None
+
+    def heads(self) -> Mapping[str, Head]:
+        """The last entry that is known of each device."""
+        if self._heads is None:
+            found: dict[str, Head] = {}
+            for row in self._rows.find(ENTRY, only=("device", "number", "snapshot_id", "at")):
+                head = Head(int(row["number"]), str(row["snapshot_id"]), int(row["at"]))
+                device = str(row["device"])
+                found[device] = max(found.get(device, head), head)
+            self._heads = dict(sorted(found.items()))
+        return self._heads
+
+    def last_of(self, device: str) -> Head:
+        """The last entry that is known of a device; number 0 and id "" for none."""
+        return self.heads().get(device, Head())
+
+    def find(self, state: State) -> list[Row]:
+        """The entries in a state, in order of devices and numbers."""
+        found = self._rows.find(ENTRY, {"state": state})
+        return sorted(found, key=lambda row: (str(row["device"]), int(row["number"])))
+
+    def of(self, device: str) -> dict[int, Row]:
+        """The entries of a device by their numbers."""
+        return {int(row["number"]): row for row in self._rows.find(ENTRY, {"device": device})}
+
+    def called(self, snapshot: str) -> list[Row]:
+        """The entry of this id, if it is known."""
+        return self._rows.find(ENTRY, {"snapshot_id": snapshot})
+
+    def row(self, device: str, number: int) -> Row | None:
+        """One entry, if it is known."""
+        return _first(self._rows.find(ENTRY, {"device": device, "number": number}))
+
+    @contextmanager
+    def change(self) -> Iterator[LogTransaction]:
+        """One write transaction, kept whole or not."""
+        try:
+            with self._rows.change() as work:
+                yield LogTransaction(work, self)
+        except BaseException:
+            self.reload()
+            raise
+
+    def note(self, entry: Entry, at: int) -> None:
+        """Let an entry be the last of its device; `change` asks it."""
+        if self._heads is not None:
+            header = entry.header
+            self._heads = {**self._heads, header.device: Head(header.number, entry.id, at)}
+
+
+class LogTransaction:
+    """One change to the rows of entries. `work` is the transaction, for other tables, too."""
+
+    def __init__(self, work: TableTransaction, log: EntryLog) -> None:
+        self.work = work
+        self._log = log
+
+    def keep(
+        self, entry: Entry, state: State, at: int, size: int, body: bytes | None = None
+    ) -> None:
+        """Note an entry that is new here, which has so many patches."""
+        header = entry.header
+        row = {
+            "device": header.device,
+            "number": header.number,
+            "snapshot_id": entry.id,
+            "state": state,
+            "at": at,
+            "size": size,
+            "body": body,
+        }
+        self.work.replace(ENTRY, [row])
+        self._log.note(entry, at)
+
+    def cover(self, heads: Mapping[str, Sequence[Any]]) -> None:
+        """Note that all entries up to these are known by a checkpoint."""
+        rows = [
+            {
+                "device": device, "number": number, "snapshot_id": snapshot,
+                "state": "covered", "at": 0, "size": 0, "body": None,
+            }
+            for device, (number, snapshot) in heads.items()
+            if number
+        ]  # fmt: skip
+        self.work.replace(ENTRY, rows)
+        self._log.reload()
+
+    def move(self, row: Mapping[str, Any], state: State) -> None:
+        """Put an entry in another state; its bytes are no longer needed."""
+        self.work.replace(ENTRY, [{**row, "state": state, "body": None}])
+
+    def row(self, device: str, number: int) -> Row | None:
+        """One entry, if it is known."""
+        return _first(self.work.find(ENTRY, {"device": device, "number": number}))
+
+
+def _first(rows: Sequence[Row]) -> Row | None:
+    return rows[0] if rows else None

@@ -1,0 +1,181 @@
+"""Adding a device by a short code that is typed on it.
+
+    7K4Q-M2XD-9F3T
+
+The first group names a meeting place at the remote, the others are a password for SPAKE2 (RFC 9382,
+by the library `spake2`): each side proves that it knows the code without showing it, and whoever
+guesses has one try, which ends the pairing. What the remote keeps of it are two messages that say
+nothing about the code, and the project's key, sealed under the key that was agreed on; all three
+lose their content at the end.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from anaphora.errors import InvalidInput, MissingExtra, PairingFailed, SyncError, Tampered
+from anaphora.store.crypto.cipher import Cipher, Random, binding, derive
+from anaphora.sync.entries import Entry, Header, entry_of, without_content
+from anaphora.sync.remotes.base import Remote
+
+PATIENCE: Final = 600.0
+"""Seconds in which the code must be typed."""
+_LETTERS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Crockford's base 32: no letter looks like a digit."""
+_ALIKE: Final = str.maketrans("OIL", "011")
+_GROUP: Final = 4
+_GROUPS: Final = 3
+_POLL: Final = 0.25
+_PRESENT: Final = "present"
+_JOINING: Final = "joining"
+_NO_EPOCH: Final = "0"
+
+
+def new_code(random: Random) -> str:
+    """A code: 20 bits that name the place, 40 that nobody can guess in one try."""
+    letters = [_LETTERS[byte % len(_LETTERS)] for byte in random(_GROUP * _GROUPS)]
+    groups = ["".join(letters[at : at + _GROUP]) for at in range(0, len(letters), _GROUP)]
+    return "-".join(groups)
+
+
+def read_code(text: str) -> str:
+    """The code that somebody typed, in whatever case, with or without hyphens. InvalidInput."""
+    letters = "".join(text.upper().translate(_ALIKE).replace("-", " ").split())
+    if len(letters) != _GROUP * _GROUPS or set(letters) - set(_LETTERS):
+        raise InvalidInput("code", "…", "expected the code that `sync pair` shows: 12 characters")
+    return "-".join(letters[at : at + _GROUP] for at in range(0, len(letters), _GROUP))
+
+
+class Meeting:
+    """One side of a pairing, at the place of a remote that the code names.
+
+    `wait` lets so many seconds pass.
+    """
+
+    def __init__(
+        self, remote: Remote, code: str, random: Random, wait: Callable[[float], object]
+    ) -> None:
+        self._remote = remote
+        self._code = code
+        self._random = random
+        self._wait = wait
+        self._project = f"pair_{code[:_GROUP]}"
+        self._said = ""
+
+    def is_free(self) -> bool:
+        """Whether nobody has used this place."""
+        return not self._remote.heads(self._project)
+
+    def offer(self) -> Any:
+        """Begin as the device that is in the project; what `give` needs."""
+        agreement = self._agreement("SPAKE2_A")
+        self._say(_PRESENT, 1, {"begin": agreement.start().hex()})
+        return agreement
+
+    def give(self, agreement: Any, told: Mapping[str, Any], patience: float) -> None:
+        """Give the project to whoever types the code. PairingFailed: not in time, or a wrong one.
+
+        The place is cleared in any case: a code serves once.
+        """
+        try:
+            heard = self._hear(_JOINING, 1, patience)
+            key = self._agreed(agreement, heard)
+            if not hmac.compare_digest(heard.get("proof", ""), _proof(key)):
+                self._say(_PRESENT, 2, {})
+                raise self._failed("another code was typed; make a new one")
+            data = json.dumps(dict(told)).encode()
+            sealed = self._cipher(key).seal(data, binding(self._project))
+            self._say(_PRESENT, 2, {"sealed": base64.b64encode(sealed).decode("ascii")})
+            self._hear(_JOINING, 2, patience)
+        finally:
+            self._clear()
+
+    def take(self, patience: float) -> dict[str, Any]:
+        """The project, as the device that joins. PairingFailed: nobody offers it, a wrong code."""
+        if self.is_free():
+            raise self._failed("nobody offers this code here; is it the same remote?")
+        agreement = self._agreement("SPAKE2_B")
+        begun = agreement.start().hex()
+        key = self._agreed(agreement, self._hear(_PRESENT, 1, patience))
+        self._say(_JOINING, 1, {"begin": begun, "proof": _proof(key)})
+        sealed = self._hear(_PRESENT, 2, patience).get("sealed", "")
+        try:
+            data = base64.b64decode(sealed, validate=True)
+            told = json.loads(self._cipher(key).open(data, binding(self._project), "key"))
+        except (ValueError, Tampered) as error:
+            raise self._failed("the other side does not know the code") from error
+        self._say(_JOINING, 2, {"done": ""})
+        found: dict[str, Any] = told
+        return found
+
+    def _agreement(self, side: str) -> Any:
+        try:
+            import spake2
+        except ModuleNotFoundError as error:
+            raise MissingExtra("sync", "spake2") from error
+        secret = self._code[_GROUP + 1 :].encode()
+        one, other = (f"{name} {self._project}".encode() for name in (_PRESENT, _JOINING))
+        return getattr(spake2, side)(secret, idA=one, idB=other, entropy_f=self._random)
+
+    def _agreed(self, agreement: Any, heard: Mapping[str, str]) -> bytes:
+        from spake2 import SPAKEError
+
+        try:
+            key: bytes = agreement.finish(bytes.fromhex(heard.get("begin", "")))
+        except (ValueError, AssertionError, SPAKEError) as error:
+            raise self._failed("the other side sent what is no beginning") from error
+        return key
+
+    def _cipher(self, key: bytes) -> Cipher:
+        return Cipher(derive(key, "sync_pairing"), self._random)
+
+    def _say(self, side: str, number: int, message: Mapping[str, str]) -> None:
+        header = Header(self._project, side, number, _NO_EPOCH, self._said)
+        entry = Entry(header, json.dumps(dict(message)).encode())
+        self._remote.write(self._project, side, number, entry.data())
+        self._said = entry.id
+
+    def _hear(self, side: str, number: int, patience: float) -> dict[str, str]:
+        """A message of the other side, once it is there."""
+        for _ in range(max(1, round(patience / _POLL))):
+            entry = self._at(side, number)
+            if entry is not None and entry.dropped is not None:
+                raise self._failed("the code is another one, or was used; make a new one")
+            if entry is not None:
+                return self._message(entry)
+            self._wait(_POLL)
+        raise self._failed("nobody answered in time; make a new code")
+
+    def _message(self, entry: Entry) -> dict[str, str]:
+        try:
+            found = json.loads(entry.sealed)
+        except ValueError as error:
+            raise self._failed("the other side sent what is no message") from error
+        return {str(name): str(one) for name, one in found.items()}
+
+    def _at(self, side: str, number: int) -> Entry | None:
+        for data in self._remote.read(self._project, side, number, 1):
+            return entry_of(data, self._remote.name, side, number)
+        return None
+
+    def _clear(self) -> None:
+        """Take what was said away, as far as the remote can be reached."""
+        with suppress(SyncError):
+            for side, head in self._remote.heads(self._project).items():
+                for number in range(1, head + 1):
+                    entry = self._at(side, number)
+                    if entry is not None and entry.dropped is None:
+                        data = without_content(entry).data()
+                        self._remote.drop(self._project, side, number, data)
+
+    def _failed(self, reason: str) -> PairingFailed:
+        return PairingFailed(self._remote.name, reason)
+
+
+def _proof(key: bytes) -> str:
+    return hmac.new(derive(key, "sync_pairing"), b"joining", "sha256").hexdigest()

@@ -1,0 +1,269 @@
+"""Entries of other devices: read from the remote, verified, taken in.
+
+Nothing of an entry is taken in before it is verified: its place in its device's chain, its seal,
+its device's signature, and that the remote keeps back nothing that some device has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from anaphora.errors import RemoteError, RemoteTampered
+from anaphora.sync.entries import Content, Entry, entry_of, unseal
+from anaphora.sync.log import EntryLog, LogTransaction, State
+from anaphora.sync.membership import Member
+from anaphora.sync.project import Project
+from anaphora.sync.remotes.base import Remote
+from anaphora.sync.replica import Replica
+from anaphora.sync.store import SyncTransaction
+
+_TO_COME: Final = "named"
+"""Entries that were named as without content before they were read."""
+_AT_ONCE: Final = 32
+Progress = Callable[[str, int, int], object]
+Named = tuple[str, int, str]
+"""An entry: its device, its number, its id."""
+
+
+class EntryReader:
+    """Reads the logs of a project's devices from one remote."""
+
+    def __init__(self, remote: Remote, project: Project, log: EntryLog, replica: Replica) -> None:
+        self._remote = remote
+        self._project = project
+        self._log = log
+        self._replica = replica
+
+    def read(self, heads: Mapping[str, int], tell: Progress) -> int:
+        """Take in what is new up to these entries; how many there were."""
+        others = {device: head for device, head in heads.items() if device != self._project.own}
+        if not any(device != self._project.own for device in self._log.heads()):
+            self._begin(others)
+        total = sum(max(0, n - self._log.last_of(device).number) for device, n in others.items())
+        promised: dict[str, Named] = {}
+        done, before = 0, -1
+        # An entry may need a key that another device's tells.
+        while done != before:
+            before = done
+            for device, head in others.items():
+                for content in self._new_of(device, head):
+                    done += 1
+                    tell("pull", done, max(done, total))
+                    for other, (last, snapshot, *_) in content.seen.items():
+                        if last > promised.get(other, ("", 0, ""))[1]:
+                            promised[other] = (device, last, snapshot)
+        self._refuse_unknown_keys(others)
+        if self._remote.in_order:
+            self._refuse_gaps(promised)
+            self._refuse_unnamed()
+        return done
+
+    def verify(self, heads: Mapping[str, int], tell: Progress) -> tuple[int, int]:
+        """Read all that was read or sent before once more; how many, and how many without content.
+
+        Raises RemoteTampered for the first that is not what it was.
+        """
+        known = {
+            device: {n: row for n, row in self._log.of(device).items() if row["state"] != "ready"}
+            for device in self._log.heads()
+        }
+        total, done, gone = sum(map(len, known.values())), 0, 0
+        for device, rows in known.items():
+            numbers = sorted(number for number, row in rows.items() if row["state"] != "covered")
+            for entry in self._entries(device, numbers):
+                row = rows[entry.header.number]
+                if entry.id != row["snapshot_id"]:
+                    self._refuse(entry, "it is another one than was read or sent before")
+                self._refuse_forged(entry)
+                if entry.dropped is not None and row["state"] not in ("gone", "void"):
+                    self._refuse(entry, "its content is gone, and no device has said so")
+                gone += entry.dropped is not None
+                done += 1
+                tell("verify", done, total)
+        return done, gone
+
+    # Where a new device begins.
+
+    def _begin(self, heads: Mapping[str, int]) -> None:
+        """Begin with the newest checkpoint, if there is one."""
+        found = []
+        for device, head in heads.items():
+            content = self._under_newest_key(device, head)
+            if content is not None and content.checkpoint is not None:
+                found.append((device, head, content.at))
+            elif content is not None and content.begin is not None:
+                found.append(content.begin)
+        if not found:
+            return
+        begin = max(found, key=lambda one: one[2])
+        content = self._under_newest_key(begin[0], begin[1])
+        if content is None or content.checkpoint is None:
+            return
+        checkpoint = content.checkpoint
+        covers = {of: head for of, head in checkpoint.covers.items() if of != self._project.own}
+        for device, (number, _) in covers.items():
+            if heads.get(device, 0) < number:
+                reason = f"device {begin[0]} has read it, and the remote does not give it"
+                raise RemoteTampered(self._remote.name, device, number, reason)
+        self._project.begin_with(checkpoint, begin)
+        with self._log.change() as log:
+            log.cover(covers)
+            self._project.save(self._replica.store.within(log.work.write))
+
+    def _under_newest_key(self, device: str, number: int) -> Content | None:
+        """What an entry says that only a present device can have written; None for others."""
+        cipher = self._project.cipher(self._project.membership.epoch)
+        for entry in self._entries(device, [number]):
+            is_newest = entry.header.epoch == self._project.membership.epoch
+            if is_newest and entry.dropped is None and cipher is not None:
+                return unseal(entry, cipher, self._remote.name)
+        return None
+
+    # One after the other.
+
+    def _new_of(self, device: str, head: int) -> Iterator[Content]:
+        """Take in the new entries of a device, as far as their keys are known."""
+        limit = self._project.limit(device)
+        last = head if limit is None else min(head, limit)
+        for entry in self._entries(device, range(self._log.last_of(device).number + 1, last + 1)):
+            limit = self._project.limit(device)
+            if limit is not None and entry.header.number > limit:
+                return
+            content = self._opened(entry)
+            if content is None or not self._is_admitted(entry):
+                return
+            self._take(entry, content)
+            yield content
+
+    def _entries(self, device: str, numbers: Sequence[int]) -> Iterator[Entry]:
+        """Entries with numbers that rise, several at once where they follow one another."""
+        at = 0
+        while at < len(numbers):
+            first = numbers[at]
+            count = 1
+            while at + count < len(numbers) and numbers[at + count] == first + count:
+                count += 1
+            some = self._remote.read(self._project.name, device, first, min(count, _AT_ONCE))
+            if not some:
+                reason = "it is missing, and was there or later ones are"
+                raise RemoteTampered(self._remote.name, device, first, reason)
+            for number, data in enumerate(some, first):
+                entry = entry_of(data, self._remote.name, device, number)
+                if entry.header.project != self._project.name:
+                    self._refuse(entry, "it is another project's")
+                yield entry
+            at += len(some)
+
+    def _opened(self, entry: Entry) -> Content | None:
+        """What it says; None where its key is not known yet."""
+        last = self._log.last_of(entry.header.device)
+        if entry.header.parent != last.id:
+            self._refuse(entry, f"it does not follow entry {last.number}, which was read before")
+        if entry.header.number > 1 or entry.dropped is not None:
+            self._refuse_forged(entry)
+        if entry.dropped is not None:
+            return Content()
+        cipher = self._project.cipher(entry.header.epoch)
+        if cipher is None:
+            return None
+        content = unseal(entry, cipher, self._remote.name)
+        if entry.header.number == 1:
+            self._refuse_forged(entry, content.member)
+        return content
+
+    def _is_admitted(self, entry: Entry) -> bool:
+        header = entry.header
+        newest = header.epoch == self._project.membership.epoch
+        return header.number > 1 or newest or self._project.devices.admits(header.device)
+
+    def _refuse_forged(self, entry: Entry, announced: Member | None = None) -> None:
+        """Refuse what its device has not signed."""
+        device = entry.header.device
+        member = announced or self._project.devices.members.get(device)
+        if member is None or member.device != device:
+            self._refuse(entry, "its device has not announced itself")
+        elif not member.has_signed(entry.id, entry.signature):
+            self._refuse(entry, "its device has not signed it")
+
+    def _take(self, entry: Entry, content: Content) -> None:
+        device, number = entry.header.device, entry.header.number
+        heads = {name: head.number for name, head in self._log.heads().items()}
+        store = self._replica.store
+        try:
+            with self._log.change() as log:
+                sync = store.within(log.work.write)
+                # What was named may be there yet; what it says is said again elsewhere.
+                if self._was_named(sync, [device, number, entry.id]):
+                    state: State = "gone"
+                else:
+                    state = "received" if entry.dropped is None else "unnamed"
+                log.keep(entry, state, content.at, len(content.patches))
+                self._take_names(log, sync, content.dropped)
+                self._replica.receive(sync, content.patches, device, number)
+                self._project.take(entry, content, heads, self._remote.name)
+                self._project.save(sync)
+        except BaseException:
+            self._project.load()
+            raise
+
+    @staticmethod
+    def _was_named(sync: SyncTransaction, named: list[str | int]) -> bool:
+        """Whether a device has said before that this entry goes."""
+        to_come = sync.get(_TO_COME, [])
+        if named in to_come:
+            sync.put(_TO_COME, [one for one in to_come if one != named])
+        return named in to_come
+
+    def _take_names(
+        self, log: LogTransaction, sync: SyncTransaction, dropped: Sequence[Named]
+    ) -> None:
+        """Note which entries a device has named as without content: read already, or to come."""
+        to_come = sync.get(_TO_COME, []) if dropped else []
+        for device, number, snapshot in dropped:
+            row = log.row(device, number)
+            if row is not None and row["snapshot_id"] == snapshot and row["state"] != "ready":
+                log.move(row, "gone")
+                sync.emptied(device, number)
+            elif row is None and number > self._log.last_of(device).number:
+                to_come.append([device, number, snapshot])
+        if dropped:
+            sync.put(_TO_COME, to_come)
+
+    # What must not be.
+
+    def _refuse(self, entry: Entry, reason: str) -> None:
+        header = entry.header
+        raise RemoteTampered(self._remote.name, header.device, header.number, reason)
+
+    def _refuse_unnamed(self) -> None:
+        """Refuse a remote that has taken the content out of an entry by itself."""
+        for row in self._log.find("unnamed"):
+            reason = "its content is gone, and no device has said so"
+            device, number = str(row["device"]), int(row["number"])
+            raise RemoteTampered(self._remote.name, device, number, reason)
+
+    def _refuse_unknown_keys(self, heads: Mapping[str, int]) -> None:
+        """Refuse a remote that keeps back the key to an entry; in a folder it may be on its way."""
+        name, devices = self._remote.name, self._project.devices
+        for device, head in heads.items():
+            number = self._log.last_of(device).number + 1
+            known = device in devices.members or devices.recipients is None
+            if number > head or not known or device in devices.removed:
+                continue
+            if self._remote.in_order:
+                raise RemoteTampered(name, device, number, "no device has told its key")
+            raise RemoteError(name, f"the key of entry {number} of device {device} is not here yet")
+
+    def _refuse_gaps(self, promised: Mapping[str, Named]) -> None:
+        """Refuse a remote that keeps back what another device has read."""
+        name, devices = self._remote.name, self._project.devices
+        for device, (by, number, snapshot) in promised.items():
+            if device in devices.removed or device not in devices.members:
+                continue
+            if self._log.last_of(device).number < number:
+                reason = f"device {by} has read it, and the remote does not give it"
+                raise RemoteTampered(name, device, number, reason)
+            row = self._log.row(device, number)
+            if row is not None and row["snapshot_id"] != snapshot:
+                raise RemoteTampered(name, device, number, f"device {by} has read another one")
