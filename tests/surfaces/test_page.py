@@ -39,6 +39,7 @@ VIEWS = {
     "questions": "questions?status=all",
     "contradictions": "contradictions",
     "status": "status",
+    "devices": "devices",
 }
 COUNT = (
     'seen = [one for one in search("Redis") if one["kind"] == "turn"]\nprint(len(seen), "found")'
@@ -170,6 +171,7 @@ def test_every_view_shows_what_is_there_and_asks_nobody_else(still: Still) -> No
             "ask": ["What does nobody know of Zanzibar?"],
             "questions": ["What does nobody know of Zanzibar?", "nothing known"],
             "contradictions": ["Both are kept until you say what holds"],
+            "devices": ["This namespace is on this machine alone."],
             "status": ["All is well", "Write path", "recall"],
         }
         for name, words in shown.items():
@@ -520,6 +522,29 @@ def test_a_contradiction_is_settled_and_taken_back(seen: Watched, memory: Memory
     page.get_by_role("button", name="Take it back").click()
     expect(page.locator("main")).to_contain_text("None was settled.")
     assert memory.get(old).superseded_by is None
+    seen.check()
+
+
+@pytest.mark.promise("sync.surfaces")
+def test_devices_exchange_and_one_is_removed(seen: Watched, memory: Memory, tmp_path: Path) -> None:
+    """The page shows them, exchanges at a click, and asks before it removes one."""
+    (tmp_path / "remote").mkdir()
+    memory.sync.init(str(tmp_path / "remote"), name="laptop")
+    with Memory.open(tmp_path / "other", embedder="hashing", warm=False) as other:
+        other.sync.init(
+            str(tmp_path / "remote"), key=memory.sync.export_key(), name="<b>old phone</b>"
+        )
+        other.remember("The kettle is blue.")
+        other.sync.now()
+    page = seen.go("status")
+    page.get_by_role("link", name="Devices").click()
+    page.get_by_role("button", name="Exchange now").click()
+    expect(page.locator("main")).to_contain_text("received 2 entries")
+    row = page.locator("main tr", has_text="<b>old phone</b>")
+    row.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(row).to_contain_text("removed")
+    assert [one.removed for one in memory.sync.devices() if not one.this] == [True]
     seen.check()
 
 

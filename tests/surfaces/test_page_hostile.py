@@ -122,6 +122,7 @@ def look_everywhere(seen: Watched, asked: Sequence[str]) -> None:
         "ask",
         "questions",
         "status",
+        "devices",
     ):
         seen.go(view)
         unharmed(seen)

@@ -40,6 +40,7 @@ BODIES: dict[str, Any] = {
     "/v1/deep": {"question": SECRET, "scope": "all_sessions"},
     "/v1/extract": {"conversation_id": "work-thread"},
     "/v1/dream": {"model": False},
+    "/v1/sync/remove": {"device": "d"},
     "/v2/agent-state": {"project_id": "p", "entries": []},
     "/v2/agent-state/drop": {"project_id": "p", "entries": []},
 }

@@ -35,6 +35,7 @@ def devices(
     apart: Callable[[int], float],
     remote: str | None = None,
     token: str | None = None,
+    model: Any = None,
 ) -> Iterator[list[Memory]]:
     """So many homes that sync through a remote, by default a folder."""
     if remote is None:
@@ -43,7 +44,13 @@ def devices(
     with ExitStack() as stack:
         made = [
             stack.enter_context(
-                Memory.open(place / f"d{n}", embedder="hashing", clock=Clock(apart(n)), warm=False)
+                Memory.open(
+                    place / f"d{n}",
+                    embedder="hashing",
+                    clock=Clock(apart(n)),
+                    warm=False,
+                    model=model,
+                )
             )
             for n in range(count)
         ]

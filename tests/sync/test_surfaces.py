@@ -46,7 +46,7 @@ def test_a_week_on_two_machines(tmp_path: Path) -> None:
     assert "5439" in json.dumps(hits["hits"][0])
     status = told(laptop, "sync", "status")
     assert set(status["devices"]) == {begun["device"], joined["device"]}
-    assert "this one" in run(laptop, "sync", "status")
+    assert "this one" in run(laptop, "sync", "devices")
     (record,) = told(laptop, "list")["items"]
     run(laptop, "forget", record["id"], "--now", "--yes")
     run(laptop, "sync", "now")
@@ -70,3 +70,36 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     assert "1 to be sent" in run(home, "sync", "status")
     run(home, "sync", "leave")
     assert "not synced" in run(home, "sync", "status")
+
+
+@pytest.mark.promise("sync.surfaces")
+def test_a_device_comes_and_goes(tmp_path: Path) -> None:
+    """Paired by the code that is printed, listed by its name, verified, removed, rolled back."""
+    remote = tmp_path / "remote"
+    remote.mkdir()
+    laptop, desktop = tmp_path / "laptop", tmp_path / "desktop"
+    run(laptop, "remember", "The staging database listens on port 5433", "--path", "staging.port")
+    run(laptop, "sync", "init", str(remote), "--name", "laptop")
+    words = [sys.executable, "-m", "anaphora", "--home", str(laptop), "sync", "pair", "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as pairing:
+        assert pairing.stdout is not None
+        code = json.loads("".join(iter(pairing.stdout.readline, "}\n")) + "}")["code"]
+        init = ("sync", "init", str(remote), "--join", "--name", "desktop")
+        run(desktop, *init, given=f"{code}\n")
+        assert pairing.wait(30) == 0
+    run(laptop, "sync", "now")
+    run(desktop, "sync", "now")
+    run(laptop, "sync", "now")
+    assert "5433" in run(desktop, "recall", "staging port", "--top-k", "1")
+    assert {one["name"] for one in told(laptop, "sync", "devices")} == {"laptop", "desktop"}
+    assert "are what they were" in run(laptop, "sync", "verify")
+    (check,) = [one for one in told(laptop, "doctor")["checks"] if one["name"] == "sync"]
+    assert check["ok"]
+    run(laptop, "sync", "compact")
+    snapshot = told(laptop, "stats") and told(laptop, "sync", "status")["last_synced"]
+    run(laptop, "remember", "The staging database listens on port 6000", "--path", "staging.port")
+    assert told(laptop, "sync", "rollback", snapshot, "--dry-run")["restated"]
+    assert "1 said again" in run(laptop, "sync", "rollback", snapshot, "--yes")
+    assert "5433" in run(laptop, "list")
+    assert "removed" in run(laptop, "sync", "remove", "desktop", "--yes")
+    assert "removed" in run(desktop, "sync", "now", code=1)

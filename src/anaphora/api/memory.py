@@ -325,8 +325,10 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `repair` first mends what can be mended without touching a word.
         """
         from anaphora import ops
+        from anaphora.sync.checks import sync_checks
 
-        return ops.doctor(self._services(), mend=repair)
+        services = self._services()
+        return (*ops.doctor(services, mend=repair), *sync_checks(services))
 
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.

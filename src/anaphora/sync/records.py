@@ -35,12 +35,14 @@ from anaphora.sync.items import KILLED, RECORD_KINDS, item_name, kind_and_key
 from anaphora.sync.merge.records import (
     EVENT,
     LONGEST_START,
+    ORIGINS,
     MergedRecord,
     RecordItem,
     item_of,
     merge,
     tail_id,
 )
+from anaphora.sync.origins import Origins
 from anaphora.sync.store import CLOCK
 from anaphora.values.memories import MemoryRecord
 
@@ -69,10 +71,13 @@ _GROUPS: Final = 100
 """Groups that are brought in line in one transaction."""
 
 _TOLD: Final = """
-SELECT DISTINCT told.record_id FROM record_event AS told
+SELECT told.record_id FROM (
+  SELECT namespace, record_id FROM record_event WHERE namespace = :namespace AND seq > :since
+   UNION
+  SELECT namespace, record_id FROM fact_turn WHERE namespace = :namespace AND seq > :since
+) AS told
   JOIN record ON record.namespace = told.namespace AND record.record_id = told.record_id
- WHERE told.namespace = :namespace AND told.seq > :since AND record.seq <= :since
-   AND record.kind = :kind
+ WHERE record.seq <= :since AND record.kind = :kind
  ORDER BY told.record_id
 """
 
@@ -121,7 +126,7 @@ class _Events(NamespaceReader):
     """The events of one namespace."""
 
     def told_of(self, kind: str, since: int) -> list[str]:
-        """The records that changed by events alone after a number: a verdict is one."""
+        """The records that changed by events or origins alone after a number: a verdict is one."""
         return [str(row[0]) for row in self._rows(_TOLD, kind=kind, since=since)]
 
 
@@ -132,6 +137,7 @@ class RecordSync:
     _device: SyncedDevice
     _name_of: TurnNames
     _place_of: TurnPlaces
+    _origins: Origins
 
     def _records(self, kind: str) -> Records:
         services = self._device.services
@@ -241,6 +247,8 @@ class RecordSync:
         fields |= self._turn(record.conversation_id, record.turn_index)
         if alone:
             fields[_ALONE] = True
+        if origins := self._origins.of(record.id):
+            fields[ORIGINS] = origins
         if record.forgotten:
             hidden = [event.at for event in events if event.kind == "forgotten"]
             fields["forgotten_at"] = time_text(max(hidden, default=record.last_reinforced))
@@ -348,6 +356,7 @@ class RecordSync:
             for item, state in self._device.store.states(self._device.store.names(kind)).items():
                 told = (change.value for change in state.values() if isinstance(change.value, dict))
                 named = [one.get("conversation_id") for one in told]
+                named += [source for source, _ in _value(state, ORIGINS) or ()]
                 if {_value(state, "conversation_id"), *named} & set(conversations):
                     found.append(item)
         return found
@@ -456,6 +465,8 @@ class RecordSync:
         for key, one in told.items():
             if key not in known:
                 work.tell(self._event_of(merged.id, one))
+        if merged.kind == MEMORY:
+            self._origins.write(work, merged.id, merged.fields.get(ORIGINS) or ())
         hidden = here is not None and here.forgotten
         if at is not None and not hidden:
             work.hide(merged.id, datetime.fromisoformat(at))

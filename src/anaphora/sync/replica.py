@@ -38,7 +38,9 @@ class Replica:
         self._clock = HybridClock(device, services.clock, *self.store.get(CLOCK, [0, 0]))
         own = SyncedDevice(services, self.store, self._clock, secret)
         self._threads = ThreadSync(own)
-        self._records = RecordSync(own, self._threads.name_of, self._threads.place_of)
+        self._records = RecordSync(
+            own, self._threads.name_of, self._threads.place_of, self._threads.origins
+        )
         self._links = LinkSync(own, self._records.row_of)
 
     def capture(self) -> bool:

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Any, Final
 
 from anaphora.errors import CorruptThread
 from anaphora.store.disk import NO_FILE, identity_at
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.conversations import replace_turns
+from anaphora.store.threads.conversations import Replacement, replace_turns
 from anaphora.store.threads.gojson import REDACTED, nanoseconds, read_time
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
@@ -25,6 +26,7 @@ from anaphora.sync.changes import ItemState, Patch, canonical
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import THREAD, item_name, kind_and_key
 from anaphora.sync.merge.turns import NOTE, TURN, MergedTurn, next_place, turns_of
+from anaphora.sync.origins import Origins
 from anaphora.values.conversations import Thread, Turn
 from anaphora.values.sessions import SessionPlace
 
@@ -61,6 +63,11 @@ class ThreadSync:
         """Where a turn stands here."""
         places = (at for at, one in enumerate(self._applied(conversation_id)) if one.id == turn)
         return next(places, None)
+
+    @property
+    def origins(self) -> Origins:
+        """What facts were taken from."""
+        return Origins(self._device.services.deep_rows, self._applied)
 
     def _applied(self, conversation_id: str) -> list[MergedTurn]:
         item = item_name(THREAD, conversation_id)
@@ -249,18 +256,15 @@ class ThreadSync:
             title = (state["title"].value if "title" in state else None) or ""
             said = {turn.text for turn in turns}
             lost = [turn.text for turn in here if turn.text not in said and turn.text != REDACTED]
+            new = Replacement(here, turns, notes, title, lost)
+            now = {turn.id: (at, turn.text) for at, turn in enumerate(wanted)}
+            moves = {at: now[one.id] for at, one in enumerate(before) if one.id in now}
             if self._state_of(conversation_id) != self._device.store.seen_last(item):
                 # Somebody wrote meanwhile: that is looked at first.
                 continue
-            if not replace_turns(
-                self._device.services.conversations,
-                conversation_id,
-                here,
-                turns,
-                notes,
-                title=title,
-                lost=lost,
-            ):
+            follow = partial(self.origins.follow, conversation_id, moves)
+            store = self._device.services.conversations
+            if not replace_turns(store, conversation_id, new, follow):
                 continue
             self._note_rest(conversation_id, state, origins, places)
             if [one.id for one in wanted[: len(before)]] != [one.id for one in before]:

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +37,21 @@ NEW_CHAT = "New chat"
 _TITLE_CHARACTERS = 60
 _PREVIEW_CHARACTERS = 100
 _SPLIT_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Turns, to the letter, in the place of those of a conversation; without any it is deleted.
+
+    `notes` take the place of what was noted of them; `lost` are texts that go: they leave what was
+    set aside and the index, too.
+    """
+
+    before: Sequence[Turn]
+    turns: Sequence[Turn]
+    notes: Sequence[TurnNote]
+    title: str = ""
+    lost: Sequence[str] = ()
 
 
 class Conversations(ABC):
@@ -163,20 +179,8 @@ class Conversations(ABC):
         )
 
     @abstractmethod
-    def _replace_turns(
-        self,
-        conversation_id: str,
-        before: Sequence[Turn],
-        turns: Sequence[Turn],
-        notes: Sequence[TurnNote],
-        title: str,
-        lost: Sequence[str],
-    ) -> bool:
-        """Put turns, to the letter, in the place of `before`; False where it has others now.
-
-        `notes` take the place of what was noted of the turns; without turns the conversation is
-        deleted. `lost` are texts that go: they leave what was set aside and the index, too.
-        """
+    def _replace_turns(self, conversation_id: str, new: Replacement) -> bool:
+        """Put turns in the place of others; False where it has others than `before` now."""
 
     def _tell_removed(self, conversation_id: str) -> None:
         if self._on_removed is not None:
@@ -316,19 +320,18 @@ def _check_number(name: str, number: object) -> int:
 
 
 def replace_turns(
-    store: Conversations,
-    conversation_id: str,
-    before: Sequence[Turn],
-    turns: Sequence[Turn],
-    notes: Sequence[TurnNote],
-    *,
-    title: str = "",
-    lost: Sequence[str] = (),
+    store: Conversations, conversation_id: str, new: Replacement, moved: Callable[[], object]
 ) -> bool:
-    """What sync does to a conversation; see `Conversations._replace_turns`. Raises StoreError."""
+    """What sync does to a conversation; False where its turns are not `new.before`.
+
+    `moved` is called when they stand otherwise, before anybody is told of what is lost. Raises
+    StoreError.
+    """
     check_id(conversation_id)
-    done = store._replace_turns(conversation_id, before, turns, notes, title, lost)
-    if done and lost:
+    done = store._replace_turns(conversation_id, new)
+    if done:
+        moved()
+    if done and new.lost:
         store._tell_removed(conversation_id)
     return done
 

@@ -29,7 +29,12 @@ from anaphora.store.disk import (
     translate,
 )
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.conversations import Conversations, said_in, summary_of
+from anaphora.store.threads.conversations import (
+    Conversations,
+    Replacement,
+    said_in,
+    summary_of,
+)
 from anaphora.store.threads.files import Tail, ThreadFile, ThreadFolder
 from anaphora.store.threads.forms import PLAIN, ThreadForm
 from anaphora.store.threads.gojson import (
@@ -295,15 +300,7 @@ class ConversationStore(Conversations):
             self._forget(conversation_id, None)
             return self._folder.remove(conversation_id)
 
-    def _replace_turns(
-        self,
-        conversation_id: str,
-        before: Sequence[Turn],
-        turns: Sequence[Turn],
-        notes: Sequence[TurnNote],
-        title: str,
-        lost: Sequence[str],
-    ) -> bool:
+    def _replace_turns(self, conversation_id: str, new: Replacement) -> bool:
         def attempt() -> bool:
             file = self._folder.file(conversation_id)
             try:
@@ -312,26 +309,26 @@ class ConversationStore(Conversations):
                 document, identity = Document(conversation_id), NO_FILE
             except NotAThread as error:
                 raise self._set_aside(file, str(error)) from error
-            if said_in(document.turns) != said_in(before):
+            if said_in(document.turns) != said_in(new.before):
                 return False
             if self._sidecar is not None:
                 # First: a note whose turn never came is seen to be void by its hash.
-                self._sidecar.replace_notes(conversation_id, notes)
-            if not turns:
+                self._sidecar.replace_notes(conversation_id, new.notes)
+            if not new.turns:
                 self._folder.remove(conversation_id)
                 return True
-            document.turns, document.title = list(turns), title
-            document.raw_turns = [encode_turn(turn) for turn in turns]
-            document.updated = latest(ZERO_TIME, turns)
+            document.turns, document.title = list(new.turns), new.title
+            document.raw_turns = [encode_turn(turn) for turn in new.turns]
+            document.updated = latest(ZERO_TIME, new.turns)
             self._remember(conversation_id, file.rewrite(document, identity))
             return True
 
         with self._writing(conversation_id):
             if not _until_unchanged(attempt):
                 return False
-            if lost:
+            if new.lost:
                 self._folder.remove_temporaries(conversation_id)
-            for text in lost:
+            for text in new.lost:
                 self._folder.scrub(conversation_id, text)
             return True
 

@@ -25,7 +25,12 @@ from anaphora.store.disk import Identity, translate
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
-from anaphora.store.threads.conversations import Conversations, said_in, summary_of
+from anaphora.store.threads.conversations import (
+    Conversations,
+    Replacement,
+    said_in,
+    summary_of,
+)
 from anaphora.store.threads.gojson import (
     ZERO_TIME,
     Document,
@@ -38,7 +43,7 @@ from anaphora.store.threads.gojson import (
     sound_time,
 )
 from anaphora.store.threads.ids import check_id, file_name
-from anaphora.store.threads.sidecar import TurnNote, notes_of
+from anaphora.store.threads.sidecar import notes_of
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
@@ -326,29 +331,21 @@ class SqlConversationStore(NamespaceReader, Conversations):
                 work.put_head(conversation_id, head)
         return self._scrubbed(there)
 
-    def _replace_turns(
-        self,
-        conversation_id: str,
-        before: Sequence[Turn],
-        turns: Sequence[Turn],
-        notes: Sequence[TurnNote],
-        title: str,
-        lost: Sequence[str],
-    ) -> bool:
+    def _replace_turns(self, conversation_id: str, new: Replacement) -> bool:
         with self._changing() as work:
             head = work.head(conversation_id)
-            if said_in(work.turns(conversation_id)) != said_in(before):
+            if said_in(work.turns(conversation_id)) != said_in(new.before):
                 return False
             if self._sidecar is not None:
-                self._sidecar.replace_notes(conversation_id, notes, work.write)
+                self._sidecar.replace_notes(conversation_id, new.notes, work.write)
             work.drop_turns(conversation_id)
-            if turns:
-                fresh = ThreadHead(0, None, title, ZERO_TIME, self._stamp())
-                self._add(work, conversation_id, fresh, turns)
+            if new.turns:
+                fresh = ThreadHead(0, None, new.title, ZERO_TIME, self._stamp())
+                self._add(work, conversation_id, fresh, new.turns)
             elif head is not None:
                 gone = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
                 work.put_head(conversation_id, gone)
-        return self._scrubbed(True) if lost else True
+        return self._scrubbed(True) if new.lost else True
 
     def _set_title(self, conversation_id: str, title: str) -> bool:
         with self._changing() as work:

@@ -8,6 +8,7 @@ import typer
 
 from anaphora.core.config import client_folders
 from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, Json, console, emit, shown
+from anaphora.surfaces.cli.sync import begin_syncing
 from anaphora.surfaces.cli.where import Where
 from anaphora.surfaces.hooks.protocols import PROTOCOLS
 from anaphora.surfaces.setup.clients import ABILITIES, CLIENTS, entries
@@ -28,6 +29,10 @@ def setup(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the change.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Remove Anaphora again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    sync: Annotated[
+        str | None,
+        typer.Option(metavar="REMOTE", help="Begin syncing with it, too: as `sync init REMOTE`."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Set up Anaphora in a coding agent: the memory server and, if the agent has them, hooks.
@@ -64,6 +69,8 @@ def setup(
         )
     else:
         _show_done(client, made=made, undo=undo, partly=bool(refused), trials=trials)
+    if sync is not None and not undo and not dry_run:
+        begin_syncing(context, sync)
     if refused:
         # Files that are as they should be count as done.
         raise typer.Exit(EXIT_PARTLY if len(changes) > len(refused) else EXIT_INPUT)
@@ -102,6 +109,9 @@ def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: lis
         out.print(shown(f"done; start {client} again to have its memory"))
     if trials and not undo:
         out.print(shown(ABILITIES[client]))
+        out.print(
+            shown("the same memory on your other devices: `anaphora sync init REMOTE`", "dim")
+        )
 
 
 def _command(where: Where) -> list[str]:

@@ -6,20 +6,31 @@ the machine could see.
 
 from __future__ import annotations
 
+import platform
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from anaphora.errors import StoreError
-from anaphora.surfaces.cli.output import Json, console, emit, give, shown, tracker
+from anaphora.surfaces.cli.output import Json, console, emit, give, shown, table, tracker
 from anaphora.surfaces.cli.where import opened, place
-from anaphora.surfaces.wire import counted
+from anaphora.surfaces.wire import counted, time_of
 from anaphora.sync.loop import EVERY
-from anaphora.values.sync import SyncReport, SyncStatus
+from anaphora.values.sync import (
+    SyncDevice,
+    SyncReport,
+    SyncRollback,
+    SyncStatus,
+    SyncVerification,
+)
+
+_LONGEST_CODE: Final = 20
+_ENTRY_ID: Final = re.compile(r"[0-9a-f]{64}")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -40,8 +51,12 @@ def init(
         typer.Argument(help="A folder, a server (https://…), or s3://bucket/prefix?endpoint=…"),
     ],
     join: Annotated[
-        bool, typer.Option("--join", help="Join the project whose key is asked for.")
+        bool,
+        typer.Option("--join", help="Join: asks for the code that `sync pair` shows, or a key."),
     ] = False,
+    name: Annotated[
+        str | None, typer.Option(help="What other devices call this one; by default its host name.")
+    ] = None,
     key_file: Annotated[
         Path | None,
         typer.Option(
@@ -59,13 +74,18 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Sync this namespace with a remote. Nothing is sent before `sync now`."""
-    key = _secret(key_file)
+    key, code = _secret(key_file), None
     if key is None and join:
-        key = str(typer.prompt("Key", hide_input=True))
+        typed = str(typer.prompt("Code or key", hide_input=True)).strip()
+        key, code = (typed, None) if len(typed) > _LONGEST_CODE else (None, typed)
     with opened(context, begins=True) as memory:
-        if "://" not in remote:
-            remote = str(Path(remote).expanduser().absolute())
-        status = memory.sync.init(remote, token=_secret(token_file), key=key)
+        status = memory.sync.init(
+            _address(remote),
+            token=_secret(token_file),
+            code=code,
+            key=key,
+            name=platform.node() if name is None else name,
+        )
     give(status, _show_begun, as_json=as_json)
 
 
@@ -109,6 +129,82 @@ def status(context: typer.Context, as_json: Json = False) -> None:
 
 
 @app.command()
+def pair(context: typer.Context, as_json: Json = False) -> None:
+    """Show a code that lets one device join, and wait until it was typed there."""
+    with opened(context) as memory:
+        pairing = memory.sync.pair()
+        if as_json:
+            emit({"code": pairing.code})
+            sys.stdout.flush()
+        else:
+            out = console()
+            out.print(shown(pairing.code, "bold"))
+            out.print("on the other device: `anaphora sync init REMOTE --join`, and this code")
+        pairing.wait()
+    give({"done": "paired"}, "paired; `anaphora sync now` on both", as_json=as_json)
+
+
+@app.command()
+def devices(context: typer.Context, as_json: Json = False) -> None:
+    """List the devices that share this namespace."""
+    with opened(context) as memory:
+        found = memory.sync.devices()
+    give(list(found), _show_devices, as_json=as_json)
+
+
+@app.command()
+def remove(
+    context: typer.Context,
+    device: Annotated[str, typer.Argument(help="Its identifier, or its name.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove a device: the others go on under a new key, which it does not get."""
+    if not yes:
+        typer.confirm(f"Remove {device}? What it has, it keeps.", abort=True)
+    with opened(context) as memory, tracker(quiet=as_json) as progress:
+        found = memory.sync.remove(device, progress=progress)
+    give(list(found), _show_devices, as_json=as_json)
+
+
+@app.command()
+def verify(context: typer.Context, as_json: Json = False) -> None:
+    """Read everything in the remote once more: is it what was sent and read?"""
+    with opened(context) as memory, tracker(quiet=as_json) as progress:
+        found = memory.sync.verify(progress=progress)
+    give(found, _show_verified, as_json=as_json)
+
+
+@app.command()
+def compact(context: typer.Context, as_json: Json = False) -> None:
+    """Say all that counts again in few entries, and empty the others. It happens by itself, too."""
+    with opened(context) as memory, tracker(quiet=as_json) as progress:
+        report = memory.sync.compact(progress=progress)
+    give(report, _show_report, as_json=as_json)
+
+
+@app.command()
+def rollback(
+    context: typer.Context,
+    to: Annotated[
+        str, typer.Argument(help="A time such as 2026-05-01T12:00, or the id of an entry.")
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Let the memories that held then hold again, on all devices. History stays."""
+    with opened(context) as memory:
+        at = to if _ENTRY_ID.fullmatch(to) else time_of("to", to)
+        assert at is not None
+        if not dry_run and not yes:
+            _show_rollback(memory.sync.rollback(at, dry_run=True))
+            typer.confirm("Do this?", abort=True)
+        done = memory.sync.rollback(at, dry_run=dry_run)
+    give(done, _show_rollback, as_json=as_json)
+
+
+@app.command()
 def key(context: typer.Context, as_json: Json = False) -> None:
     """Print the key with which another device joins. Whoever has it can read everything."""
     with opened(context) as memory:
@@ -138,7 +234,7 @@ def leave(context: typer.Context, as_json: Json = False) -> None:
 def _show_begun(status: SyncStatus) -> None:
     out = console()
     out.print(shown(f"project {status.project}, device {status.device}"))
-    out.print("run `anaphora sync now`; for another device, `anaphora sync key` gives the key")
+    out.print("run `anaphora sync now`; another device joins by `anaphora sync pair`")
 
 
 def _show_report(report: SyncReport) -> None:
@@ -155,11 +251,46 @@ def _show_status(status: SyncStatus) -> None:
     out.print(shown(f"remote  {status.remote}"))
     last = "never" if status.last_synced is None else f"{status.last_synced:%Y-%m-%d %H:%M}"
     out.print(f"synced  {last}; {status.waiting} to be sent")
-    for device, number in status.devices.items():
-        mark = "  (this one)" if device == status.device else ""
-        out.print(shown(f"device  {device}  {number}{mark}"))
+    out.print(f"devices {len(status.devices)}: `anaphora sync devices`")
     if status.stopped is not None:
         out.print(shown(f"stopped: {status.stopped}", "red"))
+
+
+def _show_devices(found: list[SyncDevice]) -> None:
+    rows = []
+    for one in found:
+        written = "never" if one.last_written is None else f"{one.last_written:%Y-%m-%d %H:%M}"
+        state = "removed" if one.removed else "this one" if one.this else ""
+        rows.append((one.device, one.name, one.entries, written, state))
+    console().print(table("Devices", ("device", "name", "entries", "last written", ""), rows))
+
+
+def _show_verified(found: SyncVerification) -> None:
+    entries = counted(found.entries, "entry", "entries")
+    text = f"{entries} of {counted(found.devices, 'device')} are what they were"
+    gone = f"; {found.without_content} have lost their content, as some device said"
+    console().print(text + (gone if found.without_content else ""))
+
+
+def _show_rollback(found: SyncRollback) -> None:
+    console().print(
+        f"to {found.to:%Y-%m-%d %H:%M:%S}: {len(found.restated)} said again, "
+        f"{len(found.hidden)} hidden, {len(found.shown)} shown again"
+    )
+
+
+def begin_syncing(context: typer.Context, remote: str) -> None:
+    """Begin a project with a remote, unless this namespace is synced already, and say so."""
+    with opened(context, begins=True) as memory:
+        status = memory.sync.status()
+        if not status.project:
+            status = memory.sync.init(_address(remote), name=platform.node())
+    console(stderr=True).print(shown(f"synced with {status.remote}: `anaphora sync now`"))
+
+
+def _address(given: str) -> str:
+    """The address of a remote as it was typed: a folder from where one stands."""
+    return given if "://" in given else str(Path(given).expanduser().absolute())
 
 
 def _secret(path: Path | None) -> str | None:

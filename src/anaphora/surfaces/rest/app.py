@@ -62,6 +62,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
         home.root_router,
         metrics.router,
         conversations.seed_router,
+        sync.own,
         sync.router,
     ):
         app.router.routes.extend(router.routes)

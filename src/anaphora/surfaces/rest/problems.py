@@ -47,6 +47,7 @@ TITLES: Final[Mapping[int, str]] = {
 # The first that fits; what a caller can mend is below 500.
 _STATUSES: tuple[tuple[type[errors.AnaphoraError], int, str], ...] = (
     (errors.Diverged, 409, "diverged"),
+    (errors.SyncError, 502, "sync"),
     (errors.FilterError, 422, "filter"),
     (errors.InvalidInput, 422, "invalid_input"),
     (errors.NotFound, 404, "not_found"),

@@ -43,6 +43,7 @@ from anaphora.values.memories import (
 from anaphora.values.projects import LEAST_BUDGET, DiaryEntry, NoteKind, Observation, Project
 from anaphora.values.search import SearchHit, SearchKind
 from anaphora.values.sessions import ToolCallHit
+from anaphora.values.sync import SyncDevice, SyncStatus
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 _VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
@@ -534,11 +535,25 @@ class SealedEntry(BaseModel):
     project: str
     device: str
     number: int
-    epoch: int
+    epoch: str
     parent: str
     hashes: list[str]
+    signature: str
     sealed: str | None = None
     dropped: str | None = None
+
+
+class SyncShape(BaseModel):
+    """How this namespace is synced; `project` is empty where it is not."""
+
+    status: SyncStatus
+    devices: list[SyncDevice]
+
+
+class RemovedDevice(Body):
+    """A device that is to be removed."""
+
+    device: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class AgentState(BaseModel):

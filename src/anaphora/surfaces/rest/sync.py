@@ -1,7 +1,8 @@
-"""The routes for devices that sync through this server: `/v2/agent-state`.
+"""The routes of sync: `/v1/sync`, for a namespace of this home that is synced somewhere, and
+`/v2/agent-state`, for devices that sync through this server.
 
-What they leave here is sealed; the server checks that entries follow one another, and can read no
-word of them.
+What devices leave here is sealed; the server checks that entries follow one another, and can read
+no word of them.
 """
 
 from __future__ import annotations
@@ -16,10 +17,38 @@ from anaphora.surfaces.rest.schemas import (
     EntriesShape,
     NewEntries,
     Pushed,
+    RemovedDevice,
     StateQuery,
+    SyncShape,
 )
+from anaphora.values.sync import SyncReport
 
 router = LaneRouter("sync", "/v2")
+own = LaneRouter("sync")
+
+
+@own.answers("GET /sync", "How this namespace is synced", SyncShape)
+def status(memory: Memory) -> Any:
+    """What waits, why it stopped, and the devices that are known; reaches for no remote."""
+    return _shape(memory)
+
+
+@own.answers("POST /sync", "Exchange now", SyncReport)
+def exchange(memory: Memory) -> Any:
+    """Send what is new here, and take in what other devices have sent."""
+    return memory.sync.now()
+
+
+@own.answers("POST /sync/remove", "Remove a device", SyncShape)
+def remove(memory: Memory, body: RemovedDevice) -> Any:
+    """The others go on under a new key, which it does not get."""
+    memory.sync.remove(body.device)
+    return _shape(memory)
+
+
+def _shape(memory: Memory) -> dict[str, Any]:
+    found = memory.sync.status()
+    return {"status": found, "devices": memory.sync.devices() if found.project else ()}
 
 
 @router.answers("GET /agent-state", "How far a project has come, and its newest entry", AgentState)

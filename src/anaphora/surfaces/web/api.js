@@ -87,6 +87,11 @@ class Api {
     return (await this.#fetch("metrics", { signal, accept: "text/plain", own: false })).text();
   }
 
+  // Devices.
+  sync(signal) { return this.#json("v1/sync", { signal }); }
+  exchange(signal) { return this.#json("v1/sync", { method: "POST", signal }); }
+  removeDevice(device) { return this.#json("v1/sync/remove", { method: "POST", body: { device } }); }
+
   search(body, signal) { return this.#json("v1/search", { method: "POST", body, signal }); }
   importFile(file, signal) { return this.#json("v1/import", { method: "POST", file, signal }); }
 

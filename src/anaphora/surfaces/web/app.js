@@ -17,10 +17,11 @@ const VIEWS = {
   ask: () => import("./views/ask.js"),
   questions: () => import("./views/questions.js"),
   status: () => import("./views/status.js"),
+  devices: () => import("./views/devices.js"),
 };
 
 // Views that stand behind another one in the list.
-const BEHIND = { contradictions: "memories", questions: "ask" };
+const BEHIND = { contradictions: "memories", questions: "ask", devices: "status" };
 
 const main = document.getElementById("main");
 let current = { name: "", key: "", update: null, control: new AbortController() };

@@ -20,6 +20,8 @@ from anaphora.sync.clock import Stamp
 
 EVENT: Final = "event:"
 """Fields of events, by the digests of what they tell."""
+ORIGINS: Final = "origins"
+"""The field that names what a fact was taken from."""
 SAID: Final = ("added", "restated", "linked")
 """Kinds of events that count as occurrences."""
 LONGEST_START: Final = 36
@@ -228,7 +230,8 @@ def tail_id(item: str, at: str) -> str:
 # Of several items of one record each has these for itself; of all other fields the latest counts.
 _OWN: Final = frozenset({
     "created_at", "last_reinforced", "valid_from", "valid_to", "superseded_by", "supersedes",
-    "forgotten_at", "tags", "sources", "extra", "conversation_id", "turn", "stands_alone",
+    "forgotten_at", "tags", "sources", ORIGINS, "extra", "conversation_id", "turn",
+    "stands_alone",
 })  # fmt: skip
 
 
@@ -257,6 +260,8 @@ def _record(span: _Span) -> MergedRecord:
     fields["valid_from"], fields["valid_to"] = span.start, span.end
     extra = sum(one.fields.get("extra") or 0 for one in span.items) if span.whole else 0
     fields["reinforce_count"] = max(0, len(said) - 1 + extra)
+    origins = {str(one): one for item in span.items for one in item.fields.get(ORIGINS) or ()}
+    fields[ORIGINS] = [origins[name] for name in sorted(origins)] or None
     for name, one_of in (("tags", "tags"), ("sources", "source")):
         fields[name] = _joined(span, name, one_of)
     fields.pop("extra", None)

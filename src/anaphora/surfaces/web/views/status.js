@@ -20,7 +20,7 @@ export const view = {
     const sizes = h("div", null, waiting());
     const plots = h("div", null, waiting());
     const paused = h("button", { type: "button", class: "quiet", "aria-pressed": "false" }, "Pause");
-    add(main, heading("Status", paused), h("section", { class: "results", "aria-label": "Parts" }, h("h2", null, "Parts"), parts),
+    add(main, heading("Status", h("a", { href: "#/devices" }, "Devices"), paused), h("section", { class: "results", "aria-label": "Parts" }, h("h2", null, "Parts"), parts),
       h("section", { class: "results", "aria-label": "Latency" }, h("h2", null, "Latency"),
         h("p", { class: "faint small" }, `From this page's samples of /metrics, one every ${EVERY / 1000} seconds while it is looked at.`), plots),
       h("section", { class: "results", "aria-label": "Sizes" }, h("h2", null, "What is kept"), sizes));

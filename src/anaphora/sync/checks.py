@@ -1,0 +1,36 @@
+"""What `doctor` says of sync."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from anaphora.errors import AnaphoraError
+from anaphora.sync.manager import Sync
+from anaphora.values.conversations import Check
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+_LONG: Final = 7 * 86_400.0
+"""Seconds without an exchange after which it is told."""
+
+
+def sync_checks(services: NamespaceServices) -> Iterator[Check]:
+    """How this namespace is synced, if it is; no remote is asked. Nothing raises."""
+    try:
+        found = Sync(services).status()
+    except AnaphoraError as error:
+        yield Check("sync", ok=False, detail=str(error))
+        return
+    if not found.project:
+        return
+    last = found.last_synced
+    if found.stopped is not None:
+        yield Check("sync", ok=False, detail=f"stopped: {found.stopped}")
+    elif last is None or (services.clock() - last).total_seconds() > _LONG:
+        when = "no exchange yet" if last is None else f"no exchange since {last:%Y-%m-%d}"
+        yield Check("sync", ok=False, detail=f"{when}; {found.waiting} to be sent: `sync now`")
+    else:
+        detail = f"{len(found.devices)} devices, {found.waiting} to be sent, last {last:%Y-%m-%d}"
+        yield Check("sync", ok=True, detail=detail)

@@ -1,0 +1,97 @@
+"""What facts were taken from, here and on other devices: where that goes, so does the fact.
+
+On one device a fact is bound to the places of turns, and to their texts; on all of them to what the
+turns are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.deep.evidence.sources import MEMORY
+from anaphora.deep.persisted.forgetting import OF_MEMORY
+from anaphora.store.hashing import hash_text
+from anaphora.sync.merge.turns import MergedTurn
+
+if TYPE_CHECKING:
+    from anaphora.store.records.transaction import RecordTransaction
+    from anaphora.store.table_rows import TableRows
+
+_TABLE: Final = "fact_turn"
+Turns = Callable[[str], Sequence[MergedTurn]]
+"""The turns of a conversation as they stand here."""
+Origin = list[Any]
+"""A conversation and the name of a turn, or a memory ("memory:" and its id) and None; as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """What the facts of one namespace were taken from."""
+
+    _rows: TableRows
+    _turns: Turns
+
+    def of(self, record_id: str) -> list[Origin]:
+        """What a fact was taken from, as all devices call it."""
+        found: list[Origin] = []
+        for row in self._rows.find(_TABLE, {"record_id": record_id}):
+            source, at = str(row["conversation_id"]), int(row["position"])
+            if at == OF_MEMORY:
+                found.append([source, None])
+            elif at < len(turns := self._turns(source)):
+                found.append([source, turns[at].id])
+        return sorted(found, key=str)
+
+    def write(self, work: RecordTransaction, record_id: str, origins: Sequence[Origin]) -> None:
+        """Bind a fact to these, and to nothing else that is here."""
+        wanted = {}
+        for source, turn in origins:
+            place = self._place(work, source, turn)
+            if place is not None:
+                wanted[source, place[0]] = place[1]
+        deep = self._rows.within(work.write)
+        known = {
+            (str(row["conversation_id"]), int(row["position"])): str(row["turn_hash"])
+            for row in deep.find(_TABLE, {"record_id": record_id})
+        }
+        if known == wanted:
+            return
+        # What is bound refers to the row of the fact.
+        work.flush()
+        for source, at in known.keys() - wanted.keys():
+            deep.drop(_TABLE, {"record_id": record_id, "conversation_id": source, "position": at})
+        for (source, at), digest in wanted.items():
+            if known.get((source, at)) != digest:
+                key = {"record_id": record_id, "conversation_id": source, "position": at}
+                deep.put(_TABLE, [key | {"turn_hash": digest}])
+
+    def follow(self, conversation_id: str, moves: Mapping[int, tuple[int, str]]) -> None:
+        """Bind facts to where their turns stand now: from old places to new ones, with the text.
+
+        What is there already stays: it can be asked again.
+        """
+        with self._rows.change() as work:
+            moving = []
+            for row in work.find(_TABLE, {"conversation_id": conversation_id}):
+                at, text = moves.get(int(row["position"]), (None, ""))
+                if at not in (None, row["position"]) and row["turn_hash"] == hash_text(text):
+                    moving.append((row, at))
+            for row, _ in moving:
+                key = ("record_id", "conversation_id", "position")
+                work.drop(_TABLE, {name: row[name] for name in key})
+            for row, at in moving:
+                work.put(_TABLE, [row | {"position": at}])
+
+    def _place(
+        self, work: RecordTransaction, source: str, turn: str | None
+    ) -> tuple[int, str] | None:
+        """Where a source stands here, and the digest of what it says; None where it is not here."""
+        if turn is None:
+            record = work.find(source.removeprefix(MEMORY))
+            return None if record is None else (OF_MEMORY, hash_text(record.text))
+        for at, one in enumerate(self._turns(source)):
+            if one.id == turn:
+                return at, hash_text(one.text)
+        return None
