@@ -2,8 +2,9 @@
 
 First two devices with a folder between them and `--memories` and `--turns`: the first push, the
 first pull, one write more (bytes in the remote, time until the other device has it), beside a copy
-of the home's files. Then `--histories` random histories of two to four devices, as the tests have
-them, and `--kills` processes that are killed while they write and sync.
+of the home's files; then the same again after compaction. Then `--histories` random histories of
+three to five devices, as the tests have them, over a folder, a server and S3 storage in turn, and
+`--kills` processes that are killed while they write and sync: devices, and the server between them.
 """
 
 from __future__ import annotations
@@ -11,18 +12,24 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+import httpx
+from tests.surfaces.page_desk import serving
 from tests.sync.devices import SHARED, History, devices, settle, state_of, words_of
 from tests.sync.test_remote import CHILD
+from tests.sync.test_remotes import KEY, s3_server
 
 from anaphora import Memory
+from anaphora.surfaces.rest import ServerOptions
 from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import NewMemory
 from bench.figures import Figure, at_least, exactly, keep
@@ -54,8 +61,9 @@ def run(memories: int, turns: int, histories: int, kills: int) -> list[Figure]:
     """Every figure, kept in bench/results/."""
     figures = [*_sizes(memories, turns)]
     if histories:
-        agreed = sum(_history(seed) for seed in range(1000, 1000 + histories))
-        name = "random histories of 2 to 4 devices"
+        with _places() as places:
+            agreed = sum(_history(seed, places) for seed in range(1000, 1000 + histories))
+        name = "random histories of 3 to 5 devices over three remotes"
         figures += [
             Figure(name, histories),
             at_least("of these: one state, nothing lost, nothing alive", agreed, histories),
@@ -63,7 +71,7 @@ def run(memories: int, turns: int, histories: int, kills: int) -> list[Figure]:
     if kills:
         lost, twice, said = _killed(kills)
         figures += [
-            Figure("kills while writing and syncing", kills),
+            Figure("kills of devices and their server", kills),
             Figure("acknowledged writes before them", said),
             exactly("of these lost on a device", lost, 0),
             exactly("turns that are there twice", twice, 0),
@@ -90,6 +98,12 @@ def _sizes(memories: int, turns: int) -> list[Figure]:
             arrived = _seconds(other.sync.now)
             more = _size(remote) - sent
             idle = _seconds(one.sync.now)
+            compacted = _seconds(one.sync.compact)
+            least = _size(remote)
+            with Memory.open(place / "new", embedder="hashing", warm=False) as new:
+                new.sync.init(str(remote), key=one.sync.export_key())
+                begun = _seconds(new.sync.now)
+                assert len(new.sync.devices()) == 3
             found = other.recall("where is the brass key?", min_confidence=0)[0].text
             assert "pantry" in found
         return [
@@ -105,6 +119,9 @@ def _sizes(memories: int, turns: int) -> list[Figure]:
             Figure("one memory more: taking in", arrived, "s"),
             Figure("one memory more: in the remote", more / 1e3, "kB"),
             Figure("an exchange with nothing new", idle, "s"),
+            Figure("compaction", compacted, "s"),
+            Figure("in the remote after it", least / 1e6, "MB"),
+            Figure("the first pull on a new device after it", begun, "s"),
         ]
 
 
@@ -143,15 +160,40 @@ def _seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def _history(seed: int) -> bool:
+@contextmanager
+def _places() -> Iterator[Callable[[Path, int], tuple[str, str | None]]]:
+    """Gives the address and token of an empty remote, one kind after the other."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        storage = stack.enter_context(s3_server(folder / "s3"))
+        memory = stack.enter_context(Memory.open(folder / "server", embedder="hashing", warm=False))
+        options = ServerOptions(page=None, rate=1_000_000, burst=1_000_000)
+        url = stack.enter_context(serving(memory, options))
+
+        def place(at: Path, seed: int) -> tuple[str, str | None]:
+            if seed % 3 == 0:
+                (at / "shared").mkdir()
+                return str(at / "shared"), None
+            if seed % 3 == 1:
+                return url, None
+            return f"s3://memory/{seed}?endpoint={storage}&region=us-east-1", KEY
+
+        yield place
+
+
+def _history(seed: int, places: Callable[[Path, int], tuple[str, str | None]]) -> bool:
     """Whether devices agree after a random history, on all that nobody took away."""
     chance = random.Random(seed)
-    offsets = [chance.choice([0.0, 0.1, 5.0, -30.0, 600.0]) for _ in range(4)]
+    offsets = [chance.choice([0.0, 0.1, 5.0, -30.0, 600.0]) for _ in range(5)]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        with devices(place, chance.randint(2, 4), lambda n: offsets[n]) as made:
+        remote, token = places(place, seed)
+        with devices(place, chance.randint(3, 5), lambda n: offsets[n], remote, token) as made:
             history = History(made, chance, place)
             history.run(40)
+            if chance.random() < 0.3:
+                chance.choice(made).sync.compact()
+                history.run(10)
             settle(made)
             states = [state_of(memory, place) for memory in made]
             left = words_of(made[0], place)
@@ -165,25 +207,64 @@ def _history(seed: int) -> bool:
         return agreed
 
 
+@contextmanager
+def _server(home: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A server of its own process, that answers."""
+    command = [sys.executable, "-m", "anaphora", "--home", str(home), "serve"]
+    given = ["--port", str(port), "--rate", "1000000"]
+    program = subprocess.Popen(
+        [*command, *given], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(300):
+            try:
+                httpx.get(f"http://127.0.0.1:{port}/health", timeout=1)
+                break
+            except httpx.HTTPError:
+                time.sleep(0.05)
+        yield program
+    finally:
+        program.kill()
+        program.wait()
+
+
 def _killed(kills: int) -> tuple[int, int, int]:
     """Acknowledged writes that are missing on a device, turns that are twice, and all writes."""
     chance = random.Random(11)
     said: set[str] = set()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
         place = Path(folder)
-        with devices(place, 2, float):
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+        free.close()
+        url = f"http://127.0.0.1:{port}"
+        with Memory.open(place / "server", embedder="hashing", warm=False) as memory:
+            token = memory.tokens.create("devices", namespaces=["default"]).secret
+        with _server(place / "server", port), devices(place, 2, float, url, token):
             pass
         for kill in range(kills):
-            after = str(0.25 + 0.8 * chance.random())
-            command = [sys.executable, "-c", CHILD, str(place / f"d{kill % 2}"), after, f"k{kill}"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            said |= set(done.stdout.splitlines())
+            after = 0.25 + 0.8 * chance.random()
+            with _server(place / "server", port) as server:
+                command = [sys.executable, "-c", CHILD, str(place / f"d{kill % 2}")]
+                child = subprocess.Popen(
+                    [*command, str(after), f"k{kill}"],
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                )
+                if kill % 3 == 0:
+                    # The server goes first, in the middle of whatever it does.
+                    time.sleep(max(0.0, after + 0.2 * chance.random()))
+                    server.kill()
+                said |= set(child.communicate()[0].splitlines())
         lost = twice = 0
         with (
+            _server(place / "server", port),
             Memory.open(place / "d0", embedder="hashing") as one,
             Memory.open(place / "d1", embedder="hashing") as other,
         ):
             settle([one, other])
+            one.sync.verify()
             for memory in (one, other):
                 lost += len(said - words_of(memory, place))
                 thread = memory.conversations.get("talk")
@@ -197,7 +278,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.sync", description=__doc__)
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--turns", type=int, default=50_000)
-    parser.add_argument("--histories", type=int, default=200)
+    parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=300)
     given = parser.parse_args(words)
     run(given.memories, given.turns, given.histories, given.kills)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,6 +36,7 @@ def devices(
     remote: str | None = None,
     token: str | None = None,
     model: Any = None,
+    databases: Sequence[str | None] = (),
 ) -> Iterator[list[Memory]]:
     """So many homes that sync through a remote, by default a folder."""
     if remote is None:
@@ -50,6 +51,7 @@ def devices(
                     clock=Clock(apart(n)),
                     warm=False,
                     model=model,
+                    database=databases[n] if databases else None,
                 )
             )
             for n in range(count)

@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,12 +51,10 @@ def _free_ports(count: int) -> list[int]:
     return found
 
 
-@pytest.fixture(scope="module")
-def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@contextmanager
+def s3_server(folder: Path) -> Iterator[str]:
     """A real S3 server with a bucket."""
-    if not WEED.exists() and shutil.which("weed") is None:
-        pytest.skip("seaweedfs is not installed")
-    folder = tmp_path_factory.mktemp("weed")
+    folder.mkdir(parents=True, exist_ok=True)
     keys = folder / "s3.json"
     access, secret = KEY.split(":")
     keys.write_text(
@@ -78,6 +76,15 @@ def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         program.terminate()
         program.wait(30)
+
+
+@pytest.fixture(scope="module")
+def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same, where the program is installed."""
+    if not WEED.exists() and shutil.which("weed") is None:
+        pytest.skip("seaweedfs is not installed")
+    with s3_server(tmp_path_factory.mktemp("weed")) as url:
+        yield url
 
 
 def _with_bucket(url: str, program: subprocess.Popen[bytes], log: Path) -> str:
@@ -161,3 +168,28 @@ def test_an_address_that_is_none_is_refused(storage: str) -> None:
     remote = open_remote(f"s3://memory/x?endpoint={storage}&region=us-east-1", "test-key:wrong")
     with pytest.raises(RemoteError):
         remote.heads("p")
+
+
+@pytest.mark.promise("sync.converges")
+def test_devices_agree_whatever_database_they_have(
+    tmp_path: Path, new_database: Callable[[], str]
+) -> None:
+    """One with files, two on a PostgreSQL, and a server that keeps the logs on another one."""
+    chance = random.Random(7)
+    with (
+        Memory.open(
+            tmp_path / "server", database=new_database(), embedder="hashing", warm=False
+        ) as memory,
+        serving(memory, ServerOptions(page=None, rate=10_000, burst=10_000)) as url,
+    ):
+        databases = [None, new_database(), new_database()]
+        with devices(tmp_path, 3, lambda n: 7.0 * n, url, databases=databases) as made:
+            history = History(made, chance, tmp_path)
+            history.run(30)
+            made[1].sync.compact()
+            history.run(10)
+            settle(made)
+            states = [state_of(memory, tmp_path) for memory in made]
+            assert all(state == states[0] for state in states)
+            assert history.said - history.forgotten <= words_of(made[0], tmp_path)
+            made[2].sync.verify()

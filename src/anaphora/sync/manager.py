@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.core.arguments import checks_arguments
 from anaphora.errors import InvalidInput, RemoteError, SyncError
 from anaphora.store.crypto.cipher import Random
+from anaphora.store.db.locks import hold_server_lock, try_server_lock
 from anaphora.store.threads.files import ThreadLocks
 from anaphora.sync.client import SyncClient
 from anaphora.sync.loop import EVERY, SyncLoop
@@ -31,7 +32,7 @@ from anaphora.sync.reader import Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.remotes.opening import open_remote
 from anaphora.sync.rollback import roll_back
-from anaphora.sync.store import SyncStore
+from anaphora.sync.store import CAPTURED, SyncStore
 from anaphora.values.sync import (
     SyncDevice,
     SyncReport,
@@ -146,9 +147,12 @@ class Sync:
         if line is None:
             return SyncStatus()
         member, last = membership_of(line), self._store.get(_LAST)
+        services = self._services
+        # What was written since nobody has looked at: one number or more for each change.
+        unseen = services.sidecar.version() - self._store.get(CAPTURED, 0)
         with self._client() as client:
             devices = {one.device: one.entries for one in client.devices()}
-            waiting = client.waiting() + len(client.replica.pending())
+            waiting = client.waiting() + len(client.replica.pending()) + max(0, unseen)
         return SyncStatus(
             member.project,
             member.device,
@@ -300,21 +304,27 @@ class Sync:
         """Let time pass, unless the memory is closed."""
         Event().wait(seconds)
 
-    @property
-    def _try_lock(self) -> Callable[[], AbstractContextManager[bool]]:
-        locks, name = self._locks
-        return lambda: locks.try_hold(name)
+    def _try_lock(self) -> AbstractContextManager[bool]:
+        """What one process at a time holds while it syncs this namespace, if it is free."""
+        truth, digest = self._services.truth, self._lock_digest
+        if truth.path is None:
+            return try_server_lock(truth, int.from_bytes(digest[:8], signed=True))
+        return self._locks.try_hold(f"sync-{digest.hex()[:16]}")
+
+    def _lock(self) -> AbstractContextManager[None]:
+        """The same, once it is free: on a database server among all its machines."""
+        truth, digest = self._services.truth, self._lock_digest
+        if truth.path is None:
+            return hold_server_lock(truth, int.from_bytes(digest[:8], signed=True))
+        return self._locks.hold(f"sync-{digest.hex()[:16]}")
 
     @property
-    def _lock(self) -> Callable[[], AbstractContextManager[None]]:
-        """What one process at a time holds while it syncs this namespace."""
-        locks, name = self._locks
-        return lambda: locks.hold(name)
+    def _lock_digest(self) -> bytes:
+        return hashlib.sha256(f"sync {self._services.namespace}".encode()).digest()
 
     @property
-    def _locks(self) -> tuple[ThreadLocks, str]:
-        name = hashlib.sha256(self._services.namespace.encode()).hexdigest()[:16]
-        return ThreadLocks(self._services.container.home.root), f"sync-{name}"
+    def _locks(self) -> ThreadLocks:
+        return ThreadLocks(self._services.container.home.root)
 
     def _note(self, name: str, value: Any) -> None:
         with self._store.change() as work:

@@ -23,7 +23,7 @@ class SyncStatus:
     """How far sync has come. `project` is empty where the namespace is not synced.
 
     `devices` maps each device to the number of its last entry here; `device` is this one. `waiting`
-    counts the changes that are still to be sent, `stopped` says why none are.
+    counts the changes that are still to be sent, about, and `stopped` says why none are.
     """
 
     project: str = ""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import InvalidId, StoreError, Tampered
 from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.locks import hold_server_lock
 from anaphora.store.db.tables import THREAD, TURN, TURN_NOTE
 from anaphora.store.disk import Identity, translate
 from anaphora.store.hashing import stored_turn_hash
@@ -427,7 +428,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
         digest = hashlib.sha256(f"{self.namespace}\0{key}".encode("utf-8", "surrogatepass"))
         if self.truth.path is not None:
             return _locked_file(self.truth.path, digest.hexdigest()[:24])
-        return _locked_server(self.truth, int.from_bytes(digest.digest()[:8], signed=True))
+        return hold_server_lock(self.truth, int.from_bytes(digest.digest()[:8], signed=True))
 
     def _misdated(self) -> dict[str, tuple[int, ...]]:
         """The places of turns whose times make no sense, by conversation. Reads every time."""
@@ -569,13 +570,3 @@ def _locked_file(database: Path, key: str) -> Iterator[None]:
             yield
     except OSError as error:
         raise translate(error, "lock", database) from error
-
-
-@contextmanager
-def _locked_server(truth: Database, key: int) -> Iterator[None]:
-    from sqlalchemy import text
-
-    # The lock goes with the transaction, however the process ends.
-    with truth.read() as connection:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
-        yield

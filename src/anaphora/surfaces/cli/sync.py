@@ -160,10 +160,11 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Remove a device: the others go on under a new key, which it does not get."""
-    if not yes:
-        typer.confirm(f"Remove {device}? What it has, it keeps.", abort=True)
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
-        found = memory.sync.remove(device, progress=progress)
+    with opened(context) as memory:
+        if not yes:
+            typer.confirm(f"Remove {device}? What it has, it keeps.", abort=True)
+        with tracker(quiet=as_json) as progress:
+            found = memory.sync.remove(device, progress=progress)
     give(list(found), _show_devices, as_json=as_json)
 
 
