@@ -57,27 +57,29 @@ SYLLABLES: Final = [
 THREAD: Final = 100
 
 
-def run(memories: int, turns: int, histories: int, kills: int) -> list[Figure]:
-    """Every figure, kept in bench/results/."""
-    figures = [*_sizes(memories, turns)]
+def run(memories: int, turns: int, histories: int, kills: int) -> None:
+    """Every figure, kept in bench/results/: what it costs, and what became of random histories."""
+    if memories or turns:
+        keep("sync", "What syncing costs", _sizes(memories, turns))
+    held: list[Figure] = []
     if histories:
         with _places() as places:
             agreed = sum(_history(seed, places) for seed in range(1000, 1000 + histories))
         name = "random histories of 3 to 5 devices over three remotes"
-        figures += [
+        held += [
             Figure(name, histories),
             at_least("of these: one state, nothing lost, nothing alive", agreed, histories),
         ]
     if kills:
         lost, twice, said = _killed(kills)
-        figures += [
+        held += [
             Figure("kills of devices and their server", kills),
             Figure("acknowledged writes before them", said),
             exactly("of these lost on a device", lost, 0),
             exactly("turns that are there twice", twice, 0),
         ]
-    keep("sync", "What syncing costs", figures)
-    return figures
+    if held:
+        keep("sync-histories", "What random histories of devices come to", held)
 
 
 def _sizes(memories: int, turns: int) -> list[Figure]:
