@@ -359,8 +359,8 @@ def snapshot(desk: Desk) -> str:
     answer = agent_state(desk)
     (head,) = answer["heads"].values()
     assert answer["status"] == "active"
-    assert head["number"] == answer["payload"]["number"] == 1
-    return "active, 1 entry"
+    assert head["number"] == answer["payload"]["number"] == 2
+    return "active, 2 entries: who the device is, and what it noticed"
 
 
 @row("106", "the payload returns as ciphertext")

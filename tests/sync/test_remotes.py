@@ -146,7 +146,7 @@ def test_a_remote_keeps_what_it_was_given(tmp_path: Path, place: Place) -> None:
 
 
 @pytest.mark.promise("sync.converges")
-@pytest.mark.parametrize("seed", [200, 201])
+@pytest.mark.parametrize("seed", [200])
 def test_devices_agree_over_every_remote(tmp_path: Path, place: Place, seed: int) -> None:
     """One state everywhere, whatever is between them."""
     chance = random.Random(seed)

@@ -138,7 +138,7 @@ class SyncClient:
     def time_of(self, snapshot: str) -> datetime:
         """When the entry of this id was made. NotFound for one that is not known."""
         for row in self._log.called(snapshot):
-            at = _time_of(int(row["at"]))
+            at = _time_of(int(row["made"]))
             if at is not None:
                 return at
         raise NotFound("entry", snapshot)

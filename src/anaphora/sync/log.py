@@ -50,8 +50,8 @@ class EntryLog:
         """The last entry that is known of each device."""
         if self._heads is None:
             found: dict[str, Head] = {}
-            for row in self._rows.find(ENTRY, only=("device", "number", "snapshot_id", "at")):
-                head = Head(int(row["number"]), str(row["snapshot_id"]), int(row["at"]))
+            for row in self._rows.find(ENTRY, only=("device", "number", "snapshot_id", "made")):
+                head = Head(int(row["number"]), str(row["snapshot_id"]), int(row["made"]))
                 device = str(row["device"])
                 found[device] = max(found.get(device, head), head)
             self._heads = dict(sorted(found.items()))
@@ -112,7 +112,7 @@ class LogTransaction:
             "number": header.number,
             "snapshot_id": entry.id,
             "state": state,
-            "at": at,
+            "made": at,
             "size": size,
             "body": body,
         }
@@ -124,7 +124,7 @@ class LogTransaction:
         rows = [
             {
                 "device": device, "number": number, "snapshot_id": snapshot,
-                "state": "covered", "at": 0, "size": 0, "body": None,
+                "state": "covered", "made": 0, "size": 0, "body": None,
             }
             for device, (number, snapshot) in heads.items()
             if number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-REVISION = "0009"
+REVISION = "0010"
 REVISION_TABLE = "anaphora_schema"
 
 

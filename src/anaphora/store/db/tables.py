@@ -723,8 +723,8 @@ SYNC_COPY = _table(
     indexes=(Index("sync_copy_entry", "device", "entry"),),
 )
 
-# An entry of a device's log: `body` are its bytes as they are sent, until they are; `at` is when it
-# was made (microseconds since 1970), `size` how many patches it has.
+# An entry of a device's log: `body` are its bytes as they are sent, until they are; `made` is when
+# it was made (microseconds since 1970), `size` how many patches it has.
 SYNC_ENTRY = _table(
     "sync_entry",
     ("device", "number"),
@@ -732,7 +732,7 @@ SYNC_ENTRY = _table(
     clear("number", "big"),
     clear("snapshot_id"),
     clear("state"),
-    clear("at", "big"),
+    clear("made", "big"),
     clear("size", "integer"),
     clear("body", "bytes", needed=False),
     indexes=(Index("sync_entry_state", "state"),),

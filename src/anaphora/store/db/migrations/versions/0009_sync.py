@@ -41,19 +41,10 @@ def upgrade() -> None:
     )
     op.create_index("sync_patch_entry", "sync_patch", ["namespace", "device", "entry"])
     op.create_table(
-        "sync_copy",
-        *_texts("namespace", "item_key", "stamp", "device"),
-        sa.Column("entry", sa.BigInteger, nullable=False),
-        _key("sync_copy", "item_key", "stamp", "device", "entry"),
-    )
-    op.create_index("sync_copy_entry", "sync_copy", ["namespace", "device", "entry"])
-    op.create_table(
         "sync_entry",
         *_texts("namespace", "device"),
         sa.Column("number", sa.BigInteger, nullable=False),
         *_texts("snapshot_id", "state"),
-        sa.Column("at", sa.BigInteger, nullable=False),
-        sa.Column("size", sa.Integer, nullable=False),
         sa.Column("body", sa.LargeBinary),
         _key("sync_entry", "device", "number"),
     )
