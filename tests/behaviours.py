@@ -71,6 +71,13 @@ PROMISES: dict[str, str] = {
     "sync.remotes": "Q A folder, a server and S3 storage do the same for devices.",
     "sync.forgets": "Q What was forgotten on one device leaves the homes and logs of all of them.",
     "sync.background": "Q In the background devices exchange by themselves, and a remote may be away.",
+    "mirror.readable": "D Memories and notes are Markdown files that a person can read, their words verbatim.",
+    "mirror.edits": "D An edited file is a new value with history, a new file a new memory.",
+    "mirror.deletions": "D A deleted file is softly forgotten, many at once are asked about; what is forgotten leaves.",
+    "mirror.conflicts": "D Where home and file both changed, the later holds and the other is history.",
+    "mirror.safe": "D Half-saved and unreadable files are left alone and named; secrets leave the file too.",
+    "mirror.background": "D In the background both stay alike, one process at a time.",
+    "mirror.surfaces": "D A namespace is mirrored from the command line as from Python.",
     "sync.surfaces": "Q A namespace is synced from the command line as from Python.",
     "durable.places": "Q File systems and server settings that break the promises are told by doctor.",
     # Truth in SQL

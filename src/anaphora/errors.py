@@ -33,6 +33,7 @@ AnaphoraError
 │   ├── Diverged                        another copy of this device wrote to the remote
 │   ├── DeviceRemoved                   this device was removed from the project
 │   └── PairingFailed                   a code was not taken, or nobody typed it in time
+├── MirrorError                         a folder of Markdown could not be compared with the home
 ├── SandboxError                        the sandbox could not be started
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
 └── Closed (also RuntimeError)          a memory or session was used after `close()`
@@ -60,6 +61,7 @@ __all__ = [
     "InvalidId",
     "InvalidInput",
     "InvalidTurn",
+    "MirrorError",
     "MissingExtra",
     "MissingKey",
     "ModelError",
@@ -344,6 +346,19 @@ class DeviceRemoved(SyncError):
 
 class PairingFailed(SyncError):
     """A device was not paired: the code was another one, or was not typed in time."""
+
+
+class MirrorError(AnaphoraError):
+    """A folder of Markdown could not be compared with the home. Neither was changed.
+
+    `lasting`: trying again will not help; `reason` says what to do.
+    """
+
+    def __init__(self, folder: str, reason: str, *, lasting: bool = False) -> None:
+        self.folder = folder
+        self.reason = reason
+        self.lasting = lasting
+        super().__init__(f"{folder}: {reason}")
 
 
 class SandboxError(AnaphoraError):

@@ -14,6 +14,7 @@ from anaphora.core.calls import CLOSING_PATIENCE
 from anaphora.core.progress import Progress
 from anaphora.deep.models.base import ModelRole
 from anaphora.embed.base import Embedder
+from anaphora.mirror.manager import Mirror
 from anaphora.ops import Backup, Exported
 from anaphora.ops.doctor.health import Health
 from anaphora.store.disk import Identity
@@ -287,6 +288,10 @@ class AsyncMemory:
     @property
     def sync(self) -> Sync:
         """As `Memory.sync`."""
+
+    @property
+    def mirror(self) -> Mirror:
+        """As `Memory.mirror`."""
 
     @property
     def hosted_logs(self) -> HostedLogs:

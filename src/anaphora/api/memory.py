@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
     from anaphora.deep.models.base import ModelRole
     from anaphora.embed.base import Embedder
+    from anaphora.mirror.manager import Mirror
     from anaphora.ops import Backup, Exported
     from anaphora.ops.doctor.health import Health
     from anaphora.store.threads.conversations import Conversations
@@ -301,13 +302,13 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         return self._services().ready(timeout)
 
     def on(self, event: str, handler: Handler) -> None:
-        """Call `handler(value)` at every `event`: "cache", "remember", "recall", "sync" or
-        "sync_stopped".
+        """Call `handler(value)` at every `event`: "cache", "remember", "recall", "sync",
+        "sync_stopped", "mirror" or "mirror_stopped".
 
-        "cache" gives values with `type` ("hit" or "miss") and `query`, "sync_stopped" the status
-        of sync, the others what the call returns. A handler that raises is logged (`logging`,
-        "anaphora") and fails no call. Raises `InvalidInput` for another event, and for what cannot
-        be called.
+        "cache" gives values with `type` ("hit" or "miss") and `query`, "sync_stopped" and
+        "mirror_stopped" the status, the others what the call returns. A handler that raises is
+        logged (`logging`, "anaphora") and fails no call. Raises `InvalidInput` for another event,
+        and for what cannot be called.
         """
         if event not in self._container.handlers:
             raise InvalidInput("event", event, f"expected one of {', '.join(EVENTS)}")
@@ -325,10 +326,12 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `repair` first mends what can be mended without touching a word.
         """
         from anaphora import ops
+        from anaphora.mirror.checks import mirror_checks
         from anaphora.sync.checks import sync_checks
 
         services = self._services()
-        return (*ops.doctor(services, mend=repair), *sync_checks(services))
+        found = ops.doctor(services, mend=repair)
+        return (*found, *sync_checks(services), *mirror_checks(services))
 
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.
@@ -353,6 +356,13 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         from anaphora.sync.manager import Sync
 
         return Sync(self._services())
+
+    @property
+    def mirror(self) -> Mirror:
+        """This namespace as a folder of Markdown."""
+        from anaphora.mirror.manager import Mirror
+
+        return Mirror(self._services())
 
     @property
     def hosted_logs(self) -> HostedLogs:

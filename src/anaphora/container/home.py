@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Any], None]
 """A listener of the caller: called with the value of an event."""
 
-EVENTS = ("cache", "remember", "recall", "sync", "sync_stopped")
+EVENTS = ("cache", "remember", "recall", "sync", "sync_stopped", "mirror", "mirror_stopped")
 OPEN_NAMESPACES = 64
 """Namespaces that hold files and vectors at a time; a service may have ten thousand of them."""
 

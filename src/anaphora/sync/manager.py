@@ -13,12 +13,12 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.arguments import checks_arguments
-from anaphora.errors import InvalidInput, RemoteError, SyncError
+from anaphora.core.repeating import RepeatedCall
+from anaphora.errors import AnaphoraError, InvalidInput, RemoteError, SyncError
 from anaphora.store.crypto.cipher import Random
 from anaphora.store.db.locks import hold_server_lock, try_server_lock
 from anaphora.store.threads.files import ThreadLocks
 from anaphora.sync.client import SyncClient
-from anaphora.sync.loop import EVERY, SyncLoop
 from anaphora.sync.membership import (
     MEMBER,
     Membership,
@@ -44,6 +44,8 @@ from anaphora.values.sync import (
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
+EVERY: Final = 10.0
+"""Seconds between two exchanges."""
 _REMOTE: Final = "remote"
 _LAST: Final = "last"
 _STOPPED: Final = "stopped"
@@ -136,7 +138,7 @@ class Sync:
             raise InvalidInput("every", every, "expected more than 0 seconds")
         if self._store.get(MEMBER) is None:
             return False
-        loop = SyncLoop(self.now, every)
+        loop = RepeatedCall("sync", self.now, every, _passes)
         self._services.container.closers.append(loop.stop)
         loop.start()
         return True
@@ -347,6 +349,10 @@ class Pairing:
         """Until it was typed; so many seconds for each step. PairingFailed, or RemoteError."""
         with closing(self._remote):
             self._meeting.give(self._offer, self._told(), patience)
+
+
+def _passes(error: AnaphoraError) -> bool:
+    return isinstance(error, RemoteError) and not error.lasting
 
 
 def _read_key(key: str) -> dict[str, Any]:

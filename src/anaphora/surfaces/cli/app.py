@@ -14,6 +14,7 @@ from anaphora.surfaces.cli import (
     homes,
     keys,
     memories,
+    mirror,
     project,
     recall,
     serve,
@@ -35,6 +36,7 @@ deep.register(app)
 homes.register(app)
 keys.register(app)
 setup.register(app)
+mirror.register(app)
 sync.register(app)
 app.command()(serve.mcp)
 project.register(app)

@@ -91,6 +91,7 @@ def serve(
     out = console()
     with opened(context, warm=True, begins=True) as memory:
         memory.sync.start()
+        memory.mirror.start()
         rest.serve(
             memory,
             host,

@@ -20,7 +20,7 @@ from anaphora.errors import StoreError
 from anaphora.surfaces.cli.output import Json, console, emit, give, shown, table, tracker
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted, time_of
-from anaphora.sync.loop import EVERY
+from anaphora.sync.manager import EVERY
 from anaphora.values.sync import (
     SyncDevice,
     SyncReport,

@@ -107,6 +107,7 @@ class ServerSession:
             memory.recall(_WARMING, top_k=1)
             memory.recall_conversation(None, _WARMING, top_k=1)
             memory.sync.start()
+            memory.mirror.start()
         except AnaphoraError:
             # The first call meets the same trouble, and tells it to somebody.
             return

@@ -162,6 +162,7 @@ class ResidentServer:
                 self._later.put(lambda: memory.ready(60))
                 # A synced namespace is kept alike with the other devices while this process lives.
                 self._later.put(memory.sync.start)
+                self._later.put(memory.mirror.start)
             return self._hooks[key]
 
     def _behind(self, request: dict[str, Any]) -> Callable[[Callable[[], object]], None]:

@@ -1,0 +1,66 @@
+"""A call that is made again and again, in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from anaphora.core.late_threads import begins
+from anaphora.errors import AnaphoraError, Closed
+
+_LONGEST: Final = 300.0
+_PATIENCE: Final = 10.0
+_log = logging.getLogger("anaphora")
+
+
+class RepeatedCall:
+    """Makes a call every so many seconds until it is stopped, or until trying again will not help.
+
+    `passes` tells of an error whether it may pass: then the call is made again later and later, up
+    to every five minutes. Any other error of ours is logged and ends it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[[], object],
+        every: float,
+        passes: Callable[[AnaphoraError], bool],
+    ) -> None:
+        self._name = name
+        self._call = call
+        self._every = every
+        self._passes = passes
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin in the background."""
+        thread = threading.Thread(target=self._run, name=f"anaphora-{self._name}", daemon=True)
+        if begins(thread):
+            self._thread = thread
+
+    def stop(self) -> None:
+        """End, after a call that is under way."""
+        self._stop.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(_PATIENCE)
+
+    def _run(self) -> None:
+        wait = self._every
+        while True:
+            try:
+                self._call()
+            except Closed:
+                return
+            except AnaphoraError as error:
+                if not self._passes(error):
+                    _log.warning("%s stopped: %s", self._name, error)
+                    return
+                wait = min(_LONGEST, max(wait, 1.0) * 2)
+            else:
+                wait = self._every
+            if self._stop.wait(wait):
+                return

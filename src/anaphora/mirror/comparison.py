@@ -1,0 +1,383 @@
+"""Comparing a namespace with its folder, and making them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from anaphora.errors import InvalidInput, MirrorError
+from anaphora.mirror.decision import Decision, decide
+from anaphora.mirror.folder import MirrorFolder, ReadFile, Stamp
+from anaphora.mirror.home_pages import HomePages
+from anaphora.mirror.layout import file_of, key_of, kind_of, link_to, path_of
+from anaphora.mirror.ledger import Ledger, Pair
+from anaphora.mirror.page import EmptyPage, HomePage, Said, write_page
+from anaphora.store.disk import FileChanged
+from anaphora.values.mirror import MirrorConflict, MirrorProblem, MirrorReport
+
+SETTLED: Final = 1.0
+"""Seconds for which a file must have been left alone before it is read."""
+_FEW: Final = 3
+"""So many files may go at once, however few there are."""
+_DEFAULT_TYPE: Final = {"memory": "semantic", "note": "note"}
+Progress = Callable[[str, int, int], object]
+
+
+@dataclass(slots=True)
+class _Task:
+    """One page: what was known of it, what the home has, and what the file says."""
+
+    file: str
+    before: Pair | None = None
+    home: HomePage | None = None
+    read: ReadFile | None = None
+    stamp: Stamp | None = None
+    decision: Decision = "same"
+
+    @property
+    def said(self) -> Said | None:
+        """What the file says, if it was read."""
+        if self.read is None:
+            return None
+        kind = self.home.kind if self.home is not None else kind_of(self.file)
+        default = self.home.said.type if self.home is not None else _DEFAULT_TYPE[kind]
+        return self.read.page.said(default)
+
+
+@dataclass(slots=True)
+class _Report:
+    """The report while it is made."""
+
+    lists: dict[str, list[str]] = field(default_factory=dict)
+    conflicts: list[MirrorConflict] = field(default_factory=list)
+    problems: dict[str, MirrorProblem] = field(default_factory=dict)
+
+    def note(self, name: str, file: str) -> None:
+        """Name a file in one of the lists."""
+        self.lists.setdefault(name, []).append(file)
+
+    def trouble(self, file: str, reason: str) -> None:
+        """Note that a file was left as it is."""
+        self.problems[file] = MirrorProblem(file, reason)
+
+    def value(self) -> MirrorReport:
+        """The report as it is given."""
+        lists = {name: tuple(sorted(files)) for name, files in self.lists.items()}
+        problems = tuple(self.problems[file] for file in sorted(self.problems))
+        return MirrorReport(conflicts=tuple(self.conflicts), problems=problems, **lists)
+
+
+class Comparison:
+    """One comparison of the pages of a home with the files of a folder.
+
+    `wait` lets so many seconds pass, `seconds` gives the present time since 1970, by the clock that
+    files are stamped with. `ledger` is what both had before, and after `run` what they have now.
+    """
+
+    def __init__(
+        self,
+        folder: MirrorFolder,
+        pages: HomePages,
+        ledger: Ledger,
+        *,
+        wait: Callable[[float], object],
+        seconds: Callable[[], float],
+        progress: Progress,
+    ) -> None:
+        self.ledger = ledger
+        self._folder = folder
+        self._pages = pages
+        self._wait = wait
+        self._seconds = seconds
+        self._tell = progress
+        self._report = _Report()
+        self._names: dict[str, str] = {}
+        self._related: Mapping[str, tuple[str, ...]] = {}
+        self._pairs: dict[str, Pair] = {one.file: one for one in ledger.pairs}
+
+    def run(self, *, dry_run: bool, accept_deletions: bool) -> MirrorReport:
+        """Compare, and make alike unless `dry_run`. Raises MirrorError, StoreError."""
+        version = self._pages.version()
+        files = self._folder.files()
+        if version == self.ledger.version and files == self.ledger.seen:
+            return MirrorReport(problems=self.ledger.problems)
+        files = self._settled(files)
+        tasks = self._tasks(files)
+        self._refuse_mass_deletion(tasks, accept_deletions=accept_deletions)
+        if dry_run:
+            for task in tasks:
+                self._describe(task)
+            return self._report.value()
+        try:
+            self._carry_out(tasks)
+        finally:
+            report = self._report.value()
+            # What was changed in the home here is looked at once more: it may have been redacted.
+            done = not (report.waiting or report.edited or report.added or report.conflicts)
+            left = {file: stamp for file, stamp in files.items() if file in self._report.problems}
+            self.ledger = replace(
+                self.ledger,
+                pairs=tuple(self._pairs.values()),
+                version=version if done else -1,
+                problems=report.problems,
+                seen=dict(sorted(({f: p.stamp for f, p in self._pairs.items()} | left).items())),
+            )
+        return report
+
+    # Which files there are.
+
+    def _settled(self, files: dict[str, Stamp]) -> dict[str, Stamp]:
+        """The files once nobody is saving any; what still is being saved is noted, and left out."""
+        # What is missing may be between two names of a save.
+        if self._fresh(files) or self._pairs.keys() - files.keys():
+            self._wait(SETTLED)
+            files = self._folder.files()
+        for file in self._fresh(files):
+            self._report.note("waiting", file)
+        return files
+
+    def _fresh(self, files: Mapping[str, Stamp]) -> list[str]:
+        """Files that were changed a moment ago."""
+        now = self._seconds()
+        return [
+            file
+            for file, stamp in files.items()
+            if abs(now - stamp[0] / 1e9) < SETTLED and stamp != self._stamp(file)
+        ]
+
+    def _stamp(self, file: str) -> Stamp | None:
+        pair = self._pairs.get(file)
+        return None if pair is None else pair.stamp
+
+    def _read(self, files: Mapping[str, Stamp]) -> dict[str, ReadFile | None]:
+        """What the changed files say; None for one that was emptied. Others are noted."""
+        found: dict[str, ReadFile | None] = {}
+        for file, stamp in files.items():
+            if stamp == self._stamp(file) or self._is_left(file):
+                continue
+            try:
+                found[file] = self._folder.read(file)
+            except EmptyPage as error:
+                if file in self._pairs:
+                    found[file] = None
+                else:
+                    self._report.trouble(file, str(error))
+            except (FileChanged, FileNotFoundError):
+                self._report.note("waiting", file)
+            except (ValueError, OSError) as error:
+                self._report.trouble(file, str(error))
+        return found
+
+    def _is_left(self, file: str) -> bool:
+        """Whether a file is left as it is this time."""
+        waiting = self._report.lists.get("waiting", ())
+        return file in waiting or file in self._report.problems
+
+    # What is to be done.
+
+    def _tasks(self, files: Mapping[str, Stamp]) -> list[_Task]:
+        pages = self._pages.all()
+        read = self._read(files)
+        tasks = self._of_pages_with_ids(files, read, pages)
+        known = {task.home.id for task in tasks if task.home is not None}
+        for file, pair in self._pairs.items():
+            if self._is_left(file):
+                known.add(self._present(pair.id, pages) or "")
+                continue
+            there = self._present(pair.id, pages)
+            home = None if there is None or there in known else pages[there]
+            known |= {there} if there is not None else set()
+            task = _Task(file, pair, home, read.get(file), files.get(file))
+            tasks.append(task)
+            if file not in files:
+                said = None
+            elif file not in read:
+                said = pair.digest
+            else:
+                said = None if task.said is None else task.said.digest
+            task.decision = decide(pair.digest, _digest(home), said)
+            if file in read and read[file] is None:
+                task.decision = "remove" if home is None else "write"
+        named = {task.file for task in tasks}
+        for file, one in read.items():
+            if one is not None and file not in named and not self._is_left(file):
+                tasks.append(_Task(file, None, None, one, files[file], "add"))
+        taken = {key_of(file) for file in (*files, *self._pairs)}
+        for page in pages.values():
+            if page.id not in known:
+                file = file_of(page, taken)
+                taken.add(key_of(file))
+                tasks.append(_Task(file, None, page, None, None, "write"))
+        return tasks
+
+    def _of_pages_with_ids(
+        self,
+        files: Mapping[str, Stamp],
+        read: Mapping[str, ReadFile | None],
+        pages: Mapping[str, HomePage],
+    ) -> list[_Task]:
+        """Files that are new in their place and have an id: moved ones, copies, known ones."""
+        tasks = []
+        holders = {self._present(pair.id, pages): pair for pair in self._pairs.values()}
+        for file, one in read.items():
+            there = None if one is None else self._named(one, pages)
+            if one is None or there is None:
+                continue
+            holder = holders.get(there)
+            if holder is not None and holder.file == file:
+                continue
+            if holder is None and file not in self._pairs:
+                task = _Task(file, None, pages[there], one, files[file])
+                assert task.said is not None
+                task.decision = decide(None, pages[there].said.digest, task.said.digest)
+                tasks.append(task)
+                holders[there] = Pair(file, there, "", files[file])
+            elif holder is None or holder.file in files or file in self._pairs:
+                of = "another page" if holder is None else holder.file
+                reason = f"it has the id of {of}: take the id out to keep it as well"
+                self._report.trouble(file, reason)
+            else:
+                # It was moved: the page is the same.
+                del self._pairs[holder.file]
+                self._pairs[file] = holders[there] = replace(holder, file=file)
+        return tasks
+
+    def _named(self, one: ReadFile, pages: Mapping[str, HomePage]) -> str | None:
+        """The id of the page that a file names by its id, None where the home has none."""
+        return None if one.page.id is None else self._present(one.page.id, pages)
+
+    def _present(self, record_id: str, pages: Mapping[str, HomePage]) -> str | None:
+        """The id under which the home has a page now, None where it has none."""
+        found = record_id if record_id in pages else self._pages.present(record_id)
+        return found if found in pages else None
+
+    def _refuse_mass_deletion(self, tasks: list[_Task], *, accept_deletions: bool) -> None:
+        gone = sum(task.decision == "hide" for task in tasks)
+        if accept_deletions or gone <= max(_FEW, len(self._pairs) // 2):
+            return
+        reason = (
+            f"{gone} of {len(self._pairs)} files are gone at once; put them back, or run "
+            "`anaphora mirror now --accept-deletions` to forget what they said"
+        )
+        raise MirrorError(str(self.ledger.folder), reason, lasting=True)
+
+    def _describe(self, task: _Task) -> None:
+        names = {"write": "written", "remove": "removed", "edit": "edited", "add": "added"}
+        names |= {"hide": "hidden"}
+        if task.decision == "conflict":
+            self._report.conflicts.append(MirrorConflict(task.file, self._later(task)))
+        elif task.decision in names:
+            self._report.note(names[task.decision], task.file)
+
+    # Doing it.
+
+    def _carry_out(self, tasks: list[_Task]) -> None:
+        self._names = {task.home.id: task.file for task in tasks if task.home is not None}
+        writing = [one.home.id for one in tasks if one.home is not None and one.decision == "write"]
+        self._related = self._pages.related(writing)
+        doing = [task for task in tasks if task.decision != "same"]
+        for done, task in enumerate(doing):
+            try:
+                _DEEDS[task.decision](self, task)
+            except FileChanged:
+                self._report.note("waiting", task.file)
+            except InvalidInput as error:
+                self._report.trouble(task.file, str(error))
+            self._tell("mirror", done + 1, len(doing))
+
+    def _lose(self, task: _Task) -> None:
+        self._pairs.pop(task.file, None)
+
+    def _adopt(self, task: _Task) -> None:
+        assert task.home is not None
+        assert task.stamp is not None
+        self._pair(task.file, task.home, task.stamp)
+
+    def _write(self, task: _Task) -> None:
+        assert task.home is not None
+        if task.before is not None and task.stamp is None and task.before.file == task.file:
+            # Somebody took the file away while the home had something new to say.
+            self._report.conflicts.append(MirrorConflict(task.file, "home"))
+        self._put(task, task.home)
+        self._report.note("written", task.file)
+
+    def _remove(self, task: _Task) -> None:
+        if task.stamp is not None:
+            self._folder.remove(task.file, task.stamp)
+        self._pairs.pop(task.file, None)
+        self._report.note("removed", task.file)
+
+    def _hide(self, task: _Task) -> None:
+        assert task.home is not None
+        self._pages.hide(task.home)
+        self._pairs.pop(task.file, None)
+        self._report.note("hidden", task.file)
+
+    def _add(self, task: _Task) -> None:
+        assert task.read is not None
+        assert task.said is not None
+        kind = kind_of(task.file)
+        path = None if kind == "note" else task.read.page.path or path_of(task.file)
+        there = self._pages.alike(path, task.said)
+        record_id = there or self._pages.add(kind, path, task.said, task.file)
+        self._put(task, self._pages.one(record_id))
+        self._report.note("added", task.file)
+
+    def _edit(self, task: _Task) -> None:
+        assert task.home is not None
+        assert task.said is not None
+        assert task.stamp is not None
+        page = self._pages.one(self._pages.edit(task.home, task.said))
+        if page.said.digest == task.said.digest:
+            self._pair(task.file, page, task.stamp)
+        else:
+            # A secret was taken out of it: the file must not keep it either.
+            self._put(task, page)
+        self._report.note("edited", task.file)
+
+    def _conflict(self, task: _Task) -> None:
+        """Both changed: what was said later holds, and the other is in the history."""
+        assert task.home is not None
+        assert task.said is not None
+        kept = self._later(task)
+        if kept == "file":
+            self._edit(task)
+        else:
+            between = self._pages.one(self._pages.edit(task.home, task.said))
+            self._put(task, self._pages.one(self._pages.edit(between, task.home.said)))
+            self._report.note("written", task.file)
+        self._report.conflicts.append(MirrorConflict(task.file, kept))
+
+    @staticmethod
+    def _later(task: _Task) -> str:
+        assert task.home is not None
+        assert task.stamp is not None
+        saved = datetime.fromtimestamp(task.stamp[0] / 1e9, UTC)
+        return "file" if saved >= task.home.changed else "home"
+
+    def _put(self, task: _Task, page: HomePage) -> None:
+        """Write a page into its file."""
+        links = [self._names[one] for one in self._related.get(page.id, ()) if one in self._names]
+        text = write_page(page, tuple(map(link_to, links)))
+        self._pair(task.file, page, self._folder.write(task.file, text, task.stamp))
+
+    def _pair(self, file: str, page: HomePage, stamp: Stamp) -> None:
+        self._pairs[file] = Pair(file, page.id, page.said.digest, stamp)
+
+
+def _digest(page: HomePage | None) -> str | None:
+    return None if page is None else page.said.digest
+
+
+_DEEDS: Final[dict[Decision, Callable[[Comparison, _Task], None]]] = {
+    "lose": Comparison._lose,
+    "adopt": Comparison._adopt,
+    "write": Comparison._write,
+    "remove": Comparison._remove,
+    "hide": Comparison._hide,
+    "add": Comparison._add,
+    "edit": Comparison._edit,
+    "conflict": Comparison._conflict,
+}

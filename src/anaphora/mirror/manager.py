@@ -1,0 +1,163 @@
+"""`Memory.mirror`: setting a namespace up to be mirrored, and comparing it with its folder."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Final
+
+from anaphora.core.arguments import checks_arguments
+from anaphora.core.repeating import RepeatedCall
+from anaphora.errors import AnaphoraError, InvalidInput, MirrorError
+from anaphora.mirror.comparison import Comparison, Progress
+from anaphora.mirror.folder import MirrorFolder
+from anaphora.mirror.home_pages import HomePages
+from anaphora.mirror.ledger import Ledger, LedgerFile
+from anaphora.store.threads.files import ThreadLocks
+from anaphora.values.mirror import MirrorReport, MirrorStatus
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+EVERY: Final = 5.0
+"""Seconds between two comparisons."""
+_LEDGERS: Final = "mirrors"
+
+
+@checks_arguments
+class Mirror:
+    """One namespace and its folder of Markdown. Nothing is written there but by its methods."""
+
+    def __init__(self, services: NamespaceServices) -> None:
+        self._services = services
+        named = hashlib.sha256(f"mirror {services.namespace}".encode()).hexdigest()[:16]
+        root = services.container.home.root
+        self._key = f"mirror-{named}"
+        self._locks = ThreadLocks(root)
+        self._ledger = LedgerFile(root / _LEDGERS / f"{named}.json")
+
+    def init(self, folder: str, *, plain: bool = False) -> MirrorStatus:
+        """Mirror this namespace in a folder, named by its absolute path; its parent must be there.
+
+        Nothing is written before `now`. Markdown files that are in its `memories`, `facts` and
+        `notes` already become memories and notes. An encrypted home is mirrored with `plain` alone:
+        the files are not encrypted. Raises InvalidInput for a folder that cannot be, or where
+        the namespace is mirrored already.
+        """
+        place = Path(folder)
+        if not place.is_absolute():
+            raise InvalidInput("folder", folder, "expected an absolute path")
+        if place.resolve().is_relative_to(self._services.container.home.root.resolve()):
+            raise InvalidInput("folder", folder, "it is inside the home")
+        if self._services.sealing.sealed and not plain:
+            reason = "this home is encrypted, and the files would not be; allow it by `plain`"
+            raise InvalidInput("folder", folder, reason)
+        with self._lock():
+            if self._ledger.load() is not None:
+                raise InvalidInput("folder", folder, "this namespace is mirrored; leave it first")
+            try:
+                place.mkdir(exist_ok=True)
+            except OSError as error:
+                raise InvalidInput("folder", folder, error.strerror or str(error)) from error
+            self._ledger.save(Ledger(str(place)))
+        return self.status()
+
+    def now(
+        self,
+        *,
+        dry_run: bool = False,
+        accept_deletions: bool = False,
+        progress: Progress | None = None,
+    ) -> MirrorReport:
+        """Make home and folder alike: an edited file is a new value, a new one a new memory.
+
+        A file that was removed is a memory softly forgotten (`undo_forget`); where both sides
+        changed, what was said later holds, and the other is in its history. `dry_run` only tells.
+        More than half of the files gone at once take `accept_deletions`. Raises InvalidInput where
+        the namespace is not mirrored, MirrorError, StoreError and its kinds.
+        """
+        try:
+            with self._lock():
+                report = self._compare(dry_run, accept_deletions, progress or _nobody)
+        except MirrorError as error:
+            if error.lasting and not dry_run:
+                self._note_stopped(str(error))
+                self._services.container.tell("mirror_stopped", self.status())
+            raise
+        if report and not dry_run:
+            self._services.container.tell("mirror", report)
+        return report
+
+    def start(self, every: float = EVERY) -> bool:
+        """Compare every so many seconds in the background, until the memory is closed.
+
+        False, and nothing begins, where this namespace is not mirrored. A folder that is not there
+        is looked for again, later and later; what trying again cannot mend ends it.
+        """
+        if every <= 0:
+            raise InvalidInput("every", every, "expected more than 0 seconds")
+        if self._ledger.load() is None:
+            return False
+        loop = RepeatedCall("mirror", self.now, every, _passes)
+        self._services.container.closers.append(loop.stop)
+        loop.start()
+        return True
+
+    def status(self) -> MirrorStatus:
+        """How it is mirrored; looks at no file of the folder."""
+        ledger = self._ledger.load()
+        if ledger is None:
+            return MirrorStatus()
+        return MirrorStatus(
+            ledger.folder, len(ledger.pairs), ledger.at, ledger.problems, ledger.stopped
+        )
+
+    def leave(self) -> None:
+        """Stop mirroring this namespace. Both sides keep what they have."""
+        with self._lock():
+            self._loaded()
+            self._ledger.drop()
+
+    def _compare(self, dry_run: bool, accept_deletions: bool, progress: Progress) -> MirrorReport:
+        ledger = self._loaded()
+        comparison = Comparison(
+            MirrorFolder(Path(ledger.folder)),
+            HomePages(self._services),
+            ledger,
+            wait=Event().wait,
+            seconds=time.time,
+            progress=progress,
+        )
+        try:
+            return comparison.run(dry_run=dry_run, accept_deletions=accept_deletions)
+        finally:
+            if comparison.ledger is not ledger:
+                done = replace(comparison.ledger, at=self._services.clock(), stopped=None)
+                self._ledger.save(done)
+
+    def _loaded(self) -> Ledger:
+        ledger = self._ledger.load()
+        if ledger is None:
+            reason = "this namespace is not mirrored: `mirror init` first"
+            raise InvalidInput("mirror", None, reason)
+        return ledger
+
+    def _note_stopped(self, reason: str) -> None:
+        with self._lock():
+            self._ledger.save(replace(self._loaded(), stopped=reason))
+
+    def _lock(self) -> AbstractContextManager[None]:
+        """What one process at a time holds while it compares."""
+        return self._locks.hold(self._key)
+
+
+def _passes(error: AnaphoraError) -> bool:
+    return isinstance(error, MirrorError) and not error.lasting
+
+
+def _nobody(_what: str, _done: int, _total: int) -> None:
+    """Tell nobody."""

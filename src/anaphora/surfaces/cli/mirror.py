@@ -1,0 +1,130 @@
+"""`anaphora mirror`: a namespace as a folder of Markdown."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from typing import Annotated
+
+import typer
+
+from anaphora.mirror.manager import EVERY
+from anaphora.surfaces.cli.output import Json, console, give, shown, tracker
+from anaphora.surfaces.cli.where import opened, place
+from anaphora.surfaces.wire import counted
+from anaphora.values.mirror import MirrorReport, MirrorStatus
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Memories and notes as a folder of Markdown, to read and edit in any editor.",
+)
+
+
+def register(program: typer.Typer) -> None:
+    """Add the commands to the program."""
+    program.add_typer(app, name="mirror")
+
+
+@app.command()
+def init(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(parser=place, metavar="FOLDER", help="Where the files lie.")
+    ],
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Of an encrypted home, too: files are not encrypted.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Mirror this namespace in a folder. Nothing is written before `mirror now`."""
+    with opened(context, begins=True) as memory:
+        status = memory.mirror.init(str(folder.expanduser().absolute()), plain=plain)
+    give(status, "run `anaphora mirror now`, or `anaphora mirror watch`", as_json=as_json)
+
+
+@app.command()
+def now(
+    context: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    accept_deletions: Annotated[
+        bool, typer.Option("--accept-deletions", help="Though most of the files are gone.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make memories and files alike: edits come in, what is new goes out."""
+    with opened(context) as memory, tracker(quiet=as_json) as progress:
+        report = memory.mirror.now(
+            dry_run=dry_run, accept_deletions=accept_deletions, progress=progress
+        )
+    give(report, _show_report, as_json=as_json)
+
+
+@app.command()
+def watch(
+    context: typer.Context,
+    every: Annotated[float, typer.Option(min=1, help="Seconds between two comparisons.")] = EVERY,
+) -> None:
+    """Compare again and again, until interrupted."""
+    out = console()
+    ended = Event()
+    with opened(context) as memory:
+        memory.on("mirror", _show_report)
+        if not memory.mirror.start(every):
+            # It says what to do.
+            memory.mirror.now()
+        out.print("mirroring; Ctrl-C ends it")
+        with suppress(KeyboardInterrupt):
+            while memory.mirror.status().stopped is None and not ended.wait(1.0):
+                pass
+        stopped = memory.mirror.status().stopped
+    if stopped is not None:
+        out.print(shown(f"stopped: {stopped}", "red"))
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(context: typer.Context, as_json: Json = False) -> None:
+    """Where it is mirrored, when it was compared last, and what was left alone."""
+    with opened(context) as memory:
+        found = memory.mirror.status()
+    give(found, _show_status, as_json=as_json)
+
+
+@app.command()
+def leave(context: typer.Context, as_json: Json = False) -> None:
+    """Stop mirroring this namespace. Memories and files stay as they are."""
+    with opened(context) as memory:
+        memory.mirror.leave()
+    give({"done": "left"}, "left", as_json=as_json)
+
+
+def _show_report(report: MirrorReport) -> None:
+    out = console()
+    parts = [
+        f"{counted(len(report.written), 'file')} written, {len(report.removed)} removed",
+        f"{counted(len(report.edited), 'edit')}, {len(report.added)} new, "
+        f"{len(report.hidden)} forgotten",
+    ]
+    out.print("; ".join(parts))
+    for conflict in report.conflicts:
+        whose = "the file's words hold" if conflict.kept == "file" else "the memory's words hold"
+        out.print(shown(f"both changed: {conflict.file}: {whose}, the others are history"))
+    for problem in report.problems:
+        out.print(shown(f"left alone: {problem.file}: {problem.reason}", "yellow"))
+    for file in report.waiting:
+        out.print(shown(f"just being saved: {file}", "dim"))
+
+
+def _show_status(found: MirrorStatus) -> None:
+    out = console()
+    if not found.folder:
+        out.print("not mirrored: `anaphora mirror init FOLDER`")
+        return
+    last = "never" if found.last_compared is None else f"{found.last_compared:%Y-%m-%d %H:%M}"
+    out.print(shown(f"folder   {found.folder}"))
+    out.print(f"compared {last}; {counted(found.pages, 'file')}")
+    for problem in found.problems:
+        out.print(shown(f"left alone: {problem.file}: {problem.reason}", "yellow"))
+    if found.stopped is not None:
+        out.print(shown(f"stopped: {found.stopped}", "red"))
