@@ -26,6 +26,7 @@ ROOMS = {
     "embed",
     "index",
     "ingest",
+    "mirror",
     "rank",
     "recall",
     "store",

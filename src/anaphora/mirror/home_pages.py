@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.errors import NotFound
 from anaphora.mirror.page import HomePage, PageKind, Said
-from anaphora.values.memories import MemoryRecord, NewMemory
+from anaphora.values.memories import LABELS, MEMORY_FIELDS, MemoryRecord, NewMemory
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
 _PAGE: Final = 1000
 _ALL: Final = 1_000_000_000
-_TYPE: Final = "semantic"
-_KIND: Final = "note"
+_EMPTY: Final[Mapping[str, Any]] = {"tags": (), "text": None}
 
 
 class HomePages:
@@ -90,22 +90,23 @@ class HomePages:
             payload = page.payload or {}
             made = services.note_taking.observe(
                 said.text,
-                kind=cast("Any", said.type or _KIND),
+                kind=cast("Any", said.type),
                 importance=int(payload.get("importance", 3)),
-                tags=said.tags,
+                tags=said.labels.get("tags", ()),
                 source=page.source,
                 supersedes=page.id,
                 project=payload.get("project"),
             )
             return made.id
-        changes: dict[str, Any] = {}
-        for name in ("text", "type", "category", "tags"):
-            if getattr(said, name) != getattr(page.said, name):
-                changes[name] = getattr(said, name)
-        if Said(said.text, page.said.type, page.said.category, page.said.tags).digest == (
-            page.said.digest
-        ):
-            changes.pop("text", None)
+        changes: dict[str, Any] = {
+            name: said.labels.get(name, _EMPTY[MEMORY_FIELDS[name].kind])
+            for name in LABELS
+            if said.labels.get(name) != page.said.labels.get(name)
+        }
+        if said.type != page.said.type:
+            changes["type"] = said.type
+        if replace(said, type=page.said.type, labels=page.said.labels).digest != page.said.digest:
+            changes["text"] = said.text
         return services.remember.update(page.id, **changes).id if changes else page.id
 
     def add(self, kind: PageKind, path: str | None, said: Said, source: str) -> str:
@@ -113,16 +114,14 @@ class HomePages:
         services = self._services
         if kind == "note":
             note = services.note_taking.observe(
-                said.text, kind=cast("Any", said.type or _KIND), tags=said.tags, source=source
+                said.text,
+                kind=cast("Any", said.type),
+                tags=said.labels.get("tags", ()),
+                source=source,
             )
             return note.id
         new = NewMemory(
-            said.text,
-            type=cast("Any", said.type or _TYPE),
-            path=path,
-            tags=said.tags,
-            category=said.category,
-            source=source,
+            said.text, type=cast("Any", said.type), path=path, source=source, **said.labels
         )
         return services.remember.remember(new).id
 
@@ -146,7 +145,11 @@ def _page(kind: PageKind, record: MemoryRecord) -> HomePage:
     return HomePage(
         record.id,
         kind,
-        Said(record.text, record.type, record.category, record.tags),
+        Said(
+            record.text,
+            record.type,
+            {name: value for name in LABELS if (value := getattr(record, name))},
+        ),
         record.created_at,
         _last_said(record),
         record.path,

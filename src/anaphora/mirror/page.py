@@ -10,18 +10,21 @@ from datetime import datetime
 from typing import Any, Literal
 
 from anaphora.core.front_matter import split_front_matter, write_front_matter
+from anaphora.values.memories import LABELS, MEMORY_FIELDS
 
 PageKind = Literal["memory", "note"]
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a person may change in a page. `type` is that of a memory, or the kind of a note."""
+    """What a person may change in a page. `type` is that of a memory, or the kind of a note.
+
+    `labels` are those fields of a memory that it is sorted by, without empty ones.
+    """
 
     text: str
     type: str
-    category: str | None = None
-    tags: tuple[str, ...] = ()
+    labels: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -29,7 +32,11 @@ class Said:
 
         Line ends, and blank lines at either end, are nothing that somebody said.
         """
-        told = [_plain(self.text), self.type, self.category, sorted(set(self.tags))]
+        labels = {
+            name: sorted(set(value)) if isinstance(value, tuple) else value
+            for name, value in sorted(self.labels.items())
+        }
+        told = [_plain(self.text), self.type, labels]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
@@ -55,23 +62,21 @@ class HomePage:
 class FilePage:
     """What a file says. `id` and `path` are those of its front matter, None where it has none.
 
-    `given` are the properties that it sets.
+    `labels` are as in `Said`; `type` is None where it names none.
     """
 
     text: str
     id: str | None = None
     path: str | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    type: str | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
 
     def said(self, type_: str) -> Said:
         """What it says; it is of this type where it names none.
 
         A label that it does not have was taken away, or was never there.
         """
-        given = self.given
-        return Said(
-            self.text, given.get("type", type_), given.get("category"), given.get("tags", ())
-        )
+        return Said(self.text, self.type or type_, self.labels)
 
 
 class EmptyPage(ValueError):
@@ -95,8 +100,7 @@ def write_page(page: HomePage, links: tuple[str, ...]) -> str:
             "path": page.path,
             "kind" if page.kind == "note" else "type": said.type,
             "importance": importance,
-            "category": said.category,
-            "tags": said.tags,
+            **said.labels,
             "created": page.created.isoformat(timespec="seconds"),
             "source": page.source,
             "payload": payload,
@@ -115,16 +119,17 @@ def read_page(text: str) -> FilePage:
     body = _plain(body)
     if not body.strip():
         raise EmptyPage("it is empty")
-    given: dict[str, Any] = {}
-    for name in ("type", "category"):
-        value = properties.get("kind" if name == "type" and "kind" in properties else name)
-        if isinstance(value, str):
-            given[name] = value
-    tags = properties.get("tags", [])
-    listed = tags if isinstance(tags, list) else [one.strip() for one in tags.split(",")]
-    if listed:
-        given["tags"] = tuple(one.removeprefix("#") for one in listed if one)
-    return FilePage(body, _text(properties.get("id")), _text(properties.get("path")), given)
+    type_ = _text(properties.get("kind", properties.get("type")))
+    labels = {name: found for name in LABELS if (found := _label(name, properties.get(name, "")))}
+    return FilePage(body, _text(properties.get("id")), _text(properties.get("path")), type_, labels)
+
+
+def _label(name: str, value: str | list[str]) -> str | tuple[str, ...]:
+    """A label as a memory has it: people write lists in several forms."""
+    if MEMORY_FIELDS[name].kind != "tags":
+        return value if isinstance(value, str) else ", ".join(value)
+    listed = value if isinstance(value, list) else value.split(",")
+    return tuple(one for part in listed if (one := part.strip().removeprefix("#")))
 
 
 def _text(value: str | list[str] | None) -> str | None:
