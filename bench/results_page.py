@@ -67,7 +67,10 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
     ),
     (
         "Several devices",
-        (Measured("sync", "python -m bench.sync --histories 100 --kills 40"),),
+        (
+            Measured("sync", "python -m bench.sync --histories 0 --kills 0"),
+            Measured("sync-histories", "python -m bench.sync --memories 0 --turns 0"),
+        ),
     ),
     (
         "Recall quality: projects",

@@ -10,6 +10,7 @@ three to five devices, as the tests have them, over a folder, a server and S3 st
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import shutil
 import socket
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -55,15 +57,17 @@ SYLLABLES: Final = [
     "wen",
 ]
 THREAD: Final = 100
+_BLOCK: Final = 20
+"""Histories after which a worker takes new remotes."""
 
 
-def run(memories: int, turns: int, histories: int, kills: int) -> None:
+def run(memories: int, turns: int, histories: int, kills: int, workers: int) -> None:
     """Every figure, kept in bench/results/: what it costs, and what became of random histories."""
     if memories or turns:
         keep("sync", "What syncing costs", _sizes(memories, turns))
     held: list[Figure] = []
     if histories:
-        agreed, ran = _histories(histories)
+        agreed, ran = _histories(histories, workers)
         held += [
             Figure("random histories of 3 to 5 devices over three remotes", ran),
             at_least("of these: one state, nothing lost, nothing alive", agreed, ran),
@@ -181,19 +185,24 @@ def _places() -> Iterator[Callable[[Path, int], tuple[str, str | None]]]:
         yield place
 
 
-def _histories(count: int) -> tuple[int, int]:
+def _histories(count: int, workers: int) -> tuple[int, int]:
     """How many random histories agreed, of how many; Ctrl-C ends it early."""
     agreed = ran = 0
-    with _places() as places:
+    blocks = [range(at, min(at + _BLOCK, count)) for at in range(0, count, _BLOCK)]
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         try:
-            for seed in range(1000, 1000 + count):
-                agreed += _history(seed, places)
-                ran += 1
-                if ran % 50 == 0:
-                    print(f"{agreed} of {ran} histories agree", file=sys.stderr, flush=True)
+            for block, found in zip(blocks, pool.map(_block, blocks), strict=True):
+                agreed, ran = agreed + found, ran + len(block)
+                print(f"{agreed} of {ran} histories agree", file=sys.stderr, flush=True)
         except KeyboardInterrupt:
             print(f"interrupted after {ran}", file=sys.stderr)
+            pool.shutdown(wait=False, cancel_futures=True)
     return agreed, ran
+
+
+def _block(numbers: range) -> int:
+    with _places() as places:
+        return sum(_history(1000 + number, places) for number in numbers)
 
 
 def _history(seed: int, places: Callable[[Path, int], tuple[str, str | None]]) -> bool:
@@ -205,7 +214,7 @@ def _history(seed: int, places: Callable[[Path, int], tuple[str, str | None]]) -
         remote, token = places(place, seed)
         with devices(place, chance.randint(3, 5), lambda n: offsets[n], remote, token) as made:
             history = History(made, chance, place)
-            history.run(40)
+            history.run(chance.randint(8, 40))
             if chance.random() < 0.3:
                 chance.choice(made).sync.compact()
                 history.run(10)
@@ -295,8 +304,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--turns", type=int, default=50_000)
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--workers", type=int, default=2, help="processes that run histories")
     given = parser.parse_args(words)
-    run(given.memories, given.turns, given.histories, given.kills)
+    run(given.memories, given.turns, given.histories, given.kills, given.workers)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from anaphora import Memory
+from anaphora.errors import RemoteError
+from anaphora.values.sync import SyncReport
 
 SHARED = ("I like tea", "The build is green", "Use tabs")
 """What is said on any device, again and again."""
@@ -62,10 +64,20 @@ def devices(
         yield made
 
 
+def exchange(memory: Memory) -> SyncReport:
+    """Sync; a remote that does not answer in time, as on a busy machine, is asked once more."""
+    try:
+        return memory.sync.now()
+    except RemoteError as error:
+        if error.lasting:
+            raise
+        return memory.sync.now()
+
+
 def settle(made: list[Memory]) -> None:
     """Sync until nobody has anything to send."""
     for _ in range(8):
-        reports = [one.sync.now() for one in made]
+        reports = [exchange(one) for one in made]
         if not any(report.sent or report.received or report.waiting for report in reports):
             return
     raise AssertionError("the devices never agree")
@@ -190,7 +202,7 @@ class History:
 
     def sync(self, memory: Memory) -> None:
         """A device is online for a moment."""
-        memory.sync.now()
+        exchange(memory)
 
 
 _ACTS: list[Callable[[History, Memory], None]] = [
