@@ -16,11 +16,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.ingest.imported import read
+from tests.ingest.imported import import_into, read
 
 from anaphora import Memory
 from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput
-from anaphora.ingest.conversations import import_conversations
 from anaphora.ingest.importers import FORMATS
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.file_store import ConversationStore
@@ -79,7 +78,7 @@ def importers(folder: Path, shared: Path | None) -> Iterator[Room]:
         place = folder / name
         store = ConversationStore(place, strict=True, sidecar=sidecar)
         try:
-            report = import_conversations([path], store, sidecar, format=form)
+            report = import_into([path], store, sidecar, form)
         except AnaphoraError as error:
             # The file was there and could be read: what is wrong is what it says.
             expect(isinstance(error, InvalidInput), repr(error))
@@ -88,8 +87,10 @@ def importers(folder: Path, shared: Path | None) -> Iterator[Room]:
         items = list(read(path, form))
         _all_kept([i for i in items if isinstance(i, ImportedConversation)], store, report)
         _nothing_half_written(place)
-        again = import_conversations([path], store, sidecar, format=form)
+        again = import_into([path], store, sidecar, form)
         assert again.added == 0, f"{again.added} turns were added a second time"
+        twice = again.memories_added + again.memories_changed + again.memories_ended
+        assert twice == 0, f"{twice} memories were added or changed a second time"
         shutil.rmtree(place, ignore_errors=True)
 
     try:

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.ingest.imported import import_into
 
-from anaphora.ingest.conversations import import_conversations
 from anaphora.store.db.engine import Database
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
@@ -102,7 +102,7 @@ def test_two_imports_of_one_chat_bring_it_once(open_again: OpenTruth) -> None:
     with ThreadPoolExecutor(4) as pool:
         reports = list(
             pool.map(
-                lambda store: import_conversations(chats, store, Sidecar(store.truth, "default")),
+                lambda store: import_into(chats, store, Sidecar(store.truth, "default")),
                 stores,
             )
         )

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
     from anaphora.ingest.contradictions import Contradictions
+    from anaphora.ingest.conversations import ConversationImport
+    from anaphora.ingest.imported_memories import ImportedMemoryWriter
     from anaphora.ingest.memories import MemoryEraser, MemoryWriter
     from anaphora.ingest.notes import NoteWriter
     from anaphora.ingest.projects.indexing import ProjectIndexer
@@ -332,6 +334,20 @@ class NamespaceServices:
         from anaphora.ingest.sessions import SessionWriter
 
         return SessionWriter(self.sidecar, self.calls, self.ids)
+
+    def conversation_import(self, *, again: bool) -> ConversationImport:
+        """Keeps what one import brings of conversations."""
+        from anaphora.ingest.conversations import ConversationImport
+
+        return ConversationImport(
+            self.conversations, self.sidecar, sessions=self.sessions, again=again
+        )
+
+    def memory_import(self, *, again: bool) -> ImportedMemoryWriter:
+        """Keeps what one import brings of memories."""
+        from anaphora.ingest.imported_memories import ImportedMemoryWriter
+
+        return ImportedMemoryWriter(self.records, clock=self.clock, ids=self.ids, again=again)
 
     @service
     def contradictions(self) -> Contradictions:

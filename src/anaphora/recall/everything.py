@@ -361,7 +361,7 @@ def _of_memory(hit: MemoryHit, asked: _Asked) -> SearchHit:
         hit.score,
         matches,
         hit.created_at,
-        title=hit.path or hit.type,
+        title=hit.path or next(iter(hit.sources), hit.type),
         tags=hit.tags,
         current=hit.current,
         versions=tuple(version_lines(hit)),

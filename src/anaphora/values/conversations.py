@@ -18,7 +18,10 @@ __all__ = [
     "ImportProblem",
     "ImportReport",
     "ImportedConversation",
+    "ImportedElse",
+    "ImportedMemory",
     "ImportedTurn",
+    "ImportedWhole",
     "NewTurn",
     "Recall",
     "RecallMode",
@@ -223,8 +226,56 @@ class ImportedConversation:
     calls: tuple[ToolCall, ...] = ()
 
 
-Source = str | os.PathLike[str] | ImportedConversation
-"""What conversations are imported from: a file, a folder, or what was read already."""
+@dataclass(frozen=True, slots=True)
+class ImportedMemory:
+    """A lasting memory as an importer read it: a fact, a note, or a section of one.
+
+    `source` names the format, `key` the thing in it, for good: what comes again under one key is
+    the same thing, and another text at its `path` is its new value. A part of something larger has
+    a key that begins with what it is a part of and "#" ("Notes/Staging.md#Ports").
+    `at` (aware) is when it was said. Where the source says only what holds now, `changed` is when
+    it was changed last: a new value holds from then on. `place` says where in the file it was read.
+    """
+
+    source: str
+    key: str
+    text: str
+    at: datetime
+    place: str = ""
+    changed: datetime | None = None
+    path: str | None = None
+    type: Literal["episodic", "semantic", "procedural"] = "semantic"
+    tags: tuple[str, ...] = ()
+    category: str | None = None
+    payload: Mapping[str, Any] | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedWhole:
+    """Said after all parts of something that was read whole: a note, or a folder of notes.
+
+    `keys` are those of its parts that are there now. Of a note ("Notes/Staging.md") the others
+    hold no longer since `at` (aware, the present by default); of a folder ("Notes/") those that are
+    gone are told, and stay.
+    """
+
+    source: str
+    key: str
+    keys: frozenset[str]
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedElse:
+    """How many things of one kind an importer left out ("deleted memory")."""
+
+    kind: str
+    count: int = 1
+
+
+Source = str | os.PathLike[str] | ImportedConversation | ImportedMemory
+"""What is imported: a file, a folder, or a conversation or memory that was read already."""
 
 
 FINISH_VECTORS: Final = "`anaphora reindex` makes them now"
@@ -247,6 +298,11 @@ class ImportReport:
     `known` were there before; `forgotten` were deleted or redacted here and stay out. `notes` are
     observations and diary entries, `gaps` questions that memory could not answer. `tool_calls` of
     coding agents are new ones, kept as a line each.
+
+    `memories_changed` have a new value, or came back; `memories_ended` are parts of a note that it
+    has no longer: they stay in history. `memories_forgotten` were forgotten here and stay out.
+    `gone` names what was imported from a folder before and is not in it any more: it stays.
+    `redacted` are the kinds of secrets that were taken out of memories.
     """
 
     conversations: int = 0
@@ -263,6 +319,11 @@ class ImportReport:
     notes_known: int = 0
     gaps_added: int = 0
     tool_calls: int = 0
+    memories_changed: int = 0
+    memories_ended: int = 0
+    memories_forgotten: int = 0
+    gone: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
 
     @classmethod
     def joined(cls, reports: Sequence[ImportReport]) -> ImportReport:
@@ -276,6 +337,8 @@ class ImportReport:
             left_out=dict(left_out),
             problems=tuple(p for r in reports for p in r.problems),
             conversation_ids=tuple(i for r in reports for i in r.conversation_ids),
+            gone=tuple(g for r in reports for g in r.gone),
+            redacted=tuple(dict.fromkeys(k for r in reports for k in r.redacted)),
         )
 
 

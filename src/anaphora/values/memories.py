@@ -202,7 +202,7 @@ class MemoryHit:
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
     memories; `same_as` those that say the same and are not shown again. `current` is False where a
     later memory seems to say otherwise: `older_than` is that one, and `previous` are those that
-    this one seems to replace, the surest first.
+    this one seems to replace, the surest first. `sources` say where it came from, in order.
     """
 
     id: str
@@ -223,6 +223,7 @@ class MemoryHit:
     current: bool = True
     older_than: RelatedMemory | None = None
     previous: tuple[RelatedMemory, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

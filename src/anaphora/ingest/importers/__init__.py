@@ -1,4 +1,4 @@
-"""One module a format: other programs' exports in, `ImportedConversation` values out.
+"""One module a format: what other programs keep in, conversations and memories out, as values.
 
 A path is a file, a directory or a zip file; its format is recognised unless the caller names it.
 What cannot be read is an `ImportProblem` with its place. Nothing is written here.
@@ -13,15 +13,24 @@ from pathlib import Path
 
 from anaphora.errors import InvalidInput, UnknownFormat
 from anaphora.ingest.importers import (
+    basic_memory,
     chatgpt,
     claude_ai,
     claude_code,
+    claude_mem,
     codex,
     cursor,
     gemini_cli,
+    gemini_takeout,
     jsonl,
+    letta,
+    markdown,
+    mcp_memory,
+    mem0,
     neo,
     sharegpt,
+    vscode_copilot,
+    zep,
 )
 from anaphora.ingest.importers.base import (
     BOUNDS,
@@ -29,19 +38,25 @@ from anaphora.ingest.importers.base import (
     Format,
     ImportFile,
     ImportItem,
-    Problems,
     Sample,
 )
+from anaphora.ingest.importers.drafts import LeftOut
 from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, reason_of
 from anaphora.ingest.importers.json_reader import sample
-from anaphora.values.conversations import ImportProblem
+from anaphora.ingest.problems import Problems
+from anaphora.values.conversations import ImportedElse, ImportedWhole, ImportProblem
 
 UNKNOWN = "no importer recognises this file"
 """How the problem of a file begins that is none of `RECOGNISED`."""
 RECOGNISED = (
-    "Recognised are exports of ChatGPT and Claude.ai (the zip, or conversations.json in it), "
-    "transcripts of Claude Code, Codex, Gemini CLI and Cursor, ShareGPT, threads of Neo, and what "
-    "`anaphora export` wrote. Anything else as JSON Lines, one message a line:\n"
+    "Recognised are\n"
+    "- chats: exports of ChatGPT, Claude.ai and Gemini (Google Takeout), transcripts of Claude "
+    "Code, Codex, Gemini CLI and Cursor, chats of VS Code's Copilot, the databases (state.vscdb) "
+    "of Cursor and VS Code, ShareGPT, threads of Neo\n"
+    "- memories: mem0, basic-memory, claude-mem, the MCP memory server, Zep, Letta, what `anaphora "
+    "export` wrote\n"
+    "- notes: Obsidian vaults and other folders of Markdown\n"
+    "Anything else as JSON Lines, one message a line:\n"
     '{"role": "user", "text": "Which port is staging on?", "ts": "2026-03-02T09:00:00Z"}\n'
     '{"role": "assistant", "text": "5433.", "ts": "2026-03-02T09:00:05Z"}'
 )
@@ -56,9 +71,18 @@ _ALL = (
     codex.FORMAT,
     gemini_cli.FORMAT,
     cursor.FORMAT,
+    vscode_copilot.FORMAT,
+    gemini_takeout.FORMAT,
+    mem0.FORMAT,
+    claude_mem.FORMAT,
+    mcp_memory.FORMAT,
+    letta.FORMAT,
+    zep.FORMAT,
+    basic_memory.FORMAT,
     sharegpt.FORMAT,
     neo.FORMAT,
     jsonl.FORMAT,
+    markdown.FORMAT,
 )
 FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
 
@@ -85,6 +109,7 @@ def detect(path: Path | str) -> str:
         for found in files:
             if isinstance(found, ImportProblem):
                 reason = f"{found.place}: {found.reason}"
+            if not isinstance(found, ImportFile):
                 continue
             form, reason = _recognise(found)
             if form is not None:
@@ -112,12 +137,17 @@ def file_imports(
         )
     if format is None and not place.is_dir() and not is_zip(place):
         detect(place)
-    return (_file_import(found, format) for found in find(place, bounds))
+    return (_file_import(found, format, place) for found in find(place, bounds, format))
 
 
-def _file_import(found: ImportFile | ImportProblem, format: str | None) -> FileImport:  # noqa: A002 - as above
-    if isinstance(found, ImportProblem):
-        return FileImport(found.path, iter([found]), lambda: (0, 0))
+def _file_import(
+    found: ImportFile | ImportProblem | ImportedWhole | ImportedElse,
+    format: str | None,  # noqa: A002 - as above
+    place: Path,
+) -> FileImport:
+    if not isinstance(found, ImportFile):
+        label = found.path if isinstance(found, ImportProblem) else str(place)
+        return FileImport(label, iter([found]), lambda: (0, 0))
     form = FORMATS[format] if format is not None else None
     return FileImport(found.name, _items(found, form), lambda: (found.consumed, found.size))
 
@@ -136,11 +166,18 @@ def _read(file: ImportFile, form: Format | None) -> Iterator[ImportItem]:
         if form is None:
             form, reason = _recognise(file)
         if form is None:
-            yield file.problem("file", reason)
+            yield _unknown(file, reason)
             return
         yield from form.read(file)
     except UNREADABLE as error:
         yield file.problem("file", reason_of(error))
+
+
+def _unknown(file: ImportFile, reason: str) -> ImportItem:
+    """What is said of a file of no format. Folders of programs hold other databases of theirs."""
+    if file.in_folder and reason.startswith(UNKNOWN) and "database" in reason:
+        return ImportedElse(LeftOut.OTHER_DATABASE)
+    return file.problem("file", reason)
 
 
 def _recognise(file: ImportFile) -> tuple[Format | None, str]:
@@ -153,6 +190,9 @@ def _recognise(file: ImportFile) -> tuple[Format | None, str]:
         if form.detect(_sample_for(form, beginning)):
             return form, ""
     reason = UNKNOWN
+    if beginning.shape == "database":
+        named = ", ".join(sorted(beginning.tables)[:8])
+        reason += f" (a database of SQLite with the tables {named})"
     if beginning.problem is not None:
         reason += f" ({beginning.problem.place}: {beginning.problem.reason})"
     return None, reason
@@ -160,10 +200,10 @@ def _recognise(file: ImportFile) -> tuple[Format | None, str]:
 
 def _sample_for(form: Format, beginning: Sample) -> Sample:
     """The sample as this format would read it, where damage at the start makes a difference."""
-    if beginning.problem is None or beginning.shape == "lines":
+    if beginning.problem is None or beginning.shape != "elements":
         return beginning
     file, shape = beginning.file, beginning.shape
-    return sample(file, lambda value: form.detect(Sample(file, shape, (value,))))
+    return sample(file, lambda value: form.detect(Sample(file, shape, (value,), head=b"\0")))
 
 
 def _existing(path: Path | str) -> Path:

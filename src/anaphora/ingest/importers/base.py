@@ -17,13 +17,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, TypeAlias, cast
 
+from anaphora.ingest.problems import shortened
 from anaphora.store.disk import open_regular, refuse_irregular
-from anaphora.values.conversations import ImportedConversation, ImportProblem
+from anaphora.values.conversations import (
+    ImportedConversation,
+    ImportedElse,
+    ImportedMemory,
+    ImportedWhole,
+    ImportProblem,
+)
 
-ImportItem: TypeAlias = ImportedConversation | ImportProblem
-Shape = Literal["elements", "lines"]
+ImportItem: TypeAlias = (
+    ImportedConversation | ImportedMemory | ImportedWhole | ImportedElse | ImportProblem
+)
+Shape = Literal["elements", "lines", "database"]
 
-_LONGEST: Final = 300
 _ZIP_EPOCH_YEAR: Final = 1980
 
 
@@ -54,37 +62,9 @@ class Bounds:
 BOUNDS: Final = Bounds()
 
 
-@dataclass(slots=True)
-class Problems:
-    """The first `most` problems, and how many more there were."""
-
-    most: int
-    kept: list[ImportProblem] = field(default_factory=list)
-    _more: int = 0
-    _last: str = ""
-
-    def add(self, problem: ImportProblem) -> bool:
-        """Keep a problem, or count it; whether it was kept."""
-        if len(self.kept) < self.most:
-            self.kept.append(problem)
-            return True
-        self._more += 1
-        self._last = problem.path
-        return False
-
-    def summary(self) -> Iterator[ImportProblem]:
-        """What says how many were only counted, if any were."""
-        if self._more:
-            yield ImportProblem(self._last, "further on", f"{self._more} more problems like these")
-
-    def all(self) -> tuple[ImportProblem, ...]:
-        """Those that were kept, and how many more there were."""
-        return (*self.kept, *self.summary())
-
-
-def shortened(text: str) -> str:
-    """The beginning of a text out of a file, which may be of any length, for a problem."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+def too_long(bounds: Bounds) -> str:
+    """The reason of a problem with a value beyond the bounds."""
+    return f"longer than {bounds.characters:,} characters; it was skipped"
 
 
 class Malformed(ValueError):
@@ -122,7 +102,8 @@ def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
 class ImportFile:
     """One file to import: a path, or a member of the zip file at that path, opened by the caller.
 
-    `label` is how problems name it, `name` and `stem` its own name without folders, `modified`
+    `label` is how problems name it, `name` and `stem` its own name without folders, `relative` the
+    same below the folder that was named, which it begins with ("Notes/Work/Staging.md"), `modified`
     an aware time, `size` bytes. `consumed` counts the bytes read by the last `open`, `held` what
     drafts hold of it, in characters, `made_keys` the keys that its chats without an id got. What is
     no regular file (a pipe, a device) raises OSError.
@@ -134,6 +115,7 @@ class ImportFile:
         member: zipfile.ZipInfo | None = None,
         archive: zipfile.ZipFile | None = None,
         bounds: Bounds = BOUNDS,
+        relative: str = "",
     ) -> None:
         self.path = path
         self.member = member
@@ -143,6 +125,8 @@ class ImportFile:
         self.label = f"{path}/{name}" if member is not None else str(path)
         self.name = name.rsplit("/", 1)[-1]
         self.stem = Path(self.name).stem
+        self.relative = relative or self.name
+        self.in_folder = bool(relative)
         self.consumed = 0
         self.held = 0
         self.made_keys: Counter[str] = Counter()
@@ -158,6 +142,10 @@ class ImportFile:
         self.consumed = 0
         with self._raw() as raw:
             yield io.BufferedReader(_CountingReader(raw, self), 1 << 18)
+
+    def beside(self, name: str, up: int = 0) -> Path | None:
+        """Another file on the disk beside this one, or `up` folders further up."""
+        return None if self.member is not None else self.path.parents[up] / name
 
     def _raw(self) -> BinaryIO:
         if self._archive is None or self.member is None:
@@ -203,13 +191,21 @@ class Sample:
 
     `shape` is "lines" (one JSON value a line) or "elements" (one JSON array, or a single value);
     `values` are the first values: of at most 50 lines, or the first 3 elements of the array (of
-    the single value itself). `problem` says what kept `values` empty, if something did.
+    the single value itself). `problem` says what kept `values` empty, if something did. `head` are
+    the first bytes, whatever they are. Of a "database" of SQLite there are no values, but the
+    columns of its tables.
     """
 
     file: ImportFile
     shape: Shape
     values: tuple[object, ...]
     problem: ImportProblem | None = None
+    head: bytes = b""
+    tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def has_table(self, name: str, *columns: str) -> bool:
+        """Whether it is a database with such a table."""
+        return name in self.tables and set(columns) <= set(self.tables[name])
 
     def objects(self) -> list[dict[str, object]]:
         """The values that are JSON objects."""
@@ -221,8 +217,8 @@ class Format:
     """A format that can be imported.
 
     `detect` says whether a sample is of this format; `read` gives the file's conversations and
-    what in it could not be read, in the order of the file. `read` raises nothing but OSError and
-    what a damaged zip file raises.
+    memories, and what in it could not be read, in the order of the file. `read` raises nothing but
+    OSError and what a damaged zip file or database raises.
     """
 
     name: str

@@ -5,6 +5,10 @@ out, and of each call of a tool a line; tool output, thinking, side tasks of sub
 that the program put in, and its own records are left out and counted. A slash command with words
 behind it is kept as it was typed.
 
+Of a session on the web there is no documented export. What `claude --teleport` writes is such a
+transcript; what its service answers is evidently the same records in one object, under `loglines`,
+or as `events` with the times that they were created. Both are read.
+
 The log's `parentUuid` forks wherever tools run side by side. A conversation forks only where the
 user went back and asked again: between two prompts of the user, the order of the file counts.
 """
@@ -56,6 +60,7 @@ _WRAPPERS = (
         LeftOut.INSTRUCTIONS,
     ),
 )
+_MOST_LOOKED_AT = 50
 _COMMAND = re.compile(r"\s*<command-(name|message|args)>")
 _COMMAND_NAME = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
@@ -63,7 +68,7 @@ _COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 
 def _detect(sample: Sample) -> bool:
     """Whether any of the first lines is a message with a session and an id, or a record."""
-    return any(
+    return any(_log_of(value) is not None for value in sample.objects()) or any(
         (
             kind in ("user", "assistant")
             and "message" in value
@@ -89,8 +94,24 @@ class _Transcript:
     sessions: dict[str, _Session] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
 
-    def take(self, record: Record) -> None:
+    def take(self, record: Record) -> Iterator[ImportItem]:
         value = as_object(record.value, "a record")
+        found = _log_of(value)
+        if found is None:
+            self._take(value, record.place)
+            return
+        title = value.get("title") or value.get("name")
+        key = value.get("session_id") or value.get("id") or self.file.stem
+        if isinstance(title, str):
+            self.titles[str(key)] = title
+        for number, line in enumerate(found, start=1):
+            where = f"{record.place}, line {number}"
+            try:
+                self._take(_as_record(as_object(line, "a line"), str(key)), where)
+            except Malformed as error:
+                yield self.file.problem(where, str(error))
+
+    def _take(self, value: dict[str, object], place: str) -> None:
         kind = value.get("type")
         if not isinstance(kind, str):
             raise Malformed("the record has no type")
@@ -104,7 +125,7 @@ class _Transcript:
         if key not in self.sessions:
             check_room(self.file, len(self.sessions))
             self.sessions[key] = _Session(Draft(self.file, "claude_code", key))
-        self.sessions[key].take(value, kind, record.place)
+        self.sessions[key].take(value, kind, place)
 
     def results(self) -> Iterator[ImportItem]:
         """What the sessions hold; they may go on."""
@@ -193,6 +214,29 @@ class _Session:
         if lies_under is not None:
             self.prompt_of[uuid] = lies_under
             self.last_record = uuid
+
+
+def _log_of(value: Mapping[str, object]) -> list[object] | None:
+    """The records of a session on the web, where a value is one."""
+    for name in ("loglines", "events", "data"):
+        found = value.get(name)
+        if isinstance(found, list) and any(map(_is_line, found[:_MOST_LOOKED_AT])):
+            return found
+    return None
+
+
+def _is_line(value: object) -> bool:
+    if not isinstance(value, dict) or value.get("type") not in ("user", "assistant"):
+        return False
+    return isinstance(value.get("message"), dict) and "uuid" in value
+
+
+def _as_record(line: dict[str, object], session: str) -> dict[str, object]:
+    """A record with the names that a transcript has for them."""
+    own = line.get("sessionId") or line.get("session_id") or session
+    at = line.get("timestamp") or line.get("created_at")
+    aside = line.get("isSidechain") is True or line.get("parent_tool_use_id") is not None
+    return {**line, "sessionId": own, "timestamp": at, "isSidechain": aside}
 
 
 def _whole_message_kind(value: Mapping[str, object]) -> str | None:

@@ -19,11 +19,11 @@ from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
     Malformed,
-    Problems,
     as_object,
     text_at,
 )
 from anaphora.ingest.importers.tools import described_target, outcome_of
+from anaphora.ingest.problems import Problems
 from anaphora.store.hashing import digest
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 from anaphora.values.sessions import SessionPlace, ToolCall
@@ -35,8 +35,11 @@ class LeftOut:
     ATTACHMENT = "attachment"
     BLANK = "blank message"
     COMMAND = "command"
+    DELETED = "deleted memory"
     HIDDEN = "hidden message"
     INSTRUCTIONS = "instructions"
+    NOT_SAID = "activity that is no conversation"
+    OTHER_DATABASE = "database of something else"
     RECORD = "log record"
     REPEATED = "repeated message"
     SIDECHAIN = "sidechain"
@@ -302,7 +305,7 @@ class Draft:
         yield from self._problems.all()
         turns = self._with_times(_in_tree_order(self._nodes, leaf or self._last))
         calls = tuple(self._calls.values())
-        if turns or calls or self.left_out:
+        if turns or calls or any(self.left_out.values()):
             place = self._place_of_session
             yield ImportedConversation(
                 self.source,
@@ -310,7 +313,7 @@ class Draft:
                 self.conversation_id,
                 turns,
                 self.title,
-                dict(self.left_out),
+                {kind: count for kind, count in self.left_out.items() if count},
                 place if place.client else None,
                 calls,
             )

@@ -1,24 +1,32 @@
 """Files to import out of what a user names: a file, a directory (walked, sorted), or a zip file.
 
-In a directory or zip file only names that end in .json, .jsonl, .ndjson or .zip are looked at;
-hidden ones, and what exports are known to put beside their conversations, are passed over. A zip
-file is opened once, for as long as its members are given; what it would become is bounded before
-anything of it is unpacked. What cannot be opened is an `ImportProblem`.
+In a directory or zip file only names that exports have are looked at; hidden ones, and what is
+known to lie beside them, are passed over. A folder of notes (one with `.obsidian`, or with Markdown
+and nothing else that can be imported) is walked as a project is: no links, no keys and passwords,
+nothing that it ignores; elsewhere Markdown is counted. A zip file is opened once, for as long as
+its members are given; what it would become is bounded before anything of it is unpacked. What
+cannot be opened is an `ImportProblem`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
-from pathlib import Path
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
 
-from anaphora.core.word_lists import words
+from anaphora.core.word_lists import by_word, words
+from anaphora.ingest.importers import basic_memory, markdown
 from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportFile
+from anaphora.ingest.projects.files.walking import FoundFile, is_secret_file, walk
+from anaphora.store.db.driver import dbapi2
 from anaphora.store.disk import open_regular
-from anaphora.values.conversations import ImportProblem
+from anaphora.values.conversations import ImportedElse, ImportedWhole, ImportProblem
+from anaphora.values.projects import Skipped
 
 # What reading a file or a member of a damaged zip file raises, or one that asks for too much.
 UNREADABLE = (
@@ -29,11 +37,35 @@ UNREADABLE = (
     zlib.error,
     struct.error,
     MemoryError,
+    dbapi2.Error,
 )
 # Of the other kinds the library unpacks a whole block at once, however large it becomes.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 _JSON = (".json", ".jsonl", ".ndjson")
+_ENDINGS = (*_JSON, ".zip", ".db", ".sqlite", ".sqlite3", ".vscdb", ".af")
+# Names of exports whose endings say nothing: those of Google Takeout.
+_NAMES = re.compile(r"(?:my ?activity.*\.html|conversation_\d+\.txt)")
+# What lies beside something known and is none of it.
+_BESIDE = {
+    "claude-mem.db": words("settings.json"),
+    "chatSessions": words("workspace.json state.vscdb.backup"),
+}
+_WITHIN_NONE = words("chatEditingSessions node_modules")
+_VAULT = ".obsidian"
+_NOTES = (markdown.FORMAT.name, basic_memory.FORMAT.name)
+UNNAMED_NOTES: Final = "Markdown file (--format markdown imports them)"
+# A folder of one of these names is told from others by the one that it lies in.
+_COMMON = words("content docs documents knowledge memory memories notes obsidian vault wiki")
+_REFUSED = by_word(
+    {
+        "a link, which is not followed": "link link_outside link_cycle broken_link",
+        "its name is that of a file with secrets; it is not read": "secret secret_name",
+        "it is too large": "too_large",
+        "it is no regular file": "not_a_file",
+    }
+)
+_Found = ImportFile | ImportProblem | ImportedWhole | ImportedElse
 _COMPANIONS = words(
     "user.json users.json user_settings.json projects.json memories.json message_feedback.json "
     "model_comparisons.json shared_conversations.json shopping.json sora.json group_chats.json "
@@ -53,29 +85,103 @@ def is_zip(path: Path) -> bool:
         return False
 
 
-def find(path: Path, bounds: Bounds = BOUNDS) -> Generator[ImportFile | ImportProblem, None, None]:
-    """The files under a path that exists. Each can be read until the next is asked for."""
+def find(
+    path: Path,
+    bounds: Bounds = BOUNDS,
+    format: str | None = None,  # noqa: A002 - users' word
+) -> Generator[_Found, None, None]:
+    """The files under a path that exists. Each can be read until the next is asked for.
+
+    What is no file says what was left out, or which notes a folder has. With the `format` of notes
+    a folder is one of notes, whatever else is in it.
+    """
     if path.is_dir():
-        yield from _walk(path, bounds)
+        if format in _NOTES or (format is None and _is_notes(_names_in(path))):
+            yield from _notes(path, bounds)
+        else:
+            yield from _walk(path, bounds)
     elif is_zip(path):
-        yield from _members(path, bounds)
+        yield from _members(path, bounds, format)
+    elif path.name.lower().endswith(markdown.ENDINGS) and is_secret_file(path.name):
+        yield ImportProblem(str(path), "file", _REFUSED["secret"])
     else:
         yield _opened(path, bounds)
 
 
-def _walk(root: Path, bounds: Bounds) -> Iterator[ImportFile | ImportProblem]:
-    refused: list[OSError] = []
-    for folder, folders, names in os.walk(root, onerror=refused.append):
+def _names_in(root: Path) -> Iterator[str]:
+    """Names under a folder, with the folders that they lie in, but for hidden ones."""
+    if (root / _VAULT).is_dir():
+        yield f"{_VAULT}/"
+    for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in _wanted(names):
+        for name in names:
+            yield str(PurePosixPath(Path(folder, name).relative_to(root)))
+
+
+def _is_notes(names: Iterable[str]) -> bool:
+    """Whether a folder with these names in it is one of notes."""
+    found = False
+    for name in names:
+        if name.startswith(f"{_VAULT}/") or f"/{_VAULT}/" in name:
+            return True
+        last = name.rpartition("/")[2].lower()
+        if not last.startswith(".") and (last.endswith(_ENDINGS) or _NAMES.fullmatch(last)):
+            return False
+        found = found or last.endswith(markdown.ENDINGS)
+    return found
+
+
+def _notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
+    """The notes of a folder, what of it is not read, and in the end which there are."""
+    name, keys = _name_of(root), set[str]()
+    for found in walk(root):
+        if not isinstance(found, FoundFile | Skipped):
+            continue
+        if not found.path.lower().endswith(markdown.ENDINGS):
+            continue
+        relative = f"{name}/{found.path}"
+        keys.add(markdown.key_of_note(relative))
+        if isinstance(found, FoundFile):
+            yield _opened(found.absolute, bounds, relative=relative)
+        else:
+            reason = _REFUSED.get(found.reason, found.reason)
+            yield ImportProblem(str(root / found.path), "file", reason)
+    yield from _wholes(name, keys)
+
+
+def _wholes(name: str, keys: set[str]) -> Iterator[ImportedWhole]:
+    for form in _NOTES:
+        yield ImportedWhole(form, markdown.key_of_note(f"{name}/"), frozenset(keys))
+
+
+def _name_of(root: Path) -> str:
+    """What the keys of a folder's notes begin with: not where it lies, as folders move."""
+    real = root.resolve()
+    above = real.parent.name
+    return f"{above}/{real.name}" if real.name.lower() in _COMMON and above else real.name
+
+
+def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
+    refused: list[OSError] = []
+    notes = 0
+    for folder, folders, names in os.walk(root, onerror=refused.append):
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name not in _WITHIN_NONE
+        )
+        notes += sum(name.lower().endswith(markdown.ENDINGS) for name in names)
+        beside = set().union(*(_BESIDE.get(name, ()) for name in (*names, *folders)))
+        for name in _wanted([one for one in names if one not in beside]):
             path = Path(folder, name)
             if path.suffix.lower() == ".zip":
                 yield from _members(path, bounds)
             else:
-                yield _opened(path, bounds)
+                relative = f"{root.name}/{path.relative_to(root).as_posix()}"
+                yield _opened(path, bounds, relative=relative)
         for error in refused:
             yield ImportProblem(str(error.filename), "directory", reason_of(error))
         refused.clear()
+    if notes:
+        yield ImportedElse(UNNAMED_NOTES, notes)
 
 
 def _wanted(names: list[str]) -> list[str]:
@@ -85,11 +191,16 @@ def _wanted(names: list[str]) -> list[str]:
     return [
         name
         for name in visible
-        if name.lower().endswith((*_JSON, ".zip")) and not (export and name in _COMPANIONS)
+        if (name.lower().endswith(_ENDINGS) or _NAMES.fullmatch(name.lower()))
+        and not (export and name in _COMPANIONS)
     ]
 
 
-def _members(path: Path, bounds: Bounds) -> Iterator[ImportFile | ImportProblem]:
+def _members(
+    path: Path,
+    bounds: Bounds,
+    format: str | None = None,  # noqa: A002 - users' word
+) -> Iterator[_Found]:
     try:
         file = open_regular(path)
     except OSError as error:
@@ -105,18 +216,39 @@ def _members(path: Path, bounds: Bounds) -> Iterator[ImportFile | ImportProblem]
         except UNREADABLE as error:
             yield ImportProblem(str(path), "file", reason_of(error))
             return
-        for info in _in_order(archive):
-            reason = _unwanted(info, room)
+        infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+        notes = format in _NOTES or (format is None and _is_notes(infos))
+        keys = set[str]()
+        for info in _in_order(infos, markdown.ENDINGS if notes else ()):
+            relative = _relative(path, info.filename, infos) if notes else ""
+            keys.add(markdown.key_of_note(relative))
+            reason = _unwanted(info, room) or _refused_note(relative)
             if reason:
                 yield ImportProblem(f"{path}/{info.filename}", "file", reason)
                 continue
             room -= info.file_size
-            yield _opened(path, bounds, info, archive)
+            yield _opened(path, bounds, info, archive, relative or f"{path.stem}/{info.filename}")
+        if notes:
+            yield from _wholes(_relative(path, "", infos).rstrip("/"), keys)
 
 
-def _in_order(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
-    """The members that may hold conversations, folder by folder."""
-    infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+def _refused_note(relative: str) -> str:
+    return _REFUSED["secret"] if relative and is_secret_file(relative) else ""
+
+
+def _relative(path: Path, name: str, names: Iterable[str]) -> str:
+    """A member's path below the folder of notes: the one that all lie in, or the file's name."""
+    tops = {one.partition("/")[0] if "/" in one else "" for one in names}
+    tops -= {"__MACOSX"}
+    if len(tops) == 1 and (top := next(iter(tops))) and top != _VAULT:
+        return name or f"{top}/"
+    return f"{path.stem}/{name}"
+
+
+def _in_order(
+    infos: Mapping[str, zipfile.ZipInfo], endings: tuple[str, ...]
+) -> Iterator[zipfile.ZipInfo]:
+    """The members that may be imported, folder by folder; those with these endings, if any."""
     folders: dict[str, list[str]] = {}
     for name in infos:
         folder, _, last = name.rpartition("/")
@@ -124,7 +256,10 @@ def _in_order(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
         if not folder.startswith("__MACOSX"):
             folders.setdefault(folder, []).append(last)
     for folder, names in sorted(folders.items()):
-        for last in _wanted(names):
+        if endings and any(part.startswith(".") for part in folder.split("/")):
+            continue
+        wanted = (n for n in sorted(names) if n.lower().endswith(endings)) if endings else None
+        for last in wanted if wanted is not None else _wanted(names):
             yield infos[f"{folder}/{last}" if folder else last]
 
 
@@ -152,9 +287,10 @@ def _opened(
     bounds: Bounds,
     member: zipfile.ZipInfo | None = None,
     archive: zipfile.ZipFile | None = None,
+    relative: str = "",
 ) -> ImportFile | ImportProblem:
     try:
-        return ImportFile(path, member, archive, bounds)
+        return ImportFile(path, member, archive, bounds, relative)
     except UNREADABLE as error:
         return ImportProblem(str(path), "file", reason_of(error))
 

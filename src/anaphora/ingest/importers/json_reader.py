@@ -23,7 +23,9 @@ from anaphora.ingest.importers.base import (
     Sample,
     Shape,
     as_object,
+    too_long,
 )
+from anaphora.ingest.importers.sqlite_reader import MAGIC, tables_of
 from anaphora.store.nesting import is_too_deep
 from anaphora.values.conversations import ImportProblem
 
@@ -128,6 +130,10 @@ def conversation_format(
 
 def sample(file: ImportFile, accept: Accept | None = None) -> Sample:
     """The first values of the file, to tell its format by; `accept` as for `records`."""
+    with file.open() as raw:
+        head = raw.peek(CHUNK)[:CHUNK]
+    if head.startswith(MAGIC):
+        return Sample(file, "database", (), None, head, tables_of(file))
     shape = _shape(file)
     limit = _SAMPLE_LINES if shape == "lines" else _SAMPLE_ELEMENTS
     values: list[object] = []
@@ -139,7 +145,7 @@ def sample(file: ImportFile, accept: Accept | None = None) -> Sample:
             problem = problem or record
         if values and file.consumed > _SAMPLE_BYTES:
             break
-    return Sample(file, shape, tuple(values), problem)
+    return Sample(file, shape, tuple(values), problem, head)
 
 
 def _shape(file: ImportFile) -> Shape:
@@ -182,7 +188,7 @@ def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
                 break
             stripped = line.strip("\ufeff \t\r\n")
             if beyond:
-                yield file.problem(f"line {number}", _too_long(file.bounds))
+                yield file.problem(f"line {number}", too_long(file.bounds))
             elif stripped:
                 yield _line(file, stripped, number)
         yield from text.misread_problem(file)
@@ -341,10 +347,6 @@ def _is_crowded(text: str, start: int, bounds: Bounds) -> bool:
     if len(text) - start <= bounds.parts:
         return False
     return sum(text.count(mark, start) for mark in "[{,") > bounds.parts
-
-
-def _too_long(bounds: Bounds) -> str:
-    return f"longer than {bounds.characters:,} characters; it was skipped"
 
 
 def _too_many(bounds: Bounds) -> str:
@@ -530,7 +532,7 @@ class _Buffer:
 
     def _beyond(self) -> _Damage | None:
         if len(self.text) - self.position > self._bounds.characters:
-            return _Damage(_too_long(self._bounds), self.position, beyond=True)
+            return _Damage(too_long(self._bounds), self.position, beyond=True)
         if _is_crowded(self.text, self.position, self._bounds):
             return _Damage(_too_many(self._bounds), self.position, beyond=True)
         return None

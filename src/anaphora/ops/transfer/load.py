@@ -17,8 +17,8 @@ from anaphora.container.home import Container
 from anaphora.container.namespace import NamespaceServices
 from anaphora.core.progress import Progress, labelled
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
-from anaphora.ingest.conversations import import_conversations
-from anaphora.ingest.importers.base import Problems, shortened
+from anaphora.ingest.importing import import_files
+from anaphora.ingest.problems import Problems, shortened
 from anaphora.ops.transfer.deep import GapReader, OriginReader
 from anaphora.ops.transfer.export import is_export
 from anaphora.ops.transfer.lines import FORMAT, Line, from_line, string
@@ -29,7 +29,13 @@ from anaphora.ops.transfer.sessions import SessionReader
 from anaphora.ops.transfer.threads import NoteReader, ThreadReader
 from anaphora.store.disk import open_regular, translate
 from anaphora.store.threads.ids import check_id
-from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, Source
+from anaphora.values.conversations import (
+    ImportedConversation,
+    ImportedMemory,
+    ImportProblem,
+    ImportReport,
+    Source,
+)
 
 # Wrong in the file or in what it says; anything else is trouble with this home.
 _WRONG = (ValueError, TypeError, CorruptThread)
@@ -48,7 +54,7 @@ def import_sources(
     embed: bool,
     progress: Progress | None,
 ) -> ImportReport:
-    """Take in conversations of other programs and exports of other memories; see `Memory.import_`.
+    """Take in what other programs keep, and exports of other memories; see `Memory.import_`.
 
     Then they are indexed, and with `embed` embedded.
     """
@@ -56,7 +62,7 @@ def import_sources(
     exports: list[str | os.PathLike[str]] = []
     others: list[Source] = []
     for one in given:
-        path = None if isinstance(one, ImportedConversation) else one
+        path = None if isinstance(one, (ImportedConversation, ImportedMemory)) else one
         if path is not None and (form == "anaphora" or (form is None and is_export(path))):
             exports.append(path)
         else:
@@ -68,22 +74,22 @@ def import_sources(
     ]
     if others or not exports:
         reports.append(
-            import_conversations(
+            import_files(
                 others,
-                services.conversations,
-                services.sidecar,
-                sessions=services.sessions,
+                services.conversation_import(again=again),
+                services.memory_import(again=again),
                 format=form,
-                again=again,
                 progress=progress,
             )
         )
     if embed:
         services.turns.sync(embed="all", progress=labelled(progress, "indexing"))
     if embed and exports:
-        services.remember.fill_vectors()
         services.note_taking.fill_vectors()
-    return ImportReport.joined(reports)
+    report = ImportReport.joined(reports)
+    if embed and (exports or report.memories_added or report.memories_changed):
+        services.remember.fill_vectors(progress=labelled(progress, "memories"))
+    return report
 
 
 def import_export(

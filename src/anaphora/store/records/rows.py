@@ -27,6 +27,8 @@ DIARY = "diary"
 """What was done in a session."""
 TOOL_CALL = "tool_call"
 """A line about what an agent did with a tool."""
+IMPORTED: Final = "imported"
+"""Of an event's details: it was told by an import, under its source. A kind of tombstone, too."""
 IDENTITY_FIELDS: Final = ("type", "path", "payload", "text")
 """What two memories that are the same have in common, the text by its NFC form."""
 STANDS_ALONE = ""

@@ -13,7 +13,7 @@ It never embeds and never compares meanings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -61,13 +61,15 @@ class PutResult:
 class MemoryDraft:
     """A memory as it would be if nothing like it were there, and its identity.
 
-    `is_now` says that its time is this machine's, not one that somebody gave.
+    `is_now` says that its time is this machine's, not one that somebody gave. `details` go into the
+    event of this time.
     """
 
     record: MemoryRecord
     same_key: str
     replaces: str | None = None
     is_now: bool = False
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def at(self) -> datetime:
@@ -329,7 +331,7 @@ def _said(draft: MemoryDraft, kind: EventKind, record: MemoryRecord) -> RecordEv
         conversation_id=new.conversation_id,
         turn_index=new.turn_index,
         text=new.text if new.text != record.text else None,
-        details=details,
+        details=details | dict(draft.details),
     )
 
 

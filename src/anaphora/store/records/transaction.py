@@ -19,11 +19,13 @@ from anaphora.store.codecs import from_micros, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
 from anaphora.store.db.schema import metadata
-from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, VECTOR
+from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, TOMBSTONE, VECTOR
+from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceTransaction
 from anaphora.store.records.rows import (
     CLOSENESS,
     EVENT_MAPPING,
+    IMPORTED,
     LINK_MAPPING,
     MEMORY,
     RECORD_MAPPING,
@@ -103,6 +105,22 @@ class RecordTransaction(NamespaceTransaction):
         """The values of this path that are not forgotten, oldest first."""
         self.load(paths=(path,))
         return self._living(held for held in self._held.values() if held.record.path == path)
+
+    def all_like(self, same_key: str, path: str | None) -> Sequence[MemoryRecord]:
+        """The values of this path, or without one the records of this identity, forgotten too."""
+        if path is None:
+            self.load(same_keys=(same_key,))
+            return [held.record for held in self._held.values() if held.same_key == same_key]
+        self.load(paths=(path,))
+        return [held.record for held in self._held.values() if held.record.path == path]
+
+    def was_imported(self, source: str) -> bool:
+        """Whether something that was imported from this source was forgotten for good."""
+        owner = self._import_key(source)
+        return bool(self._rows(TOMBSTONE, ("seq",), kind=IMPORTED, owner_id=owner))
+
+    def _import_key(self, source: str) -> str:
+        return self._lookup("identity_key", digest("imported", source))
 
     def add(self, new: MemoryRecord, same_key: str) -> None:
         """Take in a record that was not there."""
@@ -197,6 +215,10 @@ class RecordTransaction(NamespaceTransaction):
         """Delete records with everything that hangs on them, and leave their tombstones."""
         self.flush()
         gone = list(dict.fromkeys(record_ids))
+        # Where they were imported from stays known, so that the next import leaves them out.
+        told = (event for one in gone for event in self.events(one))
+        origins = {e.source for e in told if e.source is not None and e.details.get(IMPORTED)}
+        self._bury(IMPORTED, map(self._import_key, sorted(origins)))
         count = self._delete(RECORD, kind=self._kind, record_id=gone)
         self._bury(self._kind, gone)
         for one in gone:

@@ -37,10 +37,14 @@ from anaphora.values.conversations import ImportReport, RecallMode, TurnRole
 
 # Of the importers, whose import every command would wait for, and our own.
 KNOWN_FORMATS = (
-    *("chatgpt", "claude_ai", "claude_code", "codex", "gemini_cli", "cursor"),
-    *("sharegpt", "neo", "jsonl", "anaphora"),
+    *("chatgpt", "claude_ai", "claude_code", "codex", "gemini_cli", "cursor", "vscode_copilot"),
+    *("gemini_takeout", "mem0", "claude_mem", "mcp_memory", "letta", "zep", "basic_memory"),
+    *("sharegpt", "neo", "jsonl", "markdown", "anaphora"),
 )
 
+
+# Names that are told of what is no longer where it was imported from.
+_MOST_GONE = 5
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
 
@@ -127,7 +131,7 @@ def import_(
     again: Annotated[bool, typer.Option(help=meaning("again"))] = False,
     as_json: Json = False,
 ) -> None:
-    """Import chats of ChatGPT and Claude.ai, sessions of coding agents, ShareGPT, Neo, JSONL."""
+    """Import chats, sessions of coding agents, other programs' memories, and folders of notes."""
     with opened(context, warm=True, begins=True) as memory:
         try:
             with tracker(quiet=as_json) as progress:
@@ -143,8 +147,11 @@ def import_(
 def _show_kept(memory: Memory) -> None:
     """What an import that was broken off has done, and what does the rest."""
     kept = sum(one.turn_count for one in memory.conversations.list())
+    held = memory.stats().memories
     console(stderr=True).print(
-        f"interrupted: {kept:,} turns are kept in this memory; run the same import again to "
+        f"interrupted: {counted(kept, 'turn')}"
+        + (f" and {counted(held, 'memory', 'memories')}" if held else "")
+        + " are kept in this memory; run the same import again to "
         "continue; `anaphora reindex` computes their vectors"
     )
 
@@ -153,30 +160,66 @@ def _show_import(report: ImportReport) -> None:
     from anaphora.ingest.importers import RECOGNISED, UNKNOWN
 
     out = console()
-    if report.memories_added or report.memories_known:
-        out.print(
-            f"{counted(report.memories_added, 'memory', 'memories')} added, "
-            f"{report.memories_known} known already"
-        )
+    _show_memories(report)
     if report.notes_added or report.notes_known:
         out.print(
             f"{counted(report.notes_added, 'note')} added, {report.notes_known} known already"
         )
     if report.gaps_added:
         out.print(f"{counted(report.gaps_added, 'open question')} added")
-    out.print(
-        f"{counted(report.conversations, 'conversation')}: {counted(report.added, 'turn')} added, "
-        f"{report.known} known already"
-        + (f", {counted(report.branches, 'branch', 'branches')}" if report.branches else "")
-        + (f", {report.forgotten} forgotten here and left out" if report.forgotten else "")
-        + (f", {counted(report.tool_calls, 'tool call')} noted" if report.tool_calls else "")
-    )
+    if report.conversations or not _has_memories(report):
+        out.print(
+            f"{counted(report.conversations, 'conversation')}: "
+            f"{counted(report.added, 'turn')} added, {report.known} known already"
+            + (f", {counted(report.branches, 'branch', 'branches')}" if report.branches else "")
+            + (f", {report.forgotten} forgotten here and left out" if report.forgotten else "")
+            + (f", {counted(report.tool_calls, 'tool call')} noted" if report.tool_calls else "")
+        )
     for kind, count in sorted(report.left_out.items()):
         out.print(f"  left out: {count} {kind}")
     for problem in report.problems:
         out.print(shown(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
+    if report.redacted:
+        out.print(f"  taken out: {', '.join(report.redacted)}")
+    if report.gone:
+        named = ", ".join(one_line(name) for name in report.gone[:_MOST_GONE])
+        more = len(report.gone) - _MOST_GONE
+        out.print(
+            Text(
+                f"  no longer there, and kept here: {named}"
+                + (f" and {more} more" if more > 0 else "")
+                + " (anaphora memory list --tag markdown finds them)"
+            )
+        )
     if any(problem.reason.startswith(UNKNOWN) for problem in report.problems):
         out.print(Text(RECOGNISED))
+
+
+def _has_memories(report: ImportReport) -> bool:
+    return any(
+        (
+            report.memories_added,
+            report.memories_known,
+            report.memories_changed,
+            report.memories_ended,
+            report.memories_forgotten,
+        )
+    )
+
+
+def _show_memories(report: ImportReport) -> None:
+    if _has_memories(report):
+        console().print(
+            f"{counted(report.memories_added, 'memory', 'memories')} added, "
+            f"{report.memories_known} known already"
+            + (f", {report.memories_changed} changed" if report.memories_changed else "")
+            + (f", {report.memories_ended} ended" if report.memories_ended else "")
+            + (
+                f", {report.memories_forgotten} forgotten here and left out"
+                if report.memories_forgotten
+                else ""
+            )
+        )
 
 
 @app.command("list")

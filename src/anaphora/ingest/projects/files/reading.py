@@ -43,13 +43,18 @@ def read(found: FoundFile) -> FileText | Skipped:
         return Skipped(found.path, "unreadable")
     if isinstance(data, Skipped):
         return data
-    words = _decoded(data)
+    words = text_of(data)
     if words is None:
         return Skipped(found.path, "binary")
-    words = words.replace("\r\n", "\n").replace("\r", "\n")
     if len(data) > _MINIFIED_BYTES and len(data) / (words.count("\n") + 1) > _LONG_LINE:
         return Skipped(found.path, "minified")
     return FileText(words, hashlib.sha256(data).hexdigest())
+
+
+def text_of(data: bytes) -> str | None:
+    """The text that bytes are, with lines that end in line feeds; None where they are none."""
+    words = _decoded(data)
+    return None if words is None else words.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _bytes(found: FoundFile) -> bytes | Skipped:

@@ -1,0 +1,145 @@
+"""Imported memories into a namespace: each once, new values over old ones, nothing twice.
+
+They are checked, freed of secrets and kept by the rules of all memories (`store.records.rules`);
+what an import may do beside that is in `store.records.importing`. Vectors come later, all at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from anaphora.errors import InvalidInput
+from anaphora.ingest.checking import checked, without_secrets
+from anaphora.ingest.secrets.redacting import redact
+from anaphora.values.conversations import ImportedMemory, ImportedWhole
+from anaphora.values.memories import NewMemory
+
+if TYPE_CHECKING:
+    from anaphora.store.records.importing import ImportDraft
+    from anaphora.store.records.store import Records
+
+_BATCH: Final = 256
+PART: Final = "#"
+"""What stands between the key of something and that of a part of it."""
+Refuse = Callable[[ImportedMemory, str], None]
+"""Called with a memory that cannot be kept, and why."""
+
+
+class ImportedMemoryWriter:
+    """Keeps what one import brings, in transactions of a few hundred.
+
+    `clock` gives the present, aware; `ids` new record ids that rise. `counts` has what was done so
+    far: added, changed, known, forgotten, ended.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        *,
+        clock: Callable[[], datetime],
+        ids: Callable[[], str],
+        again: bool = False,
+    ) -> None:
+        self._records = records
+        self._clock = clock
+        self._ids = ids
+        self._again = again
+        self._waiting: list[ImportDraft] = []
+        # What was imported before, of each format that has parts: by what they are a part of.
+        self._before: dict[str, dict[str, dict[str, str]]] = {}
+        self.counts: Counter[str] = Counter()
+        self.gone: dict[str, None] = {}
+        self.redacted: dict[str, None] = {}
+
+    def add(self, item: ImportedMemory, refuse: Refuse) -> None:
+        """Keep a memory, now or with the next ones."""
+        try:
+            self._waiting.append(self._draft(item))
+        except InvalidInput as error:
+            refuse(item, str(error))
+            return
+        if len(self._waiting) >= _BATCH:
+            self.flush()
+
+    def end(self, whole: ImportedWhole) -> None:
+        """End what is no longer in something that was read whole, or tell what is gone."""
+        before = self._known_parts(whole.source)
+        if whole.key.endswith("/"):
+            here = {redact(key).text for key in whole.keys}
+            files = [name for name in before if name.startswith(redact(whole.key).text)]
+            self.gone.update(dict.fromkeys(sorted(n for n in files if n not in here)))
+            return
+        kept = {_source(whole.source, key) for key in whole.keys}
+        ended = [
+            (record_id, source)
+            for source, record_id in before.get(redact(whole.key).text, {}).items()
+            if source not in kept
+        ]
+        if not ended:
+            return
+        from anaphora.store.records.importing import end_imported
+
+        self.flush()
+        with self._records.change() as work:
+            work.load(ids=[record_id for record_id, _ in ended])
+            done = [end_imported(work, *one, whole.at or self._clock()) for one in ended]
+        self.counts["ended"] += sum(done)
+
+    def flush(self) -> None:
+        """Write what waits."""
+        from anaphora.store.records.importing import put_imported
+
+        some, self._waiting = self._waiting, []
+        if not some:
+            return
+        with self._records.change() as work:
+            kept = put_imported(work, some, now=self._clock(), again=self._again, new_id=self._ids)
+        self.counts.update(kept)
+
+    def _draft(self, item: ImportedMemory) -> ImportDraft:
+        from anaphora.store.records.importing import ImportDraft
+        from anaphora.store.records.rows import IMPORTED
+        from anaphora.store.records.rules import draft_memory
+
+        new = NewMemory(
+            item.text,
+            type=item.type,
+            path=item.path,
+            payload=item.payload,
+            # What came from where can be listed, or forgotten, by this one.
+            tags=(*item.tags, item.source),
+            category=item.category,
+            source=_source(item.source, item.key),
+            expires_at=item.expires_at,
+            created_at=item.at,
+        )
+        new, redacted = without_secrets(checked(new))
+        self.redacted.update(dict.fromkeys(redacted))
+        draft = draft_memory(new, item.at, self._ids())
+        return ImportDraft(replace(draft, details={IMPORTED: True}), item.changed)
+
+    def _known_parts(self, form: str) -> dict[str, dict[str, str]]:
+        """What stands here of a format: source to record id, by what it is a part of."""
+        if form not in self._before:
+            parts: dict[str, dict[str, str]] = {}
+            start, after = f"{form}:", 0
+            while found := self._records.changed_since(after):
+                after = found[-1].seq
+                for record in found:
+                    if record.valid_to or record.forgotten or record.expires_at:
+                        continue
+                    for source in record.sources:
+                        if source.startswith(start):
+                            whole = source[len(start) :].partition(PART)[0]
+                            parts.setdefault(whole, {})[source] = record.id
+            self._before[form] = parts
+        return self._before[form]
+
+
+def _source(form: str, key: str) -> str:
+    """What it is known by, as it is kept: without secrets."""
+    return redact(f"{form}:{key}").text

@@ -1,0 +1,126 @@
+"""basic-memory: Markdown notes with a permalink, observations and relations.
+
+An observation (`- [category] text #tag (context)`) is a memory, with the note's title before its
+words; a relation (`- relation_type [[Target]]`) is one too. What else a note says is kept as any
+Markdown is, in sections.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
+from anaphora.ingest.importers.facts import key_of, payload_of, tags_of
+from anaphora.ingest.importers.markdown import Note, read_note, sections
+from anaphora.store.hashing import digest
+from anaphora.values.conversations import ImportedMemory, ImportedWhole
+
+_NAME = "basic_memory"
+_HEAD = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---", re.M | re.S)
+_PERMALINK = re.compile(rb"^permalink[ \t]*:", re.M)
+# "[ ]" and "[x]" are tasks, "[[…]]" a link, "[text](…)" one too.
+_OBSERVATION = re.compile(r"\s*[-*]\s+\[([^\[\]()]{2,80}|[^\[\]()xX \-])\](?!\()\s+(\S.*?)\s*$")
+_RELATION = re.compile(
+    r"\s*[-*]\s+(?:\"([^\"]{1,200})\"|([^\[\]\"]{0,200}?))\s*\[\[([^\[\]]+)\]\](.*?)\s*$"
+)
+_TAG = re.compile(r"(?<!\S)#([\w/-]+)")
+_CONTEXT = re.compile(r"\(([^()]+)\)$")
+_WORDS = 7
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_LINKS_TO = "links to"
+
+
+def _detect(sample: Sample) -> bool:
+    found = _HEAD.match(sample.head)
+    return found is not None and _PERMALINK.search(found[1]) is not None
+
+
+def _read(file: ImportFile) -> Iterator[ImportItem]:
+    try:
+        note = read_note(file)
+    except Malformed as error:
+        yield file.problem("file", str(error))
+        return
+    keys: set[str] = set()
+    facts, rest = _facts(note)
+    for item in (*facts, *sections(rest, _NAME)):
+        keys.add(item.key)
+        yield item
+    yield ImportedWhole(_NAME, note.key, frozenset(keys), note.changed)
+
+
+def _facts(note: Note) -> tuple[list[ImportedMemory], Note]:
+    """The observations and relations of a note, and the note without them."""
+    found: dict[str, ImportedMemory] = {}
+    rest: list[str] = []
+    fenced = False
+    for number, line in enumerate(note.text.split("\n"), start=1):
+        fenced ^= _FENCE.match(line) is not None
+        fact = None if fenced else _observation(note, line) or _relation(note, line)
+        if fact is None:
+            rest.append(line)
+        else:
+            # The lines after it keep their numbers.
+            rest.append("")
+            place = f"line {number + note.skipped}"
+            found.setdefault(fact.key, replace(fact, place=place))
+    return list(found.values()), replace(note, text=_without_bare_headings(rest))
+
+
+def _without_bare_headings(lines: list[str]) -> str:
+    """The text without headings under which nothing is left."""
+    kept: list[str] = []
+    # What stands below: the level of a heading, 0 at the end, more than any level for words.
+    below = 0
+    for line in reversed(lines):
+        heading = _HEADING.match(line)
+        if heading is None:
+            kept.append(line)
+            below = _WORDS if line.strip() else below
+        elif below > len(heading[1]):
+            kept.append(line)
+            below = len(heading[1])
+    return "\n".join(reversed(kept)).strip("\n")
+
+
+def _observation(note: Note, line: str) -> ImportedMemory | None:
+    found = _OBSERVATION.match(line)
+    if found is None:
+        return None
+    category, said = found[1].strip(), found[2]
+    context = _CONTEXT.search(said)
+    return ImportedMemory(
+        _NAME,
+        f"{note.key}#{key_of(category, digest(said)[:12])}",
+        f"{note.title}: {said}",
+        note.at,
+        changed=note.changed,
+        tags=tags_of(list(note.tags), _TAG.findall(said)),
+        category=category,
+        payload=payload_of(note=note.title, context=context[1] if context else ""),
+    )
+
+
+def _relation(note: Note, line: str) -> ImportedMemory | None:
+    found = _RELATION.match(line)
+    if found is None:
+        return None
+    kind = (found[1] or found[2] or "").strip() or _LINKS_TO
+    target, context = found[3].partition("|")[0].strip(), found[4].strip()
+    said = f"{note.title} {kind} {target}" + (f" {context}" if context else "")
+    return ImportedMemory(
+        _NAME,
+        f"{note.key}#{key_of('relation', digest(kind, target)[:12])}",
+        said,
+        note.at,
+        changed=note.changed,
+        tags=note.tags,
+        category="relation",
+        payload=payload_of(**{"from": note.title, "relation": kind, "to": target}),
+    )
+
+
+FORMAT = Format(_NAME, _detect, _read)

@@ -1,0 +1,87 @@
+"""What importers of memories have in common: a fact out of the fields of another program.
+
+Words stay as they are. What is not there is left away; what makes no sense raises Malformed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from anaphora.ingest.importers.base import ImportFile, Malformed
+from anaphora.ingest.importers.drafts import read_time
+from anaphora.store.hashing import digest
+
+_MAX_KEY = 500
+_MAX_PATH = 1_000
+
+
+def words_at(value: Mapping[str, object], *names: str) -> str:
+    """The first of these fields that has words. Raises Malformed where none has."""
+    for name in names:
+        found = value.get(name)
+        if isinstance(found, str) and found.strip():
+            return found
+    raise Malformed(f"no words: {' and '.join(map(repr, names))} are missing or blank")
+
+
+def text_or(value: Mapping[str, object], *names: str) -> str:
+    """The first of these fields that has words, or ""."""
+    return next((v for n in names if isinstance(v := value.get(n), str) and v.strip()), "")
+
+
+def when(file: ImportFile, value: Mapping[str, object], *names: str) -> datetime:
+    """The first of these times that is there, else the file's. Raises Malformed."""
+    return moment(value, *names) or file.modified
+
+
+def moment(value: Mapping[str, object], *names: str) -> datetime | None:
+    """The first of these times that is there. Raises Malformed for one that says nothing."""
+    return next((at for name in names if (at := read_time(value.get(name))) is not None), None)
+
+
+def key_of(*parts: object) -> str:
+    """A key out of parts that are never the same for two things; a long one by its digest."""
+    key = "/".join(map(str, parts))
+    return key if len(key) <= _MAX_KEY and key.isprintable() else digest(*map(str, parts))
+
+
+def path_of(*parts: str) -> str | None:
+    """A memory's path; None where these cannot be one."""
+    path = "/".join(part.strip() for part in parts)
+    return path if path.isprintable() and path.strip() == path and len(path) <= _MAX_PATH else None
+
+
+def tags_of(*groups: object) -> tuple[str, ...]:
+    """Tags out of texts and lists of texts; anything else is none."""
+    found: dict[str, None] = {}
+    for group in groups:
+        for tag in [group] if isinstance(group, str) else _listed(group):
+            if isinstance(tag, str) and tag.strip():
+                found[tag.strip()] = None
+    return tuple(found)
+
+
+def _listed(value: object) -> Iterable[object]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def payload_of(**fields: object) -> Mapping[str, Any] | None:
+    """The fields that say something; None where none does."""
+    found = {name: value for name, value in fields.items() if value not in (None, "", [], {}, ())}
+    return found or None
+
+
+def json_list(value: object) -> list[str]:
+    """The texts of a list that a column holds as JSON; what is no JSON is one text."""
+    if isinstance(value, str) and value.strip():
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            return [value]
+        if isinstance(found, list):
+            return [one for one in found if isinstance(one, str) and one.strip()]
+        return [found] if isinstance(found, str) and found.strip() else []
+    return []

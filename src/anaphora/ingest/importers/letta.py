@@ -1,0 +1,228 @@
+"""Letta (MemGPT): agent files (`.af`), both of their schemas, and archival passages as JSON.
+
+Memory blocks become memories, each the value of its agent's label; passages become memories; the
+messages of an agent are a conversation. What an agent says through `send_message` is what it said.
+Blocks that are empty and the texts that the program itself puts in are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, cast
+
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+)
+from anaphora.ingest.importers.drafts import Draft, LeftOut
+from anaphora.ingest.importers.facts import (
+    key_of,
+    moment,
+    path_of,
+    tags_of,
+    text_or,
+    when,
+    words_at,
+)
+from anaphora.ingest.importers.json_reader import records
+from anaphora.values.conversations import ImportedElse, ImportedMemory, ImportProblem
+
+_NAME = "letta"
+_SAID = "send_message"
+_TIMES = ("updated_at", "created_at")
+_PROGRAM = {"heartbeat", "login", "system_alert", "first_memory_summary", "summary"}
+
+
+def _is_agents(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("agents"), list):
+        return False
+    return isinstance(value.get("blocks"), list)
+
+
+def _is_agent(value: object) -> bool:
+    """The first schema: one agent, with its blocks within."""
+    return isinstance(value, dict) and "core_memory" in value and "messages" in value
+
+
+def _is_passage(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+        return False
+    known = {"archive_id", "embedding_config", "embedding", "source_id"} & value.keys()
+    return "id" in value and (bool(known) or str(value["id"]).startswith("passage-"))
+
+
+def _is_known(value: object) -> bool:
+    return _is_agents(value) or _is_agent(value) or _is_passage(value) or _has_passages(value)
+
+
+def _has_passages(value: object) -> bool:
+    found = value.get("passages") if isinstance(value, dict) else None
+    return isinstance(found, list) and any(map(_is_passage, found[:20]))
+
+
+def _detect(sample: Sample) -> bool:
+    return any(map(_is_known, sample.values))
+
+
+def _read(file: ImportFile) -> Iterator[ImportItem]:
+    for record in records(file, _is_known):
+        if isinstance(record, ImportProblem):
+            yield record
+        elif not _is_known(record.value):
+            yield file.problem(record.place, "neither an agent nor a passage")
+        else:
+            yield from _taken(file, cast("dict[str, Any]", record.value), record.place)
+
+
+def _taken(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
+    if _is_passage(value):
+        yield from _one(file, value, place)
+        return
+    if _is_agent(value):
+        yield from _agent(file, value, value["core_memory"], place, value)
+    elif _is_agents(value):
+        blocks = {str(b.get("id")): b for b in value["blocks"] if isinstance(b, dict)}
+        for number, agent in enumerate(value["agents"], start=1):
+            where = f"{place}, agent {number}"
+            if not isinstance(agent, dict):
+                yield file.problem(where, "it is no object")
+                continue
+            wanted = agent.get("block_ids")
+            ids = [str(one) for one in wanted] if isinstance(wanted, list) else []
+            own = [blocks[one] for one in ids if one in blocks]
+            yield from _agent(file, agent, own, where, value)
+    passages = value.get("passages")
+    for number, passage in enumerate(passages if isinstance(passages, list) else (), start=1):
+        yield from _one(file, passage, f"{place}, passage {number}")
+
+
+def _one(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
+    try:
+        passage = as_object(value, "a passage")
+        text = words_at(passage, "text", "content")
+        at = when(file, passage, "created_at", "timestamp")
+        key = key_of("passage", words_at(passage, "id"))
+        yield ImportedMemory(_NAME, key, text, at, place, tags=tags_of(passage.get("tags")))
+    except Malformed as error:
+        yield file.problem(place, str(error))
+
+
+def _agent(
+    file: ImportFile, agent: dict[str, Any], blocks: object, place: str, whole: Mapping[str, Any]
+) -> Iterator[ImportItem]:
+    """The blocks and messages of an agent; `whole` says when the file was written."""
+    name = text_or(agent, "name") or file.stem
+    for number, block in enumerate(blocks if isinstance(blocks, list) else (), start=1):
+        where = f"{place}, block {number}"
+        try:
+            one = as_object(block, "a block")
+            yield _block(name, one, where, moment(one, *_TIMES) or when(file, whole, "created_at"))
+        except Malformed as error:
+            yield file.problem(where, str(error))
+    messages = agent.get("messages")
+    if not isinstance(messages, list):
+        return
+    draft = Draft(file, _NAME, text_or(agent, "id") or name, title=name)
+    draft.add_all(messages, place, _message)
+    yield from draft.results()
+
+
+def _block(agent: str, block: Mapping[str, object], place: str, at: datetime) -> ImportItem:
+    label, text = words_at(block, "label"), text_or(block, "value")
+    if not text:
+        return ImportedElse("empty block")
+    return ImportedMemory(
+        _NAME,
+        key_of("block", agent, label),
+        text,
+        at,
+        place,
+        path=path_of(_NAME, agent, label),
+        tags=tags_of(label),
+    )
+
+
+def _message(draft: Draft, value: object, place: str) -> None:
+    message = as_object(value, "a message")
+    role, key = words_at(message, "role"), text_or(message, "id")
+    ts = draft.time(message.get("created_at"), place)
+    if role == "tool":
+        draft.skip(LeftOut.TOOL_OUTPUT, key or None)
+    elif role == "system":
+        draft.skip(LeftOut.INSTRUCTIONS, key or None)
+    elif role == "user":
+        text = _of_user(_words(message))
+        if text is None:
+            draft.skip(LeftOut.HIDDEN, key or None)
+        else:
+            draft.add("user", text, key=key, ts=ts)
+    elif role == "assistant":
+        _of_agent(draft, message, key)
+    else:
+        draft.skip(LeftOut.RECORD, key or None)
+
+
+def _of_agent(draft: Draft, message: Mapping[str, object], key: str) -> None:
+    """What an agent said: its words, or those that it gave to `send_message`."""
+    ts = draft.time(message.get("created_at"), "")
+    calls = message.get("tool_calls")
+    said: list[str] = []
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        given = _given(function)
+        if isinstance(function, dict) and function.get("name") == _SAID and "message" in given:
+            said.append(str(given["message"]))
+        elif isinstance(function, dict):
+            draft.call_tool(call.get("id"), function.get("name"), given, ts)
+    words = _words(message)
+    if said:
+        # Beside what it sends an agent of this kind writes down what it thinks.
+        draft.left_out[LeftOut.THINKING] += bool(words)
+        words = "\n\n".join(said)
+    if words:
+        draft.add("assistant", words, key=key, ts=ts)
+    elif key:
+        draft.pass_over(key)
+
+
+def _given(function: object) -> dict[str, Any]:
+    given = function.get("arguments") if isinstance(function, dict) else None
+    if isinstance(given, dict):
+        return given
+    try:
+        found = json.loads(given) if isinstance(given, str) else None
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _words(message: Mapping[str, object]) -> str:
+    content = message.get("content", message.get("text"))
+    parts = content if isinstance(content, list) else [content]
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "\n\n".join(text for text in texts if isinstance(text, str) and text.strip())
+
+
+def _of_user(text: str) -> str | None:
+    """What the user typed, out of the envelope of the program; None for its own notices."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(found, dict) or "type" not in found:
+        return text
+    if found["type"] in _PROGRAM:
+        return None
+    said = found.get("message")
+    return said if isinstance(said, str) else text
+
+
+FORMAT = Format(_NAME, _detect, _read)

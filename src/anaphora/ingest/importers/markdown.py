@@ -1,0 +1,217 @@
+"""Markdown: folders of notes, as of Obsidian, and single notes.
+
+A short note is a memory; a longer one is a memory a section, in the words of the file. Its path is
+that of the file ("Notes/Work/Staging.md#Ports"), so that an edited section is a new value of the
+old one, and one that is no longer in its note ends. Tags come out of the front matter and the text,
+links go beside the words. Times are those of the front matter, of a daily note's name, or the
+file's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
+from anaphora.ingest.importers.drafts import read_time
+from anaphora.ingest.importers.facts import path_of, payload_of, tags_of
+from anaphora.ingest.projects.files.reading import text_of
+from anaphora.ingest.projects.sections import parse
+from anaphora.values.conversations import ImportedMemory, ImportedWhole
+
+NAME: Final = "markdown"
+ENDINGS: Final = (".md", ".markdown", ".mdown")
+
+_SHORT = 1_500
+_PART = "#"
+_FRONT = re.compile(r"\A(?:\ufeff)?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M | re.S)
+_PROPERTY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*?))?[ \t]*$")
+_ITEM = re.compile(r"[ \t]*-[ \t]+(.*?)[ \t]*$")
+_TAG = re.compile(r"(?<![\w#&/])#([^\W\d_][\w/-]*|\d[\w/-]*[^\W\d_][\w/-]*)")
+_WIKI = re.compile(r"!?\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|[^\[\]]*)?\]\]")
+_LINK = re.compile(r"(?<!!)\[[^\[\]]*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
+_CODE = re.compile(r"^( {0,3})(`{3,}|~{3,}).*?(?:^ {0,3}\2|\Z)|`[^`\n]*`", re.M | re.S)
+_DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)")
+_CHANGED = ("updated", "modified", "last_modified", "updated_at", "date modified", "lastmod")
+_BEGUN = ("created", "created_at", "date", "date created", "creation date")
+_MOST_LINKS = 200
+Properties = Mapping[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note that was read: its words without the front matter, and what that says.
+
+    `key` is its path below the folder that was named; `at` when it was written, `changed` when it
+    was changed last; `tags` are those of the front matter. `skipped` lines stood before the words.
+    """
+
+    key: str
+    text: str
+    properties: Properties
+    at: datetime
+    changed: datetime
+    tags: tuple[str, ...]
+    skipped: int
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        named = self.properties.get("title")
+        return named if isinstance(named, str) and named else self.key.rsplit("/", 1)[-1]
+
+
+def _detect(sample: Sample) -> bool:
+    if sample.shape == "database" or b"\0" in sample.head or sample.values:
+        return False
+    if sample.file.name.lower().endswith(ENDINGS):
+        return True
+    found = _FRONT.match(sample.head.decode("utf-8", "replace").replace("\r\n", "\n"))
+    return found is not None and bool(properties_of(found[1]))
+
+
+def _read(file: ImportFile) -> Iterator[ImportItem]:
+    try:
+        note = read_note(file)
+    except Malformed as error:
+        yield file.problem("file", str(error))
+        return
+    keys: set[str] = set()
+    for item in sections(note, NAME):
+        keys.add(item.key)
+        yield item
+    yield ImportedWhole(NAME, note.key, frozenset(keys), note.changed)
+
+
+def read_note(file: ImportFile) -> Note:
+    """The note in a file. Raises Malformed for what is no text, and OSError."""
+    with file.open() as raw:
+        data = raw.read(file.bounds.characters + 1)
+    if len(data) > file.bounds.characters:
+        raise Malformed(f"longer than {file.bounds.characters:,} bytes; it was skipped")
+    text = text_of(data)
+    if text is None:
+        raise Malformed("it is no text; it was skipped")
+    front = _FRONT.match(text)
+    properties = properties_of(front[1]) if front else {}
+    body = text[front.end() :] if front else text
+    day = _DAY.search(file.stem)
+    own = _time(properties, _BEGUN) or (_moment(day[1]) if day else None)
+    changed = _time(properties, _CHANGED)
+    return Note(
+        key_of_note(file.relative),
+        body.strip("\n"),
+        properties,
+        own or changed or file.modified,
+        changed or file.modified,
+        tags_of(_listed(properties.get("tags")), _listed(properties.get("tag"))),
+        text.count("\n", 0, front.end()) if front else 0,
+    )
+
+
+def key_of_note(relative: str) -> str:
+    """What a note is known by: its path below the folder that was named, without the mark behind
+    which a part of it is named."""
+    return relative.replace(_PART, "%23")
+
+
+def properties_of(front: str) -> Properties:
+    """The properties of a front matter: texts and lists of texts, as they stand there.
+
+    Of YAML what notes have: one level, lists in brackets or one item a line.
+    """
+    found: dict[str, str | list[str]] = {}
+    name = ""
+    for line in front.split("\n"):
+        item = _ITEM.match(line)
+        named = _PROPERTY.match(line)
+        if item is not None and name:
+            before = found.get(name)
+            found[name] = [*(before if isinstance(before, list) else []), _bare(item[1])]
+        elif named is not None:
+            name, value = named[1].lower(), named[2] or ""
+            if value.startswith("[") and value.endswith("]"):
+                found[name] = [_bare(one) for one in value[1:-1].split(",") if one.strip()]
+            else:
+                found[name] = _bare(value)
+    return {name: value for name, value in found.items() if value}
+
+
+def _bare(value: str) -> str:
+    value = value.strip()
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value
+
+
+def _listed(value: str | list[str] | None) -> list[str]:
+    """Tags as they may be written: a list, or words with commas or spaces between them."""
+    words = value if isinstance(value, list) else re.split(r"[,\s]+", value or "")
+    return [word.strip().lstrip("#") for word in words if word.strip().lstrip("#")]
+
+
+def _tags_in(text: str) -> list[str]:
+    return [tag.rstrip("/-") for tag in _TAG.findall(_CODE.sub(" ", text))]
+
+
+def links_in(text: str) -> list[str]:
+    """What a text links to: other notes by name, files and pages by address; each once."""
+    plain = _CODE.sub(" ", text)
+    found = [*(name.strip() for name in _WIKI.findall(plain)), *_LINK.findall(plain)]
+    return list(dict.fromkeys(one for one in found if one))[:_MOST_LINKS]
+
+
+def _time(properties: Properties, names: Sequence[str]) -> datetime | None:
+    values = (properties.get(name) for name in names)
+    return next((at for v in values if isinstance(v, str) and (at := _moment(v))), None)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return read_time(text)
+    except Malformed:
+        return None
+
+
+def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
+    """The memories of a note: itself, or each of its sections. None where it has no words."""
+    known = (*_CHANGED, *_BEGUN, "tags", "tag", "title", "permalink")
+    properties = {n: v for n, v in note.properties.items() if n not in known}
+    seen: Counter[str] = Counter()
+    for title, text, line in _parts(note):
+        if not text.strip():
+            continue
+        seen[title] += 1
+        part = title if seen[title] == 1 else f"{title} ~{seen[title]}"
+        key = f"{note.key}{_PART}{part}" if part else note.key
+        yield ImportedMemory(
+            source,
+            key,
+            text,
+            note.at,
+            f"line {line + note.skipped}",
+            changed=note.changed,
+            path=path_of(key) or path_of(note.key[:500] + _PART + str(sum(seen.values()))),
+            tags=tags_of(list(note.tags), _tags_in(text)),
+            payload=payload_of(links=links_in(text), properties=properties),
+        )
+        # They are the note's: once is enough.
+        properties = {}
+
+
+def _parts(note: Note) -> Iterator[tuple[str, str, int]]:
+    """The heading, words and first line of each section; one without a heading if it is short."""
+    if len(note.text) <= _SHORT:
+        yield "", note.text, 1
+        return
+    for section in parse("note.md", note.text + "\n").sections:
+        titles = (*section.heading, section.title) if section.kind == "heading" else ()
+        named = " > ".join(titles) if titles else ("" if section.start_line == 1 else "text")
+        yield named, section.text.strip("\n"), section.start_line
+
+
+FORMAT = Format(NAME, _detect, _read)

@@ -1,0 +1,110 @@
+"""The MCP reference memory server: its graph, one entity or relation a line (`memory.json`).
+
+Also what its `read_graph` gives: `{"entities": […], "relations": […]}`. Each observation of an
+entity is a memory, with the entity's name before its words; so is each relation. The server keeps
+no times: those of the file are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+)
+from anaphora.ingest.importers.facts import key_of, payload_of, tags_of, text_or, words_at
+from anaphora.ingest.importers.json_reader import records
+from anaphora.store.hashing import digest
+from anaphora.values.conversations import ImportedMemory, ImportProblem
+
+_NAME = "mcp_memory"
+
+
+def _is_entity(value: object) -> bool:
+    return isinstance(value, dict) and "entityType" in value and "observations" in value
+
+
+def _is_relation(value: object) -> bool:
+    return isinstance(value, dict) and "relationType" in value and "from" in value and "to" in value
+
+
+def _is_graph(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("entities"), list):
+        return False
+    return any(map(_is_entity, value["entities"][:50]))
+
+
+def _is_known(value: object) -> bool:
+    return _is_entity(value) or _is_relation(value) or _is_graph(value)
+
+
+def _detect(sample: Sample) -> bool:
+    return any(map(_is_known, sample.values))
+
+
+def _read(file: ImportFile) -> Iterator[ImportItem]:
+    for record in records(file, _is_known):
+        if isinstance(record, ImportProblem):
+            yield record
+        elif _is_graph(record.value):
+            graph = cast("dict[str, list[object]]", record.value)
+            for noun, name in (("entity", "entities"), ("relation", "relations")):
+                found = graph.get(name)
+                for number, one in enumerate(found if isinstance(found, list) else (), start=1):
+                    yield from _one(file, one, f"{record.place}, {noun} {number}")
+        else:
+            yield from _one(file, record.value, record.place)
+
+
+def _one(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
+    try:
+        found = as_object(value, "a line")
+        if _is_entity(found):
+            yield from _entity(file, found, place)
+        elif _is_relation(found):
+            yield _relation(file, found, place)
+        else:
+            raise Malformed("neither an entity nor a relation")
+    except Malformed as error:
+        yield file.problem(place, str(error))
+
+
+def _entity(file: ImportFile, value: Mapping[str, object], place: str) -> Iterator[ImportItem]:
+    name, kind = words_at(value, "name"), text_or(value, "entityType")
+    observations = value.get("observations")
+    if not isinstance(observations, list):
+        raise Malformed("'observations' is no list")
+    for number, said in enumerate(observations, start=1):
+        if not isinstance(said, str) or not said.strip():
+            yield file.problem(f"{place}, observation {number}", "it is no text, or blank")
+            continue
+        yield ImportedMemory(
+            _NAME,
+            key_of(name, digest(said)[:12]),
+            f"{name}: {said}",
+            file.modified,
+            place,
+            tags=tags_of(kind),
+            payload=payload_of(entity=name, entity_type=kind),
+        )
+
+
+def _relation(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
+    one, kind, other = (words_at(value, name) for name in ("from", "relationType", "to"))
+    return ImportedMemory(
+        _NAME,
+        key_of("relation", digest(one, kind, other)[:12]),
+        f"{one} {kind} {other}",
+        file.modified,
+        place,
+        payload=payload_of(**{"from": one, "relation": kind, "to": other}),
+    )
+
+
+FORMAT = Format(_NAME, _detect, _read)

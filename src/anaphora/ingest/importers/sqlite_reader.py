@@ -1,0 +1,130 @@
+"""Rows out of another program's SQLite database, which is only read and never believed.
+
+The program may have it open. Only plain tables are read: no view and no virtual table of the file
+runs anything here. A row beyond the bounds of the file is an error of the driver, as damage is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from anaphora.ingest.importers.base import ImportFile, too_long
+from anaphora.store.db.driver import dbapi2
+from anaphora.values.conversations import ImportProblem
+
+MAGIC: Final = b"SQLite format 3\0"
+"""How every SQLite database begins."""
+Row = Mapping[str, Any]
+
+_STEPS: Final = 100_000
+_MOST_STEPS: Final = 2_000
+_WAIT: Final = 5.0
+_CHUNK: Final = 1 << 20
+
+
+@contextmanager
+def _opened(file: ImportFile) -> Iterator[Any]:
+    with _on_disk(file) as path:
+        # As a reader that waits for the program's own writes.
+        uri = f"{path.resolve().as_uri()}?mode=ro"
+        with closing(dbapi2.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)) as found:
+            found.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+                found.execute(f"PRAGMA {pragma}")
+            yield found
+
+
+@contextmanager
+def _on_disk(file: ImportFile) -> Iterator[Path]:
+    """The database as a file: a member of a zip file is unpacked for as long as it is read."""
+    if file.member is None:
+        yield file.path
+        return
+    with TemporaryDirectory(prefix="anaphora-") as folder:
+        path = Path(folder, "import.db")
+        left = file.size
+        with file.open() as raw, path.open("xb") as copy:
+            while left > 0 and (data := raw.read(min(_CHUNK, left))):
+                copy.write(data)
+                left -= len(data)
+        yield path
+
+
+def tables_of(file: ImportFile) -> dict[str, tuple[str, ...]]:
+    """The columns of every plain table, by its name. Raises the driver's Error."""
+    with _opened(file) as connection:
+        return _tables(connection)
+
+
+def _tables(connection: Any) -> dict[str, tuple[str, ...]]:
+    named = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' "
+        "LIMIT 1000"
+    ).fetchall()
+    tables: dict[str, tuple[str, ...]] = {}
+    for (name,) in named:
+        columns = connection.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
+        # The last says of a column that it is computed.
+        tables[name] = tuple(row[1] for row in columns if not row[6])
+    return tables
+
+
+def rows(
+    file: ImportFile,
+    table: str,
+    columns: Sequence[str],
+    *,
+    order: Sequence[str] = (),
+    beginning: tuple[str, str] | None = None,
+) -> Iterator[tuple[Row, str] | ImportProblem]:
+    """The rows of a plain table, and the place of each: a mapping from `columns` to values.
+
+    With `beginning` only those whose column of that name begins with that text. A column that is
+    missing is None; a row beyond the bounds of the file is a problem. Raises the
+    driver's Error for damage, and where a row takes unreasonably long.
+    """
+    with _opened(file) as connection:
+        there = _tables(connection).get(table)
+        if there is None:
+            return
+        found = [name for name in columns if name in there]
+        listed = ", ".join(map(_quoted, found)) or "NULL"
+        sorting = ", ".join(_quoted(name) for name in order if name in there)
+        asked = f"SELECT {listed} FROM {_quoted(table)}"  # noqa: S608 - names of ours, and quoted
+        values: tuple[str, ...] = ()
+        if beginning is not None:
+            name, start = beginning
+            asked += f" WHERE {_quoted(name)} >= ? AND {_quoted(name)} < ?"
+            values = (start, start[:-1] + chr(ord(start[-1]) + 1))
+        nothing = dict.fromkeys(columns)
+        steps = _Steps()
+        connection.set_progress_handler(steps, _STEPS)
+        cursor = connection.execute(asked + (f" ORDER BY {sorting}" if sorting else ""), values)
+        for number, row in enumerate(cursor, start=1):
+            steps.count = 0
+            place = f"table {table}, row {number}"
+            size = sum(len(value) for value in row if isinstance(value, str | bytes))
+            file.consumed = min(file.size, file.consumed + size)
+            if size > file.bounds.characters:
+                yield file.problem(place, too_long(file.bounds))
+            else:
+                yield nothing | dict(zip(found, row, strict=False)), place
+
+
+class _Steps:
+    """Stops a statement that has taken too many steps since the last rows."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> int:
+        self.count += 1
+        return int(self.count > _MOST_STEPS)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,140 @@
+"""An import: files of other programs in, conversations and memories kept, a report of both.
+
+What is malformed or beyond `Bounds` is a problem of the report, with its place; the rest goes in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from anaphora.core.progress import Progress
+from anaphora.ingest.conversations import ConversationImport
+from anaphora.ingest.imported_memories import ImportedMemoryWriter
+from anaphora.ingest.importers import FileImport, file_imports
+from anaphora.ingest.importers.base import ImportItem
+from anaphora.ingest.problems import Problems, shortened
+from anaphora.values.conversations import (
+    ImportedConversation,
+    ImportedElse,
+    ImportedMemory,
+    ImportedWhole,
+    ImportProblem,
+    ImportReport,
+    Source,
+)
+
+# Of all files together: a folder may have any number of them.
+_MOST_PROBLEMS: Final = 10_000
+_GIVEN: Final = "what was given"
+
+
+def import_files(
+    sources: Iterable[Source],
+    conversations: ConversationImport,
+    memories: ImportedMemoryWriter,
+    *,
+    format: str | None = None,  # noqa: A002 - the word that users know
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Import files, directories, zip files, or conversations and memories that were read already.
+
+    `progress` is called with a file's name, the bytes of it that were read, and its size.
+
+    Raises UnknownFormat or InvalidInput before anything is written, when a path or format that
+    was named cannot be used; StoreError and its kinds when the store cannot write: what was
+    written until then stays, and importing again goes on from there.
+    """
+    run = _Import(conversations, memories)
+    for file in chain.from_iterable(_imports(sources, format)):
+        for item in file.items:
+            run.add(item, file.label)
+            if progress is not None and isinstance(item, ImportedConversation | ImportedMemory):
+                progress(file.label, *file.progress())
+        if progress is not None:
+            _, size = file.progress()
+            progress(file.label, size, size)
+    return run.report()
+
+
+def _imports(
+    sources: Iterable[Source],
+    format: str | None,  # noqa: A002 - as above
+) -> list[Iterator[FileImport]]:
+    """Every named path is looked at before the first is imported."""
+    result: list[Iterator[FileImport]] = []
+    given: list[ImportItem] = []
+    for source in sources:
+        if isinstance(source, ImportedConversation | ImportedMemory):
+            given.append(source)
+        else:
+            result.append(file_imports(Path(source), format))
+    if given:
+        result.append(iter([_as_file_import(given)]))
+    return result
+
+
+def _as_file_import(given: list[ImportItem]) -> FileImport:
+    done = 0
+
+    def items() -> Iterator[ImportItem]:
+        nonlocal done
+        for done, item in enumerate(given, start=1):  # noqa: B007 - shown below
+            yield item
+
+    return FileImport(_GIVEN, items(), lambda: (done, len(given)))
+
+
+class _Import:
+    """One import under way, and its report so far."""
+
+    def __init__(self, conversations: ConversationImport, memories: ImportedMemoryWriter) -> None:
+        self._conversations = conversations
+        self._memories = memories
+        self._left_out: Counter[str] = Counter()
+        self._problems = Problems(_MOST_PROBLEMS)
+
+    def add(self, item: ImportItem, label: str) -> None:
+        """Keep what a file gave, or note why not."""
+        match item:
+            case ImportProblem():
+                self._problems.add(item)
+            case ImportedElse():
+                self._left_out[item.kind] += item.count
+            case ImportedConversation():
+                self._left_out.update(item.left_out)
+                self._conversations.add(item, self._refuse_conversation)
+            case ImportedMemory():
+                self._memories.add(
+                    item, lambda one, reason: self._problem(label, one.place, reason)
+                )
+            case ImportedWhole():
+                self._memories.end(item)
+
+    def _refuse_conversation(self, item: ImportedConversation, place: str, reason: str) -> None:
+        self._problem(f"{item.source} {item.key}", place, reason)
+
+    def _problem(self, path: str, place: str, reason: str) -> None:
+        self._problems.add(ImportProblem(shortened(path), shortened(place), shortened(reason)))
+
+    def report(self) -> ImportReport:
+        """Write what still waits, and say what was done."""
+        self._memories.flush()
+        kept, done = self._memories.counts, self._conversations
+        return ImportReport(
+            conversations=len(done.chats),
+            **done.counts,
+            left_out=dict(self._left_out),
+            problems=self._problems.all(),
+            conversation_ids=tuple(done.threads),
+            memories_added=kept["added"],
+            memories_known=kept["known"],
+            memories_changed=kept["changed"],
+            memories_ended=kept["ended"],
+            memories_forgotten=kept["forgotten"],
+            gone=tuple(self._memories.gone),
+            redacted=tuple(self._memories.redacted),
+        )

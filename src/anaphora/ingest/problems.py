@@ -1,0 +1,44 @@
+"""What could not be read or kept, one by one up to a number, and how many more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from anaphora.values.conversations import ImportProblem
+
+_LONGEST: Final = 300
+
+
+@dataclass(slots=True)
+class Problems:
+    """The first `most` problems, and how many more there were."""
+
+    most: int
+    kept: list[ImportProblem] = field(default_factory=list)
+    _more: int = 0
+    _last: str = ""
+
+    def add(self, problem: ImportProblem) -> bool:
+        """Keep a problem, or count it; whether it was kept."""
+        if len(self.kept) < self.most:
+            self.kept.append(problem)
+            return True
+        self._more += 1
+        self._last = problem.path
+        return False
+
+    def summary(self) -> Iterator[ImportProblem]:
+        """What says how many were only counted, if any were."""
+        if self._more:
+            yield ImportProblem(self._last, "further on", f"{self._more} more problems like these")
+
+    def all(self) -> tuple[ImportProblem, ...]:
+        """Those that were kept, and how many more there were."""
+        return (*self.kept, *self.summary())
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text out of a file, which may be of any length, for a problem."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,154 @@
+"""What importing means for memories: rules on a `RecordTransaction`, beside those of `rules`.
+
+- What an import tells is known by its source ("mem0:<id>", "markdown:Notes/Staging.md#Ports"),
+  which its event carries: the same words from the same source are known, and nothing is written.
+- Other words at its path are its new value, from when the source changed them on.
+- What was forgotten here stays out: its source is in a tombstone, or in a record that is marked.
+- What its source no longer says ends, and stays in history; said again there, it is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Literal
+
+from anaphora.store.records.rows import IMPORTED, RecordEvent
+from anaphora.store.records.rules import MemoryDraft, NewId, put
+from anaphora.store.records.transaction import RecordTransaction
+from anaphora.values.memories import MemoryRecord
+
+Kept = Literal["added", "changed", "known", "forgotten"]
+"""What became of an imported memory."""
+
+_SAID: Final = ("added", "restated")
+_Saying = tuple[datetime, MemoryRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportDraft:
+    """What an import wants kept: a draft with a source.
+
+    Where the source says what holds now, `changed` is since when; otherwise the draft's own time
+    says where in the history of its path it belongs.
+    """
+
+    draft: MemoryDraft
+    changed: datetime | None = None
+
+    @property
+    def source(self) -> str:
+        """What it is known by."""
+        return self.draft.record.sources[0]
+
+
+def put_imported(
+    work: RecordTransaction,
+    items: Sequence[ImportDraft],
+    *,
+    now: datetime,
+    again: bool,
+    new_id: NewId,
+) -> list[Kept]:
+    """Keep what is not known yet, in order. `again` brings back what was forgotten here."""
+    drafts = [item.draft for item in items]
+    work.load(
+        same_keys=[one.same_key for one in drafts if one.record.path is None],
+        paths=[one.record.path for one in drafts if one.record.path is not None],
+    )
+    return [_put(work, item, now, again, new_id) for item in items]
+
+
+def end_imported(work: RecordTransaction, record_id: str, source: str, at: datetime) -> bool:
+    """Let a memory hold no longer from `at` on, as its source does not say it any more.
+
+    Only where nothing else has said it. Returns whether it ended.
+    """
+    record = work.find(record_id)
+    if record is None or record.forgotten or record.valid_to or record.sources != (source,):
+        return False
+    if record.expires_at is not None:
+        return False
+    _set_end(work, record, source, max(at, record.valid_from), at)
+    return True
+
+
+def _put(
+    work: RecordTransaction, item: ImportDraft, now: datetime, again: bool, new_id: NewId
+) -> Kept:
+    draft = item.draft
+    said = _said(work, draft, item.source)
+    if not said:
+        if not again and work.was_imported(item.source):
+            return "forgotten"
+        put(work, draft, new_id)
+        return "added"
+    last_at, last = said[-1]
+    at = draft.at
+    for told_at, record in said:
+        if work.same_key(record.id) == draft.same_key and (record.id == last.id or told_at == at):
+            return _known(work, record, item, now, again)
+    if last.forgotten and not again:
+        return "forgotten"
+    put(work, _moved(draft, at if item.changed is None else max(last_at, item.changed)), new_id)
+    return "changed"
+
+
+def _said(work: RecordTransaction, draft: MemoryDraft, source: str) -> list[_Saying]:
+    """When an import has told this thing before, and as what; the last comes last."""
+    found: list[_Saying] = []
+    for record in work.all_like(draft.same_key, draft.record.path):
+        if source in record.sources:
+            found += [
+                (event.at, record)
+                for event in work.events(record.id)
+                if event.kind in _SAID and event.source == source and event.details.get(IMPORTED)
+            ]
+    return sorted(found, key=lambda one: (one[0], one[1].valid_from, one[1].id))
+
+
+def _known(
+    work: RecordTransaction, record: MemoryRecord, item: ImportDraft, now: datetime, again: bool
+) -> Kept:
+    if record.forgotten:
+        if not again:
+            return "forgotten"
+        work.reveal(record.id)
+        work.tell(RecordEvent(record.id, "restored", now))
+        return "changed"
+    end = item.draft.record.expires_at
+    if record.expires_at is None and end is not None and record.valid_to is None:
+        # The source has ended it meanwhile.
+        _set_end(work, record, item.source, end, now)
+        return "changed"
+    if record.expires_at is not None and end is None and _ended_by(work, record) == item.source:
+        _set_end(work, record, item.source, None, now)
+        return "changed"
+    return "known"
+
+
+def _ended_by(work: RecordTransaction, record: MemoryRecord) -> str | None:
+    """The source whose import ended it; None where somebody else has set its end."""
+    changes = [
+        event
+        for event in work.events(record.id)
+        if event.kind == "updated" and "expires_at" in event.details.get("was", {})
+    ]
+    return changes[-1].source if changes and changes[-1].details.get(IMPORTED) else None
+
+
+def _set_end(
+    work: RecordTransaction, record: MemoryRecord, source: str, end: datetime | None, at: datetime
+) -> None:
+    was = record.expires_at.isoformat() if record.expires_at else None
+    work.change(record.id, expires_at=end)
+    details = {"was": {"expires_at": was}, IMPORTED: True}
+    work.tell(RecordEvent(record.id, "updated", at, source=source, details=details))
+
+
+def _moved(draft: MemoryDraft, at: datetime) -> MemoryDraft:
+    if at <= draft.at:
+        return draft
+    moved = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
+    return replace(draft, record=moved)
