@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.ingest.imported import import_into, read
+from tests.ingest.import_stores import import_into
+from tests.ingest.imported import read
 
 from anaphora import Memory
 from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-
-from anaphora.store.db.driver import dbapi2
 
 FIXTURES = Path(__file__).parent / "fixtures_memories"
 
 
 def database(path: Path, tables: Mapping[str, tuple[str, Iterable[Sequence[Any]]]]) -> Path:
     """A database with these tables: for each what stands in its brackets, and its rows."""
-    with closing(dbapi2.connect(str(path))) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         for name, (columns, rows) in tables.items():
             connection.execute(f"CREATE TABLE {name} ({columns})")
             for row in rows:

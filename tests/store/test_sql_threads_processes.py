@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.ingest.imported import import_into
+from tests.ingest.import_stores import import_into
 
 from anaphora.store.db.engine import Database
 from anaphora.store.threads.sidecar import Sidecar

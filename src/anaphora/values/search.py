@@ -23,10 +23,9 @@ class SearchHit:
     path of a file. `snippet` is the part of `text` that bears on the question, `matches` the places
     in it (start, end) of words that matched. `score` (0 … 1) is how likely it is to answer, never
     more than that of the hit before it in its lane; `factors` are those of its lane. `speaker` is
-    who said it, `title` the path of a memory, else
-    where it came from, or what a file is about, `project` where it belongs.
-    `current` is False where something later seems to say otherwise; `versions` says in words what
-    replaced it, what it replaced, and when it was said again.
+    who said it, `title` the path of a memory, else where it came from, or what a file is about,
+    `project` where it belongs. `current` is False where something later seems to say otherwise;
+    `versions` says in words what replaced it, what it replaced, and when it was said again.
     """
 
     kind: SearchKind

@@ -63,8 +63,6 @@ def _facts(note: Note) -> tuple[list[ImportedMemory], Note]:
         if fact is None:
             rest.append(line)
         else:
-            # The lines after it keep their numbers.
-            rest.append("")
             place = f"line {number + note.skipped}"
             found.setdefault(fact.key, replace(fact, place=place))
     return list(found.values()), replace(note, text=_without_bare_headings(rest))

@@ -66,10 +66,10 @@ class Note:
 
 
 def _detect(sample: Sample) -> bool:
+    if sample.file.name.lower().endswith(ENDINGS):
+        return sample.shape != "database"
     if sample.shape == "database" or b"\0" in sample.head or sample.values:
         return False
-    if sample.file.name.lower().endswith(ENDINGS):
-        return True
     found = _FRONT.match(sample.head.decode("utf-8", "replace").replace("\r\n", "\n"))
     return found is not None and bool(properties_of(found[1]))
 

@@ -1,0 +1,217 @@
+"""Folders of notes: by note or section, with tags, links and dates; edits and removals are told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.ingest.imported import read
+from tests.ingest.memory_sources import FIXTURES
+
+from anaphora import Memory
+from anaphora.errors import UnknownFormat
+from anaphora.ingest.importers import detect
+from anaphora.values.conversations import ImportedElse, ImportedMemory, ImportProblem
+
+LOG = "harbour/Projects/Log of the quay.md"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "home", embedder="hashing") as opened:
+        yield opened
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """A vault of Obsidian."""
+    return Path(shutil.copytree(FIXTURES / "vault", tmp_path / "harbour"))
+
+
+def notes(path: Path) -> dict[str, ImportedMemory]:
+    return {item.key: item for item in read(path) if isinstance(item, ImportedMemory)}
+
+
+def edited(path: Path, old: str, new: str, day: int) -> None:
+    """Change words of a note, on a day of January 2027."""
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    at = datetime(2027, 1, day, tzinfo=UTC).timestamp()
+    os.utime(path, (at, at))
+
+
+@pytest.mark.promise("import.notes")
+def test_a_vault_comes_in_by_note_and_section(vault: Path) -> None:
+    """Short notes whole, long ones by heading; words verbatim, tags, links and dates beside."""
+    found = notes(vault)
+    assert list(found) == [
+        "harbour/Daily/2026-02-14.md",
+        "harbour/Projects/Harbour.md",
+        f"{LOG}#Log of the quay",
+        f"{LOG}#Log of the quay > Winch",
+        f"{LOG}#Log of the quay > Brakes",
+    ]
+    harbour = found["harbour/Projects/Harbour.md"]
+    text = (vault / "Projects" / "Harbour.md").read_text("utf-8")
+    assert harbour.text == text.split("---\n")[2].strip("\n")
+    assert harbour.tags == ("work", "crane", "maintenance")
+    assert harbour.payload == {
+        "links": ["Marta Reis", "https://example.org/rules"],
+        "properties": {"aliases": ["HC-2"], "status": "active"},
+    }
+    assert harbour.at == datetime(2026, 1, 15, tzinfo=UTC)
+    assert found["harbour/Daily/2026-02-14.md"].at == datetime(2026, 2, 14, tzinfo=UTC)
+    assert "# not a heading" in found[f"{LOG}#Log of the quay > Brakes"].text
+
+
+@pytest.mark.promise("import.notes")
+def test_an_edited_section_supersedes_its_old_words(memory: Memory, vault: Path) -> None:
+    """Only what was edited is new, and its history stays; a date alone changes nothing."""
+    memory.import_(vault)
+    log = vault / "Projects" / "Log of the quay.md"
+    os.utime(log, (1_800_000_000, 1_800_000_000))
+    assert memory.import_(vault).memories_changed == 0
+    edited(log, "28 mm, from Ropewerk", "30 mm, from Ropewerk", day=5)
+    report = memory.import_(vault)
+    assert (report.memories_changed, report.memories_added, report.memories_ended) == (1, 0, 0)
+    old, new = memory.history(f"{LOG}#Log of the quay > Winch")
+    assert "28 mm" in old.text
+    assert "30 mm" in new.text
+    assert old.superseded_by == new.id
+    assert new.valid_from == datetime(2027, 1, 5, tzinfo=UTC)
+
+
+@pytest.mark.promise("import.notes")
+def test_a_section_that_is_gone_ends_and_may_come_back(memory: Memory, vault: Path) -> None:
+    """It is recalled no more, stays in history, and holds again when it is written again."""
+    memory.import_(vault)
+    log = vault / "Projects" / "Log of the quay.md"
+    before = log.read_text("utf-8")
+    edited(log, "## Brakes", "## Pads", day=6)
+    report = memory.import_(vault)
+    assert (report.memories_added, report.memories_ended) == (1, 1)
+    assert memory.recall("Nordbrems article 7714")[0].path == f"{LOG}#Log of the quay > Pads"
+    (ended,) = memory.history(f"{LOG}#Log of the quay > Brakes")
+    assert ended.expires_at == datetime(2027, 1, 6, tzinfo=UTC)
+    log.write_text(before, "utf-8")
+    report = memory.import_(vault)
+    assert (report.memories_changed, report.memories_ended) == (1, 1)
+    assert memory.import_(vault).memories_known == 5
+
+
+@pytest.mark.promise("import.notes")
+def test_a_note_that_is_gone_is_told_and_stays(memory: Memory, vault: Path) -> None:
+    """Nothing is forgotten because a file is missing."""
+    memory.import_(vault)
+    (vault / "Projects" / "Harbour.md").unlink()
+    report = memory.import_(vault)
+    assert report.gone == ("harbour/Projects/Harbour.md",)
+    assert report.memories_ended == 0
+    assert memory.history("harbour/Projects/Harbour.md")[0].expires_at is None
+
+
+@pytest.mark.promise("import.notes_safe")
+def test_links_key_files_and_binaries_are_not_read(memory: Memory, vault: Path) -> None:
+    """They are told of, as far as they look like notes; secrets in notes are taken out."""
+    (vault / "out.md").symlink_to("/etc/hostname")
+    (vault / "picture.md").write_bytes(b"\x89PNG\0\0")
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    (vault / "CI.md").write_text(f"The token is {token}.\n")
+    report = memory.import_(vault)
+    told = {Path(one.path).name: one.reason for one in report.problems}
+    assert set(told) == {"out.md", "picture.md", ".env.md"}
+    assert "link" in told["out.md"]
+    assert "no text" in told["picture.md"]
+    texts = [one.text for one in memory.list(limit=100)]
+    assert not [text for text in texts if token in text or "Passwords" in text]
+    assert report.redacted
+
+
+@pytest.mark.promise("import.notes")
+def test_a_zip_file_of_a_vault_is_the_same_vault(memory: Memory, vault: Path) -> None:
+    """Its notes have the same keys; what is hidden in it is passed over."""
+    memory.import_(vault)
+    packed = shutil.make_archive(str(vault.parent / "packed"), "zip", vault.parent, "harbour")
+    with zipfile.ZipFile(packed) as archive:
+        assert "harbour/.obsidian/app.json" in archive.namelist()
+    report = memory.import_(packed)
+    assert (report.memories_known, report.memories_added, report.gone) == (5, 0, ())
+
+
+@pytest.mark.promise("import.notes")
+def test_notes_among_other_files_are_counted_unless_asked_for(tmp_path: Path) -> None:
+    """A folder of transcripts does not bring the Markdown that lies in it, and says so."""
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    (folder / "chat.jsonl").write_text('{"role": "user", "text": "hello"}\n')
+    (folder / "README.md").write_text("# Notes\n")
+    (left_out,) = [item for item in read(folder) if isinstance(item, ImportedElse)]
+    assert (left_out.kind.split(" (")[0], left_out.count) == ("Markdown file", 1)
+    assert list(notes(folder)) == []
+    found = [item for item in read(folder, "markdown") if isinstance(item, ImportedMemory)]
+    assert [one.key for one in found] == ["mixed/README.md"]
+
+
+@pytest.mark.promise("import.memories")
+def test_basic_memory_brings_observations_and_relations() -> None:
+    """Each is a fact with its category, tags and note; the rest of the note is kept as prose."""
+    found = list(notes(FIXTURES / "basic").values())
+    assert [(one.text, one.category) for one in found] == [
+        ("Queue choice: Jobs go through NATS since March #queue (after the outage)", "decision"),
+        ("Queue choice: Redis lost 214 jobs in the outage #incident", "fact"),
+        ("Queue choice replaces Redis queue", "relation"),
+        ("Queue choice decided_by Mara Lindqvist (platform lead)", "relation"),
+        ("Queue choice links to Runbook", "relation"),
+        (
+            "# Queue choice\n\nWe weighed the three queues for a week.\n\n## Observations\n"
+            "- [ ] write the runbook",
+            None,
+        ),
+    ]
+    assert found[0].tags == ("decision", "queue")
+    assert found[0].at == datetime(2026, 3, 4, 11, tzinfo=UTC)
+    assert found[0].payload == {"note": "Queue choice", "context": "after the outage"}
+
+
+@pytest.mark.promise("import.memories")
+def test_an_observation_that_was_taken_out_ends(memory: Memory, tmp_path: Path) -> None:
+    """A fact that its note has no longer is not recalled, and stays in history."""
+    folder = Path(shutil.copytree(FIXTURES / "basic", tmp_path / "basic"))
+    memory.import_(folder)
+    note = folder / "decisions" / "Queue choice.md"
+    edited(note, "- [fact] Redis lost 214 jobs in the outage #incident\n", "", day=7)
+    report = memory.import_(folder)
+    assert (report.memories_ended, report.memories_known) == (1, 5)
+    (ended,) = [one for one in memory.list(limit=50) if "214" in one.text]
+    assert ended.expires_at == datetime(2027, 1, 7, tzinfo=UTC)
+
+
+@pytest.mark.promise("import.notes")
+def test_one_note_can_be_imported_alone(memory: Memory, tmp_path: Path) -> None:
+    """A single Markdown file is a note; text without a sign of Markdown is not taken for one."""
+    note = tmp_path / "Tides.txt"
+    note.write_text("---\ntags: sea\n---\nHigh water at Aveiro is 12 minutes late.\n")
+    assert detect(note) == "markdown"
+    assert memory.import_(note).memories_added == 1
+    assert memory.recall("high water at Aveiro")[0].tags == ("sea", "markdown")
+    plain = tmp_path / "plain.txt"
+    plain.write_text("Just words.\n")
+    with pytest.raises(UnknownFormat):
+        detect(plain)
+
+
+def test_problems_of_a_large_note(tmp_path: Path) -> None:
+    """A note of odd headings and endless lines is read in bounded pieces, nothing is lost."""
+    note = tmp_path / "big.md"
+    words = "word " * 4_000
+    note.write_text(f"# A\n\n{words}\n\n# A\n\nmore {words}\n\n####### none\n")
+    found = [item for item in read(note) if isinstance(item, ImportedMemory)]
+    assert len({one.key for one in found}) == len(found) >= 2
+    assert not [item for item in read(note) if isinstance(item, ImportProblem)]
+    assert sum(one.text.count("word") for one in found) == 8_000
