@@ -22,17 +22,24 @@ from tests.ingest.imported import read
 from anaphora import Memory
 from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput
 from anaphora.ingest.importers import FORMATS
+from anaphora.ingest.importers.base import ImportItem
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import NotAThread, decode, encode, parse
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.values.conversations import ImportedConversation, ImportReport, Thread
+from anaphora.values.conversations import (
+    ImportedConversation,
+    ImportProblem,
+    ImportReport,
+    Thread,
+)
+from anaphora.values.imports import ImportedMemory
 
 from .rooms import OWN, Room, dice, expect, read_all, suite, transcripts
 
 __all__ = ["importers", "recalled", "thread_files"]
 
-_ENDINGS = (".json", ".json", ".jsonl", "")
+_ENDINGS = (".json", ".json", ".jsonl", "", ".md")
 _FORMS = (*FORMATS, *(None for _ in range(2 * len(FORMATS))))
 _WORD = re.compile("[a-z]{4,}")
 
@@ -87,6 +94,7 @@ def importers(folder: Path, shared: Path | None) -> Iterator[Room]:
             return
         items = list(read(path, form))
         _all_kept([i for i in items if isinstance(i, ImportedConversation)], store, report)
+        _all_counted(items, report)
         _nothing_half_written(place)
         again = import_into([path], store, sidecar, form)
         assert again.added == 0, f"{again.added} turns were added a second time"
@@ -110,6 +118,14 @@ def _all_kept(
         if f"{item.source} {item.key}" not in refused:
             missing = {(turn.role, turn.text) for turn in item.turns} - said
             assert not missing, f"not kept word for word: {list(missing)[:3]!r}"
+
+
+def _all_counted(items: Sequence[ImportItem], report: ImportReport) -> None:
+    """Every memory was kept, known, or refused in words."""
+    told = sum(isinstance(item, ImportedMemory) for item in items)
+    kept = report.memories_added + report.memories_known + report.memories_changed
+    refused = len(report.problems) - sum(isinstance(item, ImportProblem) for item in items)
+    assert kept <= told <= kept + max(0, refused), f"{told} memories, {kept} of them kept"
 
 
 def _nothing_half_written(place: Path) -> None:

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.hostile import broken_json, naughty_strings, write_transcripts
+from tests.ingest.memory_sources import BUILT
 
 from .mutating import Mutator
 
@@ -40,6 +41,7 @@ _SECONDS = 20.0
 _KILOBYTES = 512 * 1024
 _LARGE = 16 * 1024
 _LINES, _KEPT = 12, 20
+_SOURCES = (".json", ".jsonl", ".af", ".html", ".txt", ".md")
 
 Change = Callable[[Mutator, Sequence[bytes]], bytes]
 
@@ -124,8 +126,11 @@ def transcripts(shared: Path | None) -> tuple[bytes, ...]:
     """Files of every format that is imported: our own, and real ones."""
     with TemporaryDirectory() as folder:
         write_transcripts(Path(folder))
-        made = read_all(Path(folder), ".json", ".jsonl")
+        for name, build in BUILT.items():
+            build(Path(folder, name))
+        made = read_all(Path(folder), ".json", ".jsonl", ".db", ".vscdb")
     own = read_all(OWN / "ingest" / "fixtures", ".json", ".jsonl") + made
+    own += read_all(OWN / "ingest" / "fixtures_memories", *_SOURCES)
     return own if shared is None else own + read_all(shared / "transcripts", ".json", ".jsonl")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ FIXTURES = Path(__file__).parent / "fixtures_memories"
 def database(path: Path, tables: Mapping[str, tuple[str, Iterable[Sequence[Any]]]]) -> Path:
     """A database with these tables: for each what stands in its brackets, and its rows."""
     with closing(sqlite3.connect(path)) as connection:
+        # Small pages make small files, which the fuzzing changes.
+        connection.execute("PRAGMA page_size = 512")
         for name, (columns, rows) in tables.items():
             connection.execute(f"CREATE TABLE {name} ({columns})")
             for row in rows:
@@ -197,3 +199,12 @@ def vscode_state(path: Path) -> Path:
     return database(
         path, {"ItemTable": _pairs({"interactive.sessions": [session, {}], "other": 1})}
     )
+
+
+BUILT: dict[str, Callable[[Path], Path]] = {
+    "history.db": mem0_history,
+    "claude-mem.db": claude_mem,
+    "state.vscdb": cursor_state,
+    "vscode.vscdb": vscode_state,
+}
+"""Each of them by the name that its program gives it."""

@@ -16,7 +16,9 @@ from tests.ingest.memory_sources import FIXTURES
 from anaphora import Memory
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.importers import detect
-from anaphora.values.conversations import ImportedElse, ImportedMemory, ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse, ImportedMemory
+from anaphora.values.memories import NewMemory
 
 LOG = "harbour/Projects/Log of the quay.md"
 
@@ -33,8 +35,10 @@ def vault(tmp_path: Path) -> Path:
     return Path(shutil.copytree(FIXTURES / "vault", tmp_path / "harbour"))
 
 
-def notes(path: Path) -> dict[str, ImportedMemory]:
-    return {item.key: item for item in read(path) if isinstance(item, ImportedMemory)}
+def notes(path: Path, form: str | None = None) -> dict[str, NewMemory]:
+    """What a folder gives, by key."""
+    found = (item for item in read(path, form) if isinstance(item, ImportedMemory))
+    return {item.key: item.memory for item in found}
 
 
 def edited(path: Path, old: str, new: str, day: int) -> None:
@@ -65,8 +69,8 @@ def test_a_vault_comes_in_by_note_and_section(vault: Path) -> None:
         "links": ["Marta Reis", "https://example.org/rules"],
         "properties": {"aliases": ["HC-2"], "status": "active"},
     }
-    assert harbour.at == datetime(2026, 1, 15, tzinfo=UTC)
-    assert found["harbour/Daily/2026-02-14.md"].at == datetime(2026, 2, 14, tzinfo=UTC)
+    assert harbour.created_at == datetime(2026, 1, 15, tzinfo=UTC)
+    assert found["harbour/Daily/2026-02-14.md"].created_at == datetime(2026, 2, 14, tzinfo=UTC)
     assert "# not a heading" in found[f"{LOG}#Log of the quay > Brakes"].text
 
 
@@ -154,8 +158,7 @@ def test_notes_among_other_files_are_counted_unless_asked_for(tmp_path: Path) ->
     (left_out,) = [item for item in read(folder) if isinstance(item, ImportedElse)]
     assert (left_out.kind.split(" (")[0], left_out.count) == ("Markdown file", 1)
     assert list(notes(folder)) == []
-    found = [item for item in read(folder, "markdown") if isinstance(item, ImportedMemory)]
-    assert [one.key for one in found] == ["mixed/README.md"]
+    assert list(notes(folder, "markdown")) == ["mixed/README.md"]
 
 
 @pytest.mark.promise("import.memories")
@@ -175,7 +178,7 @@ def test_basic_memory_brings_observations_and_relations() -> None:
         ),
     ]
     assert found[0].tags == ("decision", "queue")
-    assert found[0].at == datetime(2026, 3, 4, 11, tzinfo=UTC)
+    assert found[0].created_at == datetime(2026, 3, 4, 11, tzinfo=UTC)
     assert found[0].payload == {"note": "Queue choice", "context": "after the outage"}
 
 
@@ -214,4 +217,4 @@ def test_problems_of_a_large_note(tmp_path: Path) -> None:
     found = [item for item in read(note) if isinstance(item, ImportedMemory)]
     assert len({one.key for one in found}) == len(found) >= 2
     assert not [item for item in read(note) if isinstance(item, ImportProblem)]
-    assert sum(one.text.count("word") for one in found) == 8_000
+    assert sum(one.memory.text.count("word") for one in found) == 8_000

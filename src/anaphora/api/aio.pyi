@@ -246,6 +246,7 @@ class AsyncMemory:
         format: str | None = None,
         again: bool = False,
         embed: bool = True,
+        name: str = "",
         progress: Progress | None = None,
     ) -> ImportReport:
         """As `Memory.import_`."""

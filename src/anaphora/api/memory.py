@@ -239,14 +239,17 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         format: str | None = None,  # noqa: A002 - the word users know
         again: bool = False,
         embed: bool = True,
+        name: str = "",
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Import conversations, or an export of another memory, and index them as they come.
+        """Import conversations, memories and notes of other programs, or an export; index them.
 
         Importing the same thing again adds nothing; a newer export adds what is new. `again` brings
         back what was deleted or redacted here. `embed=False` leaves the vectors to the next
-        question, for callers that cannot wait. `format` "anaphora" is the export of `export()`; it
-        is recognised by itself. Raises `UnknownFormat` when a file that was named is none that can
+        question, for callers that cannot wait. `name` is that of a file that lies elsewhere than
+        where it came from, as an upload does: notes are known by their names. `format` "anaphora"
+        is the export of `export()`; it is recognised by itself. Raises `UnknownFormat` when a file
+        that was named is none that can
         be read; what is malformed inside a file is in `report.problems`.
         """
         from anaphora import ops
@@ -258,6 +261,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 form=format,
                 again=again,
                 embed=embed,
+                name=name,
                 progress=progress,
             )
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 from anaphora.errors import InvalidInput
 from anaphora.ingest.checking import checked, without_secrets
 from anaphora.ingest.secrets.redacting import redact
-from anaphora.values.conversations import ImportedMemory, ImportedWhole
-from anaphora.values.memories import NewMemory
+from anaphora.values.imports import ImportedMemory, ImportedWhole
 
 if TYPE_CHECKING:
     from anaphora.store.records.importing import ImportDraft
@@ -105,21 +104,15 @@ class ImportedMemoryWriter:
         from anaphora.store.records.rows import IMPORTED
         from anaphora.store.records.rules import draft_memory
 
-        new = NewMemory(
-            item.text,
-            type=item.type,
-            path=item.path,
-            payload=item.payload,
+        new = replace(
+            item.memory,
             # What came from where can be listed, or forgotten, by this one.
-            tags=(*item.tags, item.source),
-            category=item.category,
+            tags=(*item.memory.tags, item.source),
             source=_source(item.source, item.key),
-            expires_at=item.expires_at,
-            created_at=item.at,
         )
         new, redacted = without_secrets(checked(new))
         self.redacted.update(dict.fromkeys(redacted))
-        draft = draft_memory(new, item.at, self._ids())
+        draft = draft_memory(new, self._clock(), self._ids())
         return ImportDraft(replace(draft, details={IMPORTED: True}), item.changed)
 
     def _known_parts(self, form: str) -> dict[str, dict[str, str]]:

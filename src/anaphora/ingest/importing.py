@@ -19,17 +19,15 @@ from anaphora.ingest.importers.base import ImportItem
 from anaphora.ingest.problems import Problems, shortened
 from anaphora.values.conversations import (
     ImportedConversation,
-    ImportedElse,
-    ImportedMemory,
-    ImportedWhole,
     ImportProblem,
     ImportReport,
     Source,
 )
+from anaphora.values.imports import ImportedElse, ImportedMemory, ImportedWhole
 
 # Of all files together: a folder may have any number of them.
 _MOST_PROBLEMS: Final = 10_000
-_GIVEN: Final = "what was given"
+_GIVEN: Final = "conversations"
 
 
 def import_files(
@@ -38,10 +36,12 @@ def import_files(
     memories: ImportedMemoryWriter,
     *,
     format: str | None = None,  # noqa: A002 - the word that users know
+    name: str = "",
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Import files, directories, zip files, or conversations and memories that were read already.
+    """Import files, directories, zip files, or conversations that were read already.
 
+    `name` is that of a file that lies elsewhere than where it came from.
     `progress` is called with a file's name, the bytes of it that were read, and its size.
 
     Raises UnknownFormat or InvalidInput before anything is written, when a path or format that
@@ -49,7 +49,7 @@ def import_files(
     written until then stays, and importing again goes on from there.
     """
     run = _Import(conversations, memories)
-    for file in chain.from_iterable(_imports(sources, format)):
+    for file in chain.from_iterable(_imports(sources, format, name)):
         for item in file.items:
             run.add(item, file.label)
             if progress is not None and isinstance(item, ImportedConversation | ImportedMemory):
@@ -63,21 +63,22 @@ def import_files(
 def _imports(
     sources: Iterable[Source],
     format: str | None,  # noqa: A002 - as above
+    name: str,
 ) -> list[Iterator[FileImport]]:
     """Every named path is looked at before the first is imported."""
     result: list[Iterator[FileImport]] = []
-    given: list[ImportItem] = []
+    given: list[ImportedConversation] = []
     for source in sources:
-        if isinstance(source, ImportedConversation | ImportedMemory):
+        if isinstance(source, ImportedConversation):
             given.append(source)
         else:
-            result.append(file_imports(Path(source), format))
+            result.append(file_imports(Path(source), format, name=name))
     if given:
         result.append(iter([_as_file_import(given)]))
     return result
 
 
-def _as_file_import(given: list[ImportItem]) -> FileImport:
+def _as_file_import(given: list[ImportedConversation]) -> FileImport:
     done = 0
 
     def items() -> Iterator[ImportItem]:

@@ -18,10 +18,7 @@ __all__ = [
     "ImportProblem",
     "ImportReport",
     "ImportedConversation",
-    "ImportedElse",
-    "ImportedMemory",
     "ImportedTurn",
-    "ImportedWhole",
     "NewTurn",
     "Recall",
     "RecallMode",
@@ -226,56 +223,8 @@ class ImportedConversation:
     calls: tuple[ToolCall, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedMemory:
-    """A lasting memory as an importer read it: a fact, a note, or a section of one.
-
-    `source` names the format, `key` the thing in it, for good: what comes again under one key is
-    the same thing, and another text at its `path` is its new value. A part of something larger has
-    a key that begins with what it is a part of and "#" ("Notes/Staging.md#Ports").
-    `at` (aware) is when it was said. Where the source says only what holds now, `changed` is when
-    it was changed last: a new value holds from then on. `place` says where in the file it was read.
-    """
-
-    source: str
-    key: str
-    text: str
-    at: datetime
-    place: str = ""
-    changed: datetime | None = None
-    path: str | None = None
-    type: Literal["episodic", "semantic", "procedural"] = "semantic"
-    tags: tuple[str, ...] = ()
-    category: str | None = None
-    payload: Mapping[str, Any] | None = None
-    expires_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedWhole:
-    """Said after all parts of something that was read whole: a note, or a folder of notes.
-
-    `keys` are those of its parts that are there now. Of a note ("Notes/Staging.md") the others
-    hold no longer since `at` (aware, the present by default); of a folder ("Notes/") those that are
-    gone are told, and stay.
-    """
-
-    source: str
-    key: str
-    keys: frozenset[str]
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedElse:
-    """How many things of one kind an importer left out ("deleted memory")."""
-
-    kind: str
-    count: int = 1
-
-
-Source = str | os.PathLike[str] | ImportedConversation | ImportedMemory
-"""What is imported: a file, a folder, or a conversation or memory that was read already."""
+Source = str | os.PathLike[str] | ImportedConversation
+"""What is imported: a file, a folder, or a conversation that was read already."""
 
 
 FINISH_VECTORS: Final = "`anaphora reindex` makes them now"

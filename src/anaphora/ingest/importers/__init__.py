@@ -44,7 +44,8 @@ from anaphora.ingest.importers.drafts import LeftOut
 from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, reason_of
 from anaphora.ingest.importers.json_reader import sample
 from anaphora.ingest.problems import Problems
-from anaphora.values.conversations import ImportedElse, ImportedWhole, ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse, ImportedWhole
 
 UNKNOWN = "no importer recognises this file"
 """How the problem of a file begins that is none of `RECOGNISED`."""
@@ -99,13 +100,13 @@ class FileImport:
     progress: Callable[[], tuple[int, int]]
 
 
-def detect(path: Path | str) -> str:
+def detect(path: Path | str, name: str = "") -> str:
     """The format of a file, or of the first file in a directory or zip file that has one.
 
     Raises UnknownFormat when there is none, InvalidInput when there is no such path.
     """
     reason = "no importer recognises its contents"
-    with closing(find(_existing(path))) as files:
+    with closing(find(_existing(path), name=name)) as files:
         for found in files:
             if isinstance(found, ImportProblem):
                 reason = f"{found.place}: {found.reason}"
@@ -123,8 +124,11 @@ def file_imports(
     path: Path | str,
     format: str | None = None,  # noqa: A002 - the word that users know
     bounds: Bounds = BOUNDS,
+    name: str = "",
 ) -> Iterator[FileImport]:
     """Every file under a path, in order; read each before you take the next.
+
+    `name` is that of a file that lies elsewhere than where it came from, as an upload does.
 
     Raises at once, before anything is read: UnknownFormat for a named file that no importer
     recognises or a format that does not exist, InvalidInput for a path that does not exist.
@@ -136,8 +140,8 @@ def file_imports(
             "format", format, "expected one of " + ", ".join((*FORMATS, "anaphora"))
         )
     if format is None and not place.is_dir() and not is_zip(place):
-        detect(place)
-    return (_file_import(found, format, place) for found in find(place, bounds, format))
+        detect(place, name)
+    return (_file_import(found, format, place) for found in find(place, bounds, format, name))
 
 
 def _file_import(

@@ -19,13 +19,8 @@ from typing import BinaryIO, Final, Literal, TypeAlias, cast
 
 from anaphora.ingest.problems import shortened
 from anaphora.store.disk import open_regular, refuse_irregular
-from anaphora.values.conversations import (
-    ImportedConversation,
-    ImportedElse,
-    ImportedMemory,
-    ImportedWhole,
-    ImportProblem,
-)
+from anaphora.values.conversations import ImportedConversation, ImportProblem
+from anaphora.values.imports import ImportedElse, ImportedMemory, ImportedWhole
 
 ImportItem: TypeAlias = (
     ImportedConversation | ImportedMemory | ImportedWhole | ImportedElse | ImportProblem
@@ -102,6 +97,8 @@ def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
 class ImportFile:
     """One file to import: a path, or a member of the zip file at that path, opened by the caller.
 
+    What was sent under another `name` than that of the file it lies in goes by that.
+
     `label` is how problems name it, `name` and `stem` its own name without folders, `relative` the
     same below the folder that was named, which it begins with ("Notes/Work/Staging.md"), `modified`
     an aware time, `size` bytes. `consumed` counts the bytes read by the last `open`, `held` what
@@ -116,12 +113,13 @@ class ImportFile:
         archive: zipfile.ZipFile | None = None,
         bounds: Bounds = BOUNDS,
         relative: str = "",
+        name: str = "",
     ) -> None:
         self.path = path
         self.member = member
         self.bounds = bounds
         self._archive = archive
-        name = member.filename if member is not None else path.name
+        name = member.filename if member is not None else name or path.name
         self.label = f"{path}/{name}" if member is not None else str(path)
         self.name = name.rsplit("/", 1)[-1]
         self.stem = Path(self.name).stem

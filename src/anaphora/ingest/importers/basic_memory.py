@@ -15,7 +15,8 @@ from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malfo
 from anaphora.ingest.importers.facts import key_of, payload_of, tags_of
 from anaphora.ingest.importers.markdown import Note, read_note, sections
 from anaphora.store.hashing import digest
-from anaphora.values.conversations import ImportedMemory, ImportedWhole
+from anaphora.values.imports import ImportedMemory, ImportedWhole
+from anaphora.values.memories import NewMemory
 
 _NAME = "basic_memory"
 _HEAD = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---", re.M | re.S)
@@ -93,12 +94,14 @@ def _observation(note: Note, line: str) -> ImportedMemory | None:
     return ImportedMemory(
         _NAME,
         f"{note.key}#{key_of(category, digest(said)[:12])}",
-        f"{note.title}: {said}",
-        note.at,
+        NewMemory(
+            f"{note.title}: {said}",
+            created_at=note.at,
+            tags=tags_of(list(note.tags), _TAG.findall(said)),
+            category=category,
+            payload=payload_of(note=note.title, context=context[1] if context else ""),
+        ),
         changed=note.changed,
-        tags=tags_of(list(note.tags), _TAG.findall(said)),
-        category=category,
-        payload=payload_of(note=note.title, context=context[1] if context else ""),
     )
 
 
@@ -112,12 +115,14 @@ def _relation(note: Note, line: str) -> ImportedMemory | None:
     return ImportedMemory(
         _NAME,
         f"{note.key}#{key_of('relation', digest(kind, target)[:12])}",
-        said,
-        note.at,
+        NewMemory(
+            said,
+            created_at=note.at,
+            tags=note.tags,
+            category="relation",
+            payload=payload_of(**{"from": note.title, "relation": kind, "to": target}),
+        ),
         changed=note.changed,
-        tags=note.tags,
-        category="relation",
-        payload=payload_of(**{"from": note.title, "relation": kind, "to": target}),
     )
 
 

@@ -24,7 +24,9 @@ from anaphora.ingest.importers.facts import (
     words_at,
 )
 from anaphora.ingest.importers.sqlite_reader import Row, rows
-from anaphora.values.conversations import ImportedElse, ImportedMemory, ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse, ImportedMemory
+from anaphora.values.memories import NewMemory
 
 _NAME = "claude_mem"
 _TIMES = ("created_at_epoch", "created_at")
@@ -80,15 +82,17 @@ def _observation(file: ImportFile, table: str, row: Row, place: str) -> ImportIt
     return ImportedMemory(
         _NAME,
         _key(table, row),
-        text,
-        _at(file, row),
-        place,
-        tags=tags_of(text_or(row, "project"), json_list(row["concepts"])),
-        category=text_or(row, "type") or None,
-        payload=payload_of(
-            files_read=json_list(row["files_read"]),
-            files_modified=json_list(row["files_modified"]) or json_list(row["files_touched"]),
+        NewMemory(
+            text,
+            created_at=_at(file, row),
+            tags=tags_of(text_or(row, "project"), json_list(row["concepts"])),
+            category=text_or(row, "type") or None,
+            payload=payload_of(
+                files_read=json_list(row["files_read"]),
+                files_modified=json_list(row["files_modified"]) or json_list(row["files_touched"]),
+            ),
         ),
+        place,
     )
 
 
@@ -100,15 +104,18 @@ def _summary(file: ImportFile, table: str, row: Row, place: str) -> ImportItem:
     return ImportedMemory(
         _NAME,
         _key(table, row),
-        text,
-        _at(file, row),
-        place,
-        type="episodic",
-        tags=tags_of(text_or(row, "project")),
-        category="session_summary",
-        payload=payload_of(
-            files_read=json_list(row["files_read"]), files_modified=json_list(row["files_edited"])
+        NewMemory(
+            text,
+            created_at=_at(file, row),
+            type="episodic",
+            tags=tags_of(text_or(row, "project")),
+            category="session_summary",
+            payload=payload_of(
+                files_read=json_list(row["files_read"]),
+                files_modified=json_list(row["files_edited"]),
+            ),
         ),
+        place,
     )
 
 
@@ -118,13 +125,15 @@ def _directive(file: ImportFile, table: str, row: Row, place: str) -> ImportItem
     return ImportedMemory(
         _NAME,
         key_of(table, row["id"]),
-        words_at(row, "content"),
-        _at(file, row),
+        NewMemory(
+            words_at(row, "content"),
+            created_at=_at(file, row),
+            path=path_of(_NAME, "directive", str(row["id"])),
+            type="procedural",
+            tags=tags_of(text_or(row, "project")),
+            category="directive",
+        ),
         place,
-        path=path_of(_NAME, "directive", str(row["id"])),
-        type="procedural",
-        tags=tags_of(text_or(row, "project")),
-        category="directive",
     )
 
 

@@ -25,7 +25,8 @@ from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportFile
 from anaphora.ingest.projects.files.walking import FoundFile, is_secret_file, walk
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.disk import open_regular
-from anaphora.values.conversations import ImportedElse, ImportedWhole, ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse, ImportedWhole
 from anaphora.values.projects import Skipped
 
 # What reading a file or a member of a damaged zip file raises, or one that asks for too much.
@@ -89,11 +90,13 @@ def find(
     path: Path,
     bounds: Bounds = BOUNDS,
     format: str | None = None,  # noqa: A002 - users' word
+    name: str = "",
 ) -> Generator[_Found, None, None]:
     """The files under a path that exists. Each can be read until the next is asked for.
 
     What is no file says what was left out, or which notes a folder has. With the `format` of notes
-    a folder is one of notes, whatever else is in it.
+    a folder is one of notes, whatever else is in it. `name` is that of a file that lies elsewhere
+    than where it came from.
     """
     if path.is_dir():
         if format in _NOTES or (format is None and _is_notes(_names_in(path))):
@@ -101,11 +104,13 @@ def find(
         else:
             yield from _walk(path, bounds)
     elif is_zip(path):
-        yield from _members(path, bounds, format)
-    elif path.name.lower().endswith(markdown.ENDINGS) and is_secret_file(path.name):
+        yield from _members(path, bounds, format, name)
+    elif (name or path.name).lower().endswith(markdown.ENDINGS) and is_secret_file(
+        name or path.name
+    ):
         yield ImportProblem(str(path), "file", _REFUSED["secret"])
     else:
-        yield _opened(path, bounds)
+        yield _opened(path, bounds, name=name)
 
 
 def _names_in(root: Path) -> Iterator[str]:
@@ -200,6 +205,7 @@ def _members(
     path: Path,
     bounds: Bounds,
     format: str | None = None,  # noqa: A002 - users' word
+    name: str = "",
 ) -> Iterator[_Found]:
     try:
         file = open_regular(path)
@@ -218,31 +224,32 @@ def _members(
             return
         infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
         notes = format in _NOTES or (format is None and _is_notes(infos))
+        stem = Path(name or path.name).stem
         keys = set[str]()
         for info in _in_order(infos, markdown.ENDINGS if notes else ()):
-            relative = _relative(path, info.filename, infos) if notes else ""
+            relative = _relative(stem, info.filename, infos) if notes else ""
             keys.add(markdown.key_of_note(relative))
             reason = _unwanted(info, room) or _refused_note(relative)
             if reason:
                 yield ImportProblem(f"{path}/{info.filename}", "file", reason)
                 continue
             room -= info.file_size
-            yield _opened(path, bounds, info, archive, relative or f"{path.stem}/{info.filename}")
+            yield _opened(path, bounds, info, archive, relative or f"{stem}/{info.filename}")
         if notes:
-            yield from _wholes(_relative(path, "", infos).rstrip("/"), keys)
+            yield from _wholes(_relative(stem, "", infos).rstrip("/"), keys)
 
 
 def _refused_note(relative: str) -> str:
     return _REFUSED["secret"] if relative and is_secret_file(relative) else ""
 
 
-def _relative(path: Path, name: str, names: Iterable[str]) -> str:
+def _relative(stem: str, name: str, names: Iterable[str]) -> str:
     """A member's path below the folder of notes: the one that all lie in, or the file's name."""
     tops = {one.partition("/")[0] if "/" in one else "" for one in names}
     tops -= {"__MACOSX"}
     if len(tops) == 1 and (top := next(iter(tops))) and top != _VAULT:
         return name or f"{top}/"
-    return f"{path.stem}/{name}"
+    return f"{stem}/{name}"
 
 
 def _in_order(
@@ -288,9 +295,10 @@ def _opened(
     member: zipfile.ZipInfo | None = None,
     archive: zipfile.ZipFile | None = None,
     relative: str = "",
+    name: str = "",
 ) -> ImportFile | ImportProblem:
     try:
-        return ImportFile(path, member, archive, bounds, relative)
+        return ImportFile(path, member, archive, bounds, relative, name)
     except UNREADABLE as error:
         return ImportProblem(str(path), "file", reason_of(error))
 

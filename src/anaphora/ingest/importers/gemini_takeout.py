@@ -27,7 +27,8 @@ from anaphora.ingest.importers.facts import text_or, words_at
 from anaphora.ingest.importers.html_words import CELL, cells, words_of
 from anaphora.ingest.importers.json_reader import records
 from anaphora.store.hashing import digest
-from anaphora.values.conversations import ImportedElse, ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse
 
 _NAME = "gemini_takeout"
 _PRODUCTS = ("gemini", "bard")

@@ -31,7 +31,9 @@ from anaphora.ingest.importers.facts import (
     words_at,
 )
 from anaphora.ingest.importers.json_reader import records
-from anaphora.values.conversations import ImportedElse, ImportedMemory, ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse, ImportedMemory
+from anaphora.values.memories import NewMemory
 
 _NAME = "letta"
 _SAID = "send_message"
@@ -108,7 +110,9 @@ def _one(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
         text = words_at(passage, "text", "content")
         at = when(file, passage, "created_at", "timestamp")
         key = key_of("passage", words_at(passage, "id"))
-        yield ImportedMemory(_NAME, key, text, at, place, tags=tags_of(passage.get("tags")))
+        yield ImportedMemory(
+            _NAME, key, NewMemory(text, created_at=at, tags=tags_of(passage.get("tags"))), place
+        )
     except Malformed as error:
         yield file.problem(place, str(error))
 
@@ -140,11 +144,8 @@ def _block(agent: str, block: Mapping[str, object], place: str, at: datetime) ->
     return ImportedMemory(
         _NAME,
         key_of("block", agent, label),
-        text,
-        at,
+        NewMemory(text, created_at=at, path=path_of(_NAME, agent, label), tags=tags_of(label)),
         place,
-        path=path_of(_NAME, agent, label),
-        tags=tags_of(label),
     )
 
 

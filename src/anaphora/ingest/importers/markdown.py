@@ -20,8 +20,8 @@ from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malfo
 from anaphora.ingest.importers.drafts import read_time
 from anaphora.ingest.importers.facts import path_of, payload_of, tags_of
 from anaphora.ingest.projects.files.reading import text_of
-from anaphora.ingest.projects.sections import parse
-from anaphora.values.conversations import ImportedMemory, ImportedWhole
+from anaphora.values.imports import ImportedMemory, ImportedWhole
+from anaphora.values.memories import NewMemory
 
 NAME: Final = "markdown"
 ENDINGS: Final = (".md", ".markdown", ".mdown")
@@ -191,13 +191,15 @@ def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
         yield ImportedMemory(
             source,
             key,
-            text,
-            note.at,
+            NewMemory(
+                text,
+                created_at=note.at,
+                path=path_of(key) or path_of(note.key[:500] + _PART + str(sum(seen.values()))),
+                tags=tags_of(list(note.tags), _tags_in(text)),
+                payload=payload_of(links=links_in(text), properties=properties),
+            ),
             f"line {line + note.skipped}",
             changed=note.changed,
-            path=path_of(key) or path_of(note.key[:500] + _PART + str(sum(seen.values()))),
-            tags=tags_of(list(note.tags), _tags_in(text)),
-            payload=payload_of(links=links_in(text), properties=properties),
         )
         # They are the note's: once is enough.
         properties = {}
@@ -205,6 +207,8 @@ def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
 
 def _parts(note: Note) -> Iterator[tuple[str, str, int]]:
     """The heading, words and first line of each section; one without a heading if it is short."""
+    from anaphora.ingest.projects.sections import parse
+
     if len(note.text) <= _SHORT:
         yield "", note.text, 1
         return

@@ -21,7 +21,9 @@ from anaphora.ingest.importers.base import (
 from anaphora.ingest.importers.facts import key_of, payload_of, tags_of, text_or, words_at
 from anaphora.ingest.importers.json_reader import records
 from anaphora.store.hashing import digest
-from anaphora.values.conversations import ImportedMemory, ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedMemory
+from anaphora.values.memories import NewMemory
 
 _NAME = "mcp_memory"
 
@@ -87,11 +89,13 @@ def _entity(file: ImportFile, value: Mapping[str, object], place: str) -> Iterat
         yield ImportedMemory(
             _NAME,
             key_of(name, digest(said)[:12]),
-            f"{name}: {said}",
-            file.modified,
+            NewMemory(
+                f"{name}: {said}",
+                created_at=file.modified,
+                tags=tags_of(kind),
+                payload=payload_of(entity=name, entity_type=kind),
+            ),
             place,
-            tags=tags_of(kind),
-            payload=payload_of(entity=name, entity_type=kind),
         )
 
 
@@ -100,10 +104,12 @@ def _relation(file: ImportFile, value: Mapping[str, object], place: str) -> Impo
     return ImportedMemory(
         _NAME,
         key_of("relation", digest(one, kind, other)[:12]),
-        f"{one} {kind} {other}",
-        file.modified,
+        NewMemory(
+            f"{one} {kind} {other}",
+            created_at=file.modified,
+            payload=payload_of(**{"from": one, "relation": kind, "to": other}),
+        ),
         place,
-        payload=payload_of(**{"from": one, "relation": kind, "to": other}),
     )
 
 

@@ -36,7 +36,9 @@ from anaphora.ingest.importers.facts import (
 from anaphora.ingest.importers.json_reader import records
 from anaphora.ingest.importers.sqlite_reader import MAGIC, Row, rows
 from anaphora.store.hashing import digest
-from anaphora.values.conversations import ImportedElse, ImportedMemory, ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse, ImportedMemory
+from anaphora.values.memories import NewMemory
 
 _NAME = "mem0"
 _HISTORY = ("memory_id", "old_memory", "new_memory", "event", "created_at", "updated_at",
@@ -106,14 +108,16 @@ def _memory(file: ImportFile, value: Mapping[str, object], place: str) -> Import
     return ImportedMemory(
         _NAME,
         key_of(memory_id),
-        text,
-        at,
+        NewMemory(
+            text,
+            created_at=at,
+            path=path_of(_NAME, memory_id),
+            type="procedural" if value.get("memory_type") == "procedural_memory" else "semantic",
+            tags=tags_of(value.get("categories"), list(scopes)),
+            payload=payload_of(metadata=metadata if isinstance(metadata, dict) else None),
+            expires_at=moment(value, "expiration_date"),
+        ),
         place,
-        path=path_of(_NAME, memory_id),
-        type="procedural" if value.get("memory_type") == "procedural_memory" else "semantic",
-        tags=tags_of(value.get("categories"), list(scopes)),
-        payload=payload_of(metadata=metadata if isinstance(metadata, dict) else None),
-        expires_at=moment(value, "expiration_date"),
     )
 
 
@@ -122,7 +126,12 @@ def _relation(file: ImportFile, value: Mapping[str, object], place: str) -> Impo
         words_at(value, *names)
         for names in (("source",), ("relationship", "relation"), ("target", "destination"))
     )
-    return ImportedMemory(_NAME, key_of("relation", digest(said)[:12]), said, file.modified, place)
+    return ImportedMemory(
+        _NAME,
+        key_of("relation", digest(said)[:12]),
+        NewMemory(said, created_at=file.modified),
+        place,
+    )
 
 
 def _history(file: ImportFile) -> Iterator[ImportItem]:
@@ -162,10 +171,12 @@ def _versions(file: ImportFile, found: list[tuple[Row, str]]) -> Iterator[Import
         yield ImportedMemory(
             _NAME,
             key_of(memory_id),
-            text,
-            at if at > _LONG_AGO else file.modified,
+            NewMemory(
+                text,
+                created_at=at if at > _LONG_AGO else file.modified,
+                path=path_of(_NAME, memory_id),
+            ),
             place,
-            path=path_of(_NAME, memory_id),
         )
 
 

@@ -30,7 +30,7 @@ _CHUNK: Final = 1 << 20
 def _opened(file: ImportFile) -> Iterator[Any]:
     with _on_disk(file) as path:
         # As a reader that waits for the program's own writes.
-        uri = f"{path.resolve().as_uri()}?mode=ro"
+        uri = f"{path.absolute().as_uri()}?mode=ro"
         with closing(dbapi2.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)) as found:
             found.text_factory = lambda raw: raw.decode("utf-8", "replace")
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
@@ -40,8 +40,9 @@ def _opened(file: ImportFile) -> Iterator[Any]:
 
 @contextmanager
 def _on_disk(file: ImportFile) -> Iterator[Path]:
-    """The database as a file: a member of a zip file is unpacked for as long as it is read."""
-    if file.member is None:
+    """The database as a file with a name: what has none (a member of a zip file, an upload) is
+    copied for as long as it is read."""
+    if file.member is None and file.path.resolve().exists():
         yield file.path
         return
     with TemporaryDirectory(prefix="anaphora-") as folder:

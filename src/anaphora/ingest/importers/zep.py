@@ -32,7 +32,9 @@ from anaphora.ingest.importers.facts import (
 )
 from anaphora.ingest.importers.json_reader import records
 from anaphora.store.hashing import digest
-from anaphora.values.conversations import ImportedElse, ImportedMemory, ImportProblem
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse, ImportedMemory
+from anaphora.values.memories import NewMemory
 
 _NAME = "zep"
 _HOLDERS = ("sessions", "threads", "users", "results", "memory", "graph", "data")
@@ -130,12 +132,14 @@ def _fact(file: ImportFile, value: dict[str, Any], place: str, names: Names) -> 
     return ImportedMemory(
         _NAME,
         key_of("fact", words_at(value, "uuid")),
-        words_at(value, "fact"),
-        when(file, value, "valid_at", "created_at"),
+        NewMemory(
+            words_at(value, "fact"),
+            created_at=when(file, value, "valid_at", "created_at"),
+            tags=tags_of(relation),
+            payload=payload_of(**{"from": ends[0], "to": ends[1]}),
+            expires_at=moment(value, "invalid_at", "expired_at"),
+        ),
         place,
-        tags=tags_of(relation),
-        payload=payload_of(**{"from": ends[0], "to": ends[1]}),
-        expires_at=moment(value, "invalid_at", "expired_at"),
     )
 
 
@@ -146,12 +150,14 @@ def _node(file: ImportFile, value: dict[str, Any], place: str, _names: Names) ->
     return ImportedMemory(
         _NAME,
         key_of("node", uuid),
-        f"{name}: {words_at(value, 'summary')}",
-        when(file, value, "created_at"),
+        NewMemory(
+            f"{name}: {words_at(value, 'summary')}",
+            created_at=when(file, value, "created_at"),
+            path=path_of(_NAME, f"{name} ({uuid[:8]})"),
+            tags=tags_of(value.get("labels")),
+        ),
         place,
         changed=moment(value, "updated_at") or file.modified,
-        path=path_of(_NAME, f"{name} ({uuid[:8]})"),
-        tags=tags_of(value.get("labels")),
     )
 
 

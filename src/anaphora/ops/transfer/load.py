@@ -29,13 +29,7 @@ from anaphora.ops.transfer.sessions import SessionReader
 from anaphora.ops.transfer.threads import NoteReader, ThreadReader
 from anaphora.store.disk import open_regular, translate
 from anaphora.store.threads.ids import check_id
-from anaphora.values.conversations import (
-    ImportedConversation,
-    ImportedMemory,
-    ImportProblem,
-    ImportReport,
-    Source,
-)
+from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, Source
 
 # Wrong in the file or in what it says; anything else is trouble with this home.
 _WRONG = (ValueError, TypeError, CorruptThread)
@@ -53,6 +47,7 @@ def import_sources(
     again: bool,
     embed: bool,
     progress: Progress | None,
+    name: str = "",
 ) -> ImportReport:
     """Take in what other programs keep, and exports of other memories; see `Memory.import_`.
 
@@ -62,7 +57,7 @@ def import_sources(
     exports: list[str | os.PathLike[str]] = []
     others: list[Source] = []
     for one in given:
-        path = None if isinstance(one, (ImportedConversation, ImportedMemory)) else one
+        path = None if isinstance(one, ImportedConversation) else one
         if path is not None and (form == "anaphora" or (form is None and is_export(path))):
             exports.append(path)
         else:
@@ -79,6 +74,7 @@ def import_sources(
                 services.conversation_import(again=again),
                 services.memory_import(again=again),
                 format=form,
+                name=name,
                 progress=progress,
             )
         )

@@ -60,7 +60,7 @@ def stats(memory: Memory, request: Request) -> Any:
     responses={200: {"model": ImportReport}},
     openapi_extra={
         "requestBody": {
-            "description": "An export of a chat program, or of another memory, as it is.",
+            "description": "What another program exports or keeps, as it is.",
             "required": True,
             "content": {
                 "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
@@ -77,7 +77,14 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
         await service.run("change", spool.file.flush)
 
         def taken(memory: Memory) -> ImportReport:
-            report = memory.import_(spool.path, format=query.format, again=query.again, embed=False)
+            report = memory.import_(
+                spool.path,
+                format=query.format,
+                again=query.again,
+                embed=False,
+                # Of what a browser sends no folder counts.
+                name=query.name.replace("\\", "/").rpartition("/")[2],
+            )
             return _as_sent(report, str(spool.path))
 
         return await answer(request, taken)

@@ -382,10 +382,14 @@ class TraceQuery(Parameters):
 
 
 class ImportQuery(Parameters):
-    """How to read what is imported. Without a format it is recognised."""
+    """How to read what is imported. Without a format it is recognised.
+
+    `name` is the file's own: notes, and chats without an id, are known by it.
+    """
 
     format: str | None = None
     again: bool = False
+    name: Annotated[str, Field(max_length=255)] = ""
 
 
 _DATE_TIME: Any = Field(json_schema_extra={"format": "date-time"})

@@ -93,7 +93,7 @@ class Api {
   removeDevice(device) { return this.#json("v1/sync/remove", { method: "POST", body: { device } }); }
 
   search(body, signal) { return this.#json("v1/search", { method: "POST", body, signal }); }
-  importFile(file, signal) { return this.#json("v1/import", { method: "POST", file, signal }); }
+  importFile(file, signal) { return this.#json("v1/import", { method: "POST", query: { name: file.name }, file, signal }); }
 
   // Conversations.
   threads(query, signal) { return this.#json("v1/conversations", { query, signal }); }

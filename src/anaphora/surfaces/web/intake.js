@@ -37,7 +37,7 @@ export function choose() {
   const input = h("input", { type: "file", multiple: true, required: true });
   ask({
     title: "Import conversations",
-    body: [h("p", { class: "faint" }, "An export of ChatGPT or Claude.ai (the zip as it came), a transcript of Claude Code, Codex, Gemini CLI or Cursor, an export of another memory, or plain JSONL. What is known already adds nothing."),
+    body: [h("p", { class: "faint" }, "An export of ChatGPT, Claude.ai or Gemini (the zip as it came), a transcript or chat of a coding agent, what mem0, claude-mem, basic-memory, Zep, Letta or the MCP memory server keep, notes in Markdown (a vault as a zip), an export of another Anaphora, or plain JSONL. What is known already adds nothing."),
       h("label", { class: "field" }, h("span", null, "Files"), input)],
     confirm: "Import",
     deed: () => imported([...input.files]),
@@ -66,8 +66,10 @@ async function imported(files) {
 }
 
 function told(name, report) {
-  const what = [many(report.added, "turn"), report.tool_calls ? many(report.tool_calls, "tool call") : null, report.memories ? many(report.memories, "memory", "memories") : null].filter(Boolean);
-  const words = report.added || report.memories ? `${what.join(", ")} in ${many(report.conversations, "conversation")}` : "nothing new in it";
+  const memories = report.memories_added + report.memories_changed;
+  const said = report.added ? `${many(report.added, "turn")} in ${many(report.conversations, "conversation")}` : null;
+  const what = [said, report.tool_calls ? many(report.tool_calls, "tool call") : null, memories ? many(memories, "memory", "memories") : null].filter(Boolean);
+  const words = report.added || memories ? what.join(", ") : "nothing new in it";
   announce(`${name}: ${words}`);
   return h("li", null, h("b", { dir: "auto" }, name), `: ${words}.`,
     report.problems.length ? h("details", null, h("summary", null, `${many(report.problems.length, "part")} could not be read`),
