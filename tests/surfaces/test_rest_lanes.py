@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from tests.ingest.memory_sources import mem0_history
 from tests.surfaces.rest_desk import in_namespace, served, version
 
 from anaphora import Memory
@@ -294,6 +295,23 @@ def test_a_namespace_goes_out_and_comes_in(pair: Pair) -> None:
     assert memory.scoped("other").list().items[0].text == "The heron is grey."
     said = ok(client.get("/v1/session"))
     assert said["namespaces"] == ["default", "other"]
+
+
+@pytest.mark.promise("import.memories_twice")
+def test_what_another_program_keeps_is_uploaded(pair: Pair, tmp_path: Path) -> None:
+    """A database and a note come in as files of their own names, and once."""
+    client, memory = pair
+    database = mem0_history(tmp_path / "history.db").read_bytes()
+    note = b"# Tides\n\nHigh water at Aveiro is 12 minutes late.\n"
+    headers = {"Content-Type": "application/octet-stream"}
+    for added, known in ((3, 0), (0, 3)):
+        told = [
+            ok(client.post("/v1/import", content=content, headers=headers, params={"name": name}))
+            for name, content in (("history.db", database), ("tides.md", note))
+        ]
+        assert sum(one["memories_added"] + one["memories_changed"] for one in told) == added
+        assert sum(one["memories_known"] for one in told) == known
+    assert [one.path for one in memory.list() if "Aveiro" in one.text] == ["tides.md"]
 
 
 @pytest.mark.promise("rest.problems")

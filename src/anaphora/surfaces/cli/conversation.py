@@ -188,7 +188,7 @@ def _show_import(report: ImportReport) -> None:
             Text(
                 f"  no longer there, and kept here: {named}"
                 + (f" and {more} more" if more > 0 else "")
-                + " (anaphora memory list --tag markdown finds them)"
+                + " (anaphora history PATH shows what they said)"
             )
         )
     if any(problem.reason.startswith(UNKNOWN) for problem in report.problems):
