@@ -16,6 +16,7 @@ import pytest
 from tests.exported import exported
 from tests.ingest import memory_sources as made
 from tests.ingest.imported import read
+from tests.sync.devices import devices, settle
 
 from anaphora import Memory
 from anaphora.errors import UnknownFormat
@@ -345,9 +346,15 @@ def test_a_session_on_the_web_is_one_of_claude_code(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("import.memories_forgotten")
-@pytest.mark.parametrize("soft", [False, True])
-def test_what_was_forgotten_here_stays_out(memory: Memory, soft: bool) -> None:
+@pytest.mark.parametrize(("soft", "sealed"), [(False, False), (True, False), (False, True)])
+def test_what_was_forgotten_here_stays_out(tmp_path: Path, soft: bool, sealed: bool) -> None:
     """Neither an import nor a newer one brings it back, unless that is asked for."""
+    encrypt = "file" if sealed else None
+    with Memory.open(tmp_path / "home", embedder="hashing", encrypt=encrypt) as memory:
+        forgotten_stays_out(memory, soft)
+
+
+def forgotten_stays_out(memory: Memory, soft: bool) -> None:
     memory.import_(FIXTURES / "memory.json")
     (wanted,) = [one for one in held(memory) if "Thursday" in one.text]
     memory.forget(wanted.id, soft=soft)
@@ -374,6 +381,22 @@ def test_what_was_imported_is_known_in_another_home(memory: Memory, tmp_path: Pa
         report = other.import_(FIXTURES / "mem0.json")
         assert (report.memories_added, report.memories_known) == (0, 3)
         assert exported(other, "memory") == before
+
+
+@pytest.mark.promise("import.memories_twice")
+@pytest.mark.promise("import.memories_forgotten")
+def test_devices_know_what_one_of_them_imported(tmp_path: Path) -> None:
+    """What came by sync is known to an import, and what another device forgot stays out."""
+    with devices(tmp_path, 2, lambda n: 0.0) as made_here:
+        one, other = made_here
+        one.import_(FIXTURES / "mem0.json")
+        settle(made_here)
+        assert other.import_(FIXTURES / "mem0.json").memories_known == 3
+        (wanted,) = [line for line in exported(one, "memory") if "hazelnuts" in line["text"]]
+        one.forget(wanted["id"])
+        settle(made_here)
+        report = other.import_(FIXTURES / "mem0.json")
+        assert (report.memories_known, report.memories_forgotten) == (2, 1)
 
 
 def test_secrets_do_not_come_in(memory: Memory, tmp_path: Path) -> None:
