@@ -20,6 +20,7 @@ from tests.ingest.imported import read
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.ingest.importers.base import Bounds
 from anaphora.values.conversations import ImportedConversation, ImportProblem
+from anaphora.values.imports import ImportedMemory
 
 from .mutating import Mutator
 from .rooms import Room, expect, transcripts
@@ -40,7 +41,10 @@ _HELD = 4 << 20
 # What the list of its members takes for each byte of the file that it stands in.
 _OF_THE_LIST = 24
 _CENTRAL = b"PK\x01\x02"
-_NAMES = ("conversations.json", "a/chats.json", "log.jsonl", "s.ndjson", "inner.zip", "../up.json")
+_NAMES = (
+    *("conversations.json", "a/chats.json", "log.jsonl", "s.ndjson", "inner.zip", "../up.json"),
+    *("state.vscdb", "Note.md", "MyActivity.html", "agent.af", "conversation_1.txt"),
+)
 _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
@@ -72,8 +76,9 @@ def _told(path: Path) -> None:
                 problems += 1
                 assert item.reason
                 assert len(item.place) + len(item.reason) < 1_000
-            else:
-                assert isinstance(item, ImportedConversation)
+            elif isinstance(item, ImportedMemory):
+                assert len(item.memory.text) <= 2 * _BOUNDS.characters
+            elif isinstance(item, ImportedConversation):
                 turns += len(item.turns)
                 assert all(len(turn.text) <= _BOUNDS.characters for turn in item.turns)
     except AnaphoraError as error:
