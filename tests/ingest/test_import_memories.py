@@ -349,8 +349,8 @@ def test_a_session_on_the_web_is_one_of_claude_code(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("soft", "sealed"), [(False, False), (True, False), (False, True)])
 def test_what_was_forgotten_here_stays_out(tmp_path: Path, soft: bool, sealed: bool) -> None:
     """Neither an import nor a newer one brings it back, unless that is asked for."""
-    encrypt = "file" if sealed else None
-    with Memory.open(tmp_path / "home", embedder="hashing", encrypt=encrypt) as memory:
+    home = tmp_path / "home"
+    with Memory.open(home, embedder="hashing", encrypt="file" if sealed else None) as memory:
         forgotten_stays_out(memory, soft)
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from anaphora.core.front_matter import Properties, split_front_matter
 from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.drafts import read_time
 from anaphora.ingest.importers.facts import path_of, payload_of, tags_of
@@ -28,9 +29,6 @@ ENDINGS: Final = (".md", ".markdown", ".mdown")
 
 _SHORT = 1_500
 _PART = "#"
-_FRONT = re.compile(r"\A(?:\ufeff)?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M | re.S)
-_PROPERTY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*?))?[ \t]*$")
-_ITEM = re.compile(r"[ \t]*-[ \t]+(.*?)[ \t]*$")
 _TAG = re.compile(r"(?<![\w#&/])#([^\W\d_][\w/-]*|\d[\w/-]*[^\W\d_][\w/-]*)")
 _WIKI = re.compile(r"!?\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|[^\[\]]*)?\]\]")
 _LINK = re.compile(r"(?<!!)\[[^\[\]]*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
@@ -39,7 +37,6 @@ _DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)")
 _CHANGED = ("updated", "modified", "last_modified", "updated_at", "date modified", "lastmod")
 _BEGUN = ("created", "created_at", "date", "date created", "creation date")
 _MOST_LINKS = 200
-Properties = Mapping[str, str | list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +67,8 @@ def _detect(sample: Sample) -> bool:
         return sample.shape != "database"
     if sample.shape == "database" or b"\0" in sample.head or sample.values:
         return False
-    found = _FRONT.match(sample.head.decode("utf-8", "replace").replace("\r\n", "\n"))
-    return found is not None and bool(properties_of(found[1]))
+    head = sample.head.decode("utf-8", "replace").replace("\r\n", "\n")
+    return bool(split_front_matter(head).properties)
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -96,9 +93,7 @@ def read_note(file: ImportFile) -> Note:
     text = text_of(data)
     if text is None:
         raise Malformed("it is no text; it was skipped")
-    front = _FRONT.match(text)
-    properties = properties_of(front[1]) if front else {}
-    body = text[front.end() :] if front else text
+    properties, body, skipped = split_front_matter(text)
     day = _DAY.search(file.stem)
     own = _time(properties, _BEGUN) or (_moment(day[1]) if day else None)
     changed = _time(properties, _CHANGED)
@@ -109,7 +104,7 @@ def read_note(file: ImportFile) -> Note:
         own or changed or file.modified,
         changed or file.modified,
         tags_of(_listed(properties.get("tags")), _listed(properties.get("tag"))),
-        text.count("\n", 0, front.end()) if front else 0,
+        skipped,
     )
 
 
@@ -117,35 +112,6 @@ def key_of_note(relative: str) -> str:
     """What a note is known by: its path below the folder that was named, without the mark behind
     which a part of it is named."""
     return relative.replace(_PART, "%23")
-
-
-def properties_of(front: str) -> Properties:
-    """The properties of a front matter: texts and lists of texts, as they stand there.
-
-    Of YAML what notes have: one level, lists in brackets or one item a line.
-    """
-    found: dict[str, str | list[str]] = {}
-    name = ""
-    for line in front.split("\n"):
-        item = _ITEM.match(line)
-        named = _PROPERTY.match(line)
-        if item is not None and name:
-            before = found.get(name)
-            found[name] = [*(before if isinstance(before, list) else []), _bare(item[1])]
-        elif named is not None:
-            name, value = named[1].lower(), named[2] or ""
-            if value.startswith("[") and value.endswith("]"):
-                found[name] = [_bare(one) for one in value[1:-1].split(",") if one.strip()]
-            else:
-                found[name] = _bare(value)
-    return {name: value for name, value in found.items() if value}
-
-
-def _bare(value: str) -> str:
-    value = value.strip()
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
-    return value
 
 
 def _listed(value: str | list[str] | None) -> list[str]:
