@@ -13,8 +13,10 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
+from anaphora.errors import UnknownFormat
 from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
 from anaphora.surfaces.cli.output import (
+    EXIT_INPUT,
     EXIT_INTERRUPTED,
     EXIT_PARTLY,
     Json,
@@ -22,6 +24,7 @@ from anaphora.surfaces.cli.output import (
     console,
     emit,
     give,
+    show_error,
     show_hits,
     show_notes,
     show_text,
@@ -139,9 +142,23 @@ def import_(
         except KeyboardInterrupt:
             _show_kept(memory)
             raise typer.Exit(EXIT_INTERRUPTED) from None
+        except UnknownFormat as error:
+            _show_unknown(error)
+            raise typer.Exit(EXIT_INPUT) from None
     give(report, _show_import, as_json=as_json)
     if report.problems:
         raise typer.Exit(EXIT_PARTLY)
+
+
+def _show_unknown(error: UnknownFormat) -> None:
+    """What was wrong, and the list of what is known in lines of its own."""
+    from anaphora.ingest.importers import RECOGNISED
+
+    reason, _, listed = error.reason.partition(RECOGNISED)
+    reason = reason.rstrip(".\n")
+    show_error(UnknownFormat(error.what, None, f"{reason} (given {error.value})"))
+    if listed:
+        console(stderr=True).print(Text(RECOGNISED))
 
 
 def _show_kept(memory: Memory) -> None:
