@@ -242,6 +242,8 @@ PROMISES: dict[str, str] = {
     "adapters.memory_tool_recall": "D What a file says is recalled with everything else, by its section where it is long.",
     "adapters.pydantic_ai": "D Pydantic AI's agents recall, remember and forget by tools, each user apart.",
     "adapters.pydantic_ai_history": "D A history processor puts in what stands out, within a budget, and never feeds on itself.",
+    "adapters.llama_index": "D A block of LlamaIndex keeps what leaves the window and recalls what bears on a question, within its budget.",
+    "adapters.claude_agent_sdk": "D The hooks of the Claude Agent SDK bring memory to a prompt and the transcript in, and never stop the agent.",
     "adapters.lazy": "D An adapter imports its framework alone, and says which command brings one that is missing.",
     "adapters.pinned": "D Every version in a framework's environment is pinned.",
     "adapters.openai_agents": "D A session of OpenAI Agents gives back its items exactly, after any restart.",

@@ -49,4 +49,14 @@ FRAMEWORKS: Final = (
         "anthropic_sdk", "anthropic", "anthropic_memory", "anthropic", "anthropic-memory-tool.md"
     ),
     Framework("pydantic_ai", "pydantic_ai", "pydantic_ai", "pydantic-ai-slim", "pydantic-ai.md"),
+    Framework(
+        "llama_index", "llama_index.core", "llama_index", "llama-index-core", "llama-index.md"
+    ),
+    Framework(
+        "claude_agent_sdk",
+        "claude_agent_sdk",
+        "claude_agent_sdk",
+        "claude-agent-sdk",
+        "claude-agent-sdk.md",
+    ),
 )

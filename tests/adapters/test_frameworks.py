@@ -16,7 +16,7 @@ from tools.adapters import TEST_TOOLS, pinned
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = ROOT / "src" / "anaphora" / "adapters"
 # These need no framework, or are tested with all others.
-ALWAYS = {"__init__", "memory_files", "langgraph", "openai_agents"}
+ALWAYS = {"__init__", "memory_files", "prompting", "langgraph", "openai_agents"}
 
 
 @pytest.mark.promise("adapters.lazy")

@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from anaphora.adapters.prompting import is_block, recalled_block
 from anaphora.api.aio import AsyncMemory
-from anaphora.core.recalled import quotes_recalled, strip_recalled
+from anaphora.core.recalled import strip_recalled
 from anaphora.errors import InvalidInput, MissingExtra, NotFound
 from anaphora.recall.render import render_hits
-from anaphora.recall.unasked import worth_showing
 from anaphora.values.conversations import NewTurn
 
 try:
@@ -38,8 +38,6 @@ __all__ = ["NamespaceOf", "keep_run", "memory_toolset", "recall_history"]
 
 NamespaceOf = Callable[[RunContext[Any]], str]
 """Which namespace a run is about, such as one for each user: `lambda ctx: ctx.deps.user`."""
-
-_MOST_HITS = 4
 
 
 def memory_toolset(
@@ -99,7 +97,7 @@ def recall_history(
     *,
     namespace_of: NamespaceOf | None = None,
     budget: int = 400,
-    top_k: int = _MOST_HITS,
+    top_k: int = 4,
 ) -> Callable[[RunContext[Any], list[ModelMessage]], Awaitable[list[ModelMessage]]]:
     """A history processor: what stands out for the last prompt, before it, in `budget` tokens.
 
@@ -118,18 +116,13 @@ def recall_history(
         assert isinstance(request, ModelRequest)
         if any(_is_block(part) for part in request.parts):
             return found  # A later step of the same run.
-        prompt = strip_recalled("\n".join(_texts(request)))
-        if not prompt.strip():
-            return found
-        said = [text for message in found for text in _texts(message)]
-        hits = await _of(memory, ctx, namespace_of).search(
-            prompt,
-            kinds=("memory", "note", "turn"),
-            top_k=3 * top_k,
-            budget=1 << 30,
-            exclude=said,
+        block = await recalled_block(
+            _of(memory, ctx, namespace_of),
+            "\n".join(_texts(request)),
+            exclude=[text for message in found for text in _texts(message)],
+            budget=budget,
+            top_k=top_k,
         )
-        block = render_hits(worth_showing(prompt, hits.hits)[:top_k], budget=budget)
         if block:
             first = next(n for n, p in enumerate(request.parts) if isinstance(p, UserPromptPart))
             parts = list(request.parts)
@@ -195,9 +188,11 @@ def _texts(message: ModelMessage) -> list[str]:
 
 def _is_block(part: object) -> bool:
     """Whether a part is a recalled block and nothing else."""
-    if not isinstance(part, UserPromptPart) or not isinstance(part.content, str):
-        return False
-    return quotes_recalled(part.content) and not strip_recalled(part.content).strip()
+    return (
+        isinstance(part, UserPromptPart)
+        and isinstance(part.content, str)
+        and is_block(part.content)
+    )
 
 
 def _without_blocks(message: ModelMessage) -> ModelMessage:
