@@ -59,4 +59,5 @@ FRAMEWORKS: Final = (
         "claude-agent-sdk",
         "claude-agent-sdk.md",
     ),
+    Framework("google_adk", "google.adk", "google_adk", "google-adk", "google-adk.md"),
 )
