@@ -60,4 +60,12 @@ FRAMEWORKS: Final = (
         "claude-agent-sdk.md",
     ),
     Framework("google_adk", "google.adk", "google_adk", "google-adk", "google-adk.md"),
+    Framework(
+        "agent_framework",
+        "agent_framework",
+        "agent_framework",
+        "agent-framework-core",
+        "agent-framework.md",
+        (("AGENT_FRAMEWORK_USER_AGENT_DISABLED", "true"),),
+    ),
 )
