@@ -246,6 +246,7 @@ PROMISES: dict[str, str] = {
     "adapters.claude_agent_sdk": "D The hooks of the Claude Agent SDK bring memory to a prompt and the transcript in, and never stop the agent.",
     "adapters.google_adk": "D ADK's memory service keeps every event once, finds it for its user alone, and forgets it for good.",
     "adapters.agent_framework": "D A context provider puts in what bears on a run, within its budget, and keeps what was said, never what it put in.",
+    "adapters.agno": "D Agno's agents recall, remember and forget by tools, each user apart; a hook keeps runs.",
     "adapters.lazy": "D An adapter imports its framework alone, and says which command brings one that is missing.",
     "adapters.pinned": "D Every version in a framework's environment is pinned.",
     "adapters.openai_agents": "D A session of OpenAI Agents gives back its items exactly, after any restart.",

@@ -68,4 +68,5 @@ FRAMEWORKS: Final = (
         "agent-framework.md",
         (("AGENT_FRAMEWORK_USER_AGENT_DISABLED", "true"),),
     ),
+    Framework("agno", "agno", "agno", "agno", "agno.md", (("AGNO_TELEMETRY", "false"),)),
 )

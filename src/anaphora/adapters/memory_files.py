@@ -44,7 +44,7 @@ MOST_LISTED: Final = 1_000
 """Lines of a listing."""
 
 # A file up to this many characters is one memory; a longer one is found by sections of about this.
-_SECTION = 400
+SECTION = 400
 _LEVELS = 2
 _NEAR = 2
 _PAGE = 500
@@ -417,7 +417,7 @@ def _version(old: MemoryRecord | None, place: str, content: str) -> NewMemory:
 
     A short one is the memory's text. Of others, and of what has no words, the text is a label.
     """
-    short = len(content) <= _SECTION and bool(content.strip())
+    short = len(content) <= SECTION and bool(content.strip())
     new = NewMemory(
         text=content if short else _label(place, content),
         payload=None if short else {_CONTENT: content},
@@ -434,7 +434,7 @@ def _version(old: MemoryRecord | None, place: str, content: str) -> NewMemory:
 def _label(place: str, content: str) -> str:
     """What a file is about, as far as its name and its headings tell."""
     headings = [line.lstrip("#").strip() for line in content.split("\n") if _HEADING.match(line)]
-    return "\n".join([place, *headings])[:_SECTION]
+    return "\n".join([place, *headings])[:SECTION]
 
 
 def _number(section: MemoryRecord) -> int:
@@ -455,7 +455,7 @@ def _sections(content: str) -> list[str]:
     A piece ends before a heading, at a blank line once it has a third of its size, and where it is
     full. A line is never cut.
     """
-    if len(content) <= _SECTION:
+    if len(content) <= SECTION:
         return []
     found: list[str] = []
     heading, piece = "", list[str]()
@@ -471,7 +471,7 @@ def _sections(content: str) -> list[str]:
         if _HEADING.match(line):
             end()
             heading, piece[:] = line, [line]
-        elif (not line.strip() and size >= _SECTION // 3) or size + len(line) > _SECTION:
+        elif (not line.strip() and size >= SECTION // 3) or size + len(line) > SECTION:
             end()
             piece.append(line)
         else:
