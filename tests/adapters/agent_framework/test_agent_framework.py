@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from agent_framework import Agent, AgentSession, Message
 from examples.agent_framework_memory import StandIn
+from tests.adapters.blocks import BEGIN, END, quotes_recalled
 from tests.adapters.pages import run_page
 
 from anaphora import AsyncMemory
 from anaphora.adapters.agent_framework import AnaphoraContextProvider
-from anaphora.core.recalled import BEGIN, END, quotes_recalled
 from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket

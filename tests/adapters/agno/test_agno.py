@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from agno.agent import Agent
 from examples.agno_memory import StandIn
+from tests.adapters.blocks import BEGIN, END, quotes_recalled
 from tests.adapters.pages import run_page
 
 from anaphora import Memory
 from anaphora.adapters.agno import AnaphoraTools, akeep_run, keep_run, namespace_of_user
-from anaphora.core.recalled import BEGIN, END, quotes_recalled
 from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket

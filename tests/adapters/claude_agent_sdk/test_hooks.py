@@ -10,12 +10,12 @@ import anyio
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, HookMatcher
 from examples.claude_agent_memory import StandIn
+from tests.adapters.blocks import quotes_recalled
 from tests.adapters.pages import run_page
 from tests.hooks.hook_desk import write_transcript
 
 from anaphora import Memory
 from anaphora.adapters.claude_agent_sdk import memory_hooks
-from anaphora.core.recalled import quotes_recalled
 
 pytestmark = pytest.mark.enable_socket
 

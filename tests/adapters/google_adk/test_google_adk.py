@@ -13,11 +13,11 @@ from google.adk.memory import BaseMemoryService, InMemoryMemoryService
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions import Session
 from google.genai import types
+from tests.adapters.blocks import BEGIN, END
 from tests.adapters.pages import run_page
 
 from anaphora import AsyncMemory
 from anaphora.adapters.google_adk import AnaphoraMemoryService, namespace_of_user
-from anaphora.core.recalled import BEGIN, END
 from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket

@@ -11,11 +11,11 @@ from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRol
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.llms.mock import MockLLM
 from llama_index.core.memory import BaseMemoryBlock, InsertMethod, Memory
+from tests.adapters.blocks import BEGIN, END, quotes_recalled
 from tests.adapters.pages import run_page
 
 from anaphora import AsyncMemory
 from anaphora.adapters.llama_index import AnaphoraMemoryBlock
-from anaphora.core.recalled import BEGIN, END, quotes_recalled
 from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket

@@ -21,11 +21,11 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
+from tests.adapters.blocks import BEGIN, END
 from tests.adapters.pages import run_page
 
 from anaphora import AsyncMemory
 from anaphora.adapters.pydantic_ai import keep_run, memory_toolset, recall_history
-from anaphora.core.recalled import BEGIN, END
 from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket
