@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 FILE ?= examples/conversation.json
 ASK ?=
+NAMES ?=
 SHARED ?= ../shared/data
 PYTHONS ?=
 # SECONDS is a variable of the shell too: only what stands here or on the command line counts.
 SECONDS := 60
 
-.PHONY: help setup demo test fuzz check bench format lint types imports wheel docs lock model clean
+.PHONY: help setup demo test adapters fuzz check bench format lint types imports wheel docs lock model clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -59,6 +60,9 @@ test: setup  ## run every test
 	@tools/bring_tools.sh
 	$(BIN)/python -m pytest
 
+adapters: setup  ## test the adapters with the real frameworks, each in an environment of its own (NAMES="crewai")
+	$(BIN)/python -m tools.adapters $(NAMES)
+
 fuzz: setup  ## hostile inputs to everything that reads others' data (SECONDS=60 for each target)
 	$(BIN)/python -m pytest -n 0 -q -s tests/fuzz --fuzz-seconds $(SECONDS)
 
@@ -95,4 +99,4 @@ model:  ## build the bundled embedding model from the official weights (needs to
 	$(BIN)/python tools/build_model.py
 
 clean:  ## remove what setup, demo and tests made
-	rm -rf $(VENV) .demo .demo-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .adapters .demo .demo-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,6 +5,7 @@ AnaphoraError
 │   ├── InvalidId                       a conversation id or namespace name
 │   ├── InvalidTurn                     a turn's role, time or text
 │   ├── FilterError                     a filter that cannot be read; it names the place
+│   ├── Conflict                        another writer came first; read again, then write
 │   └── UnknownFormat                   a file that no importer recognises
 ├── NotFound (also KeyError)            an id that does not exist
 ├── StoreError                          stored data could not be read or written
@@ -35,6 +36,7 @@ AnaphoraError
 │   └── PairingFailed                   a code was not taken, or nobody typed it in time
 ├── MirrorError                         a folder of Markdown could not be compared with the home
 ├── SandboxError                        the sandbox could not be started
+├── CommandRefused                      a command of a model's tool that cannot be done
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
 └── Closed (also RuntimeError)          a memory or session was used after `close()`
 
@@ -50,6 +52,8 @@ from typing import Self
 __all__ = [
     "AnaphoraError",
     "Closed",
+    "CommandRefused",
+    "Conflict",
     "CorruptThread",
     "DamagedBackup",
     "DeviceRemoved",
@@ -133,6 +137,10 @@ class InvalidTurn(InvalidInput):
 
 class FilterError(InvalidInput):
     """A filter that cannot be read. `what` is the place, such as `filters.AND[1].tags.contains`."""
+
+
+class Conflict(InvalidInput):
+    """Another writer came between reading and writing: `what` changed. Nothing was written."""
 
 
 class UnknownFormat(InvalidInput):
@@ -258,13 +266,21 @@ class SealChanged(EncryptionError):
     """The home was encrypted, decrypted or re-keyed meanwhile: reopen it."""
 
 
+class CommandRefused(AnaphoraError):
+    """A command of a model's tool that cannot be done; the message is for the model to read."""
+
+
 class MissingExtra(AnaphoraError, ImportError):
-    """An optional dependency is not installed: `pip install anaphora[extra]` brings it."""
+    """An optional dependency is not installed: `pip install anaphora[extra]` brings it.
+
+    Where `extra` is empty there is none for it: `pip install` of what it `needs` does.
+    """
 
     def __init__(self, extra: str, needs: str) -> None:
         self.extra = extra
         self.needs = needs
-        super().__init__(f"{needs} is not installed: pip install 'anaphora[{extra}]'")
+        brings = f"'anaphora[{extra}]'" if extra else needs
+        super().__init__(f"{needs} is not installed: pip install {brings}")
 
 
 class Closed(AnaphoraError, RuntimeError):

@@ -81,6 +81,7 @@ MEMORY_FIELDS: Final[Mapping[str, MemoryField]] = {
     "supersedes": MemoryField("id", "The id of one that it replaces."),
     "dedupe": MemoryField("flag"),
     "redact": MemoryField("flag"),
+    "guarded": MemoryField("flag"),
 }
 """The fields that a memory is given with or asked about. Out of these are made: what is checked,
 redacted, filtered and changed, and the schemas of REST and MCP."""
@@ -101,7 +102,8 @@ class NewMemory:
     `payload` is any JSON object. `source` says where it comes from, `conversation_id` and
     `turn_index` which turn; `parent` is the id of the memory it was derived from; `supersedes` the
     id of one that it replaces. Times are aware. `dedupe=False` and `redact=False` are for adapters
-    whose contract is to return exactly what was put.
+    whose contract is to return exactly what was put. `guarded` is for who read before writing: it
+    is refused (`Conflict`) unless what it supersedes still stands and its path has no other value.
     """
 
     text: str
@@ -119,6 +121,7 @@ class NewMemory:
     created_at: datetime | None = None
     dedupe: bool = True
     redact: bool = True
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import Conflict, InvalidInput, NotFound
 from anaphora.store.records.rows import (
     IDENTITY_FIELDS,
     STANDS_ALONE,
@@ -61,8 +61,8 @@ class PutResult:
 class MemoryDraft:
     """A memory as it would be if nothing like it were there, and its identity.
 
-    `is_now` says that its time is this machine's, not one that somebody gave. `details` go into the
-    event of this time.
+    `is_now` says that its time is this machine's, not one that somebody gave; `guarded`, that it is
+    put only where nothing came between. `details` go into the event of this time.
     """
 
     record: MemoryRecord
@@ -70,6 +70,7 @@ class MemoryDraft:
     replaces: str | None = None
     is_now: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
+    guarded: bool = False
 
     @property
     def at(self) -> datetime:
@@ -92,7 +93,7 @@ def draft_memory(new: NewMemory, now: datetime, record_id: str) -> MemoryDraft:
         **said,
     )
     key = same_key_of(record) if new.dedupe else STANDS_ALONE
-    return MemoryDraft(record, key, new.supersedes, new.created_at is None)
+    return MemoryDraft(record, key, new.supersedes, new.created_at is None, new.guarded)
 
 
 def put_all(
@@ -111,9 +112,11 @@ def put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResult
     """Add, reinforce or supersede. `NotFound` when what it supersedes is not there.
 
     A memory that supersedes one with a path and names no path has that path. What was superseded
-    already is followed to the version that stands now. `new_id` is asked when a version must be
-    split.
+    already is followed to the version that stands now; a guarded memory is refused there, with
+    `Conflict`. `new_id` is asked when a version must be split.
     """
+    if draft.guarded:
+        _refuse_changed(work, draft)
     replaced = None if draft.replaces is None else _standing(work, draft.replaces)
     if replaced is not None and draft.record.path is None and replaced.path is not None:
         record = replace(draft.record, path=replaced.path)
@@ -352,6 +355,17 @@ def _restated(name: str, record: MemoryRecord, new: MemoryRecord) -> Any:
 
 def _joined(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for group in groups for item in group))
+
+
+def _refuse_changed(work: RecordTransaction, draft: MemoryDraft) -> None:
+    """`Conflict` where another writer came between reading and this draft."""
+    replaced = None if draft.replaces is None else work.find(draft.replaces)
+    if replaced is not None and replaced.valid_to is not None:
+        raise Conflict("supersedes", replaced.id, f"was superseded by {replaced.superseded_by}")
+    path = draft.record.path
+    standing = () if path is None else work.versions(path)
+    if any(one.valid_to is None and one.id != draft.replaces for one in standing):
+        raise Conflict("path", path, "has another value by now")
 
 
 def refuse_superseded(record: MemoryRecord) -> None:

@@ -66,6 +66,19 @@ PROTOCOLS: Final[Mapping[str, HookProtocol]] = {
             "claude_code",
             frozenset({"start", "prompt", "after_compaction"}),
         ),
+        # In a program that embeds it: no event for the start or the end of a session comes, and
+        # what a compaction took is brought back with the next prompt.
+        HookProtocol(
+            "claude-agent-sdk",
+            {
+                "SessionStart": "start",
+                "UserPromptSubmit": "prompt",
+                "PreCompact": "before_compaction",
+                "Stop": "turn_end",
+            },
+            "claude_code",
+            frozenset({"start", "prompt"}),
+        ),
         HookProtocol(
             "codex",
             {

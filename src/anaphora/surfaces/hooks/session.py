@@ -17,7 +17,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -78,15 +78,25 @@ class _SessionState:
 
 
 class SessionHooks:
-    """Answers the events of sessions over one memory. `background` runs what nobody waits for."""
+    """Answers the events of sessions over one memory. `background` runs what nobody waits for.
+
+    A transcript is not read again at the end of a turn within `reread` seconds.
+    """
 
     def __init__(
-        self, memory: Memory, *, user: Path, background: Background, clock: Callable[[], float]
+        self,
+        memory: Memory,
+        *,
+        user: Path,
+        background: Background,
+        clock: Callable[[], float],
+        reread: float = REREAD,
     ) -> None:
         self._memory = memory
         self._user = user
         self._background = background
         self._clock = clock
+        self._reread = reread
         self._read_at: dict[str, float] = {}
 
     def answer(self, client: str, told: Mapping[str, Any]) -> str:
@@ -123,6 +133,8 @@ class SessionHooks:
         return _enclosed(START_HEADER, _fitting(lines, START_TOKENS, START_HEADER))
 
     def _prompted(self, event: HookEvent) -> str:
+        from anaphora.recall.render import hit_lines
+
         state = self._state(event)
         if state.compacted and "after_compaction" not in PROTOCOLS[event.client].answered:
             return self._restored(event)
@@ -132,7 +144,7 @@ class SessionHooks:
         lines, marks = [], []
         room = PROMPT_TOKENS - _FRAME - token_cost(PROMPT_HEADER)
         for hit in hits[:MOST_HITS]:
-            shown = list(_hit_lines(hit))
+            shown = list(hit_lines(hit, _LINE + 40))
             cost = token_cost("\n".join(shown)) + 1
             if cost <= room:
                 room -= cost
@@ -192,7 +204,8 @@ class SessionHooks:
     def _bring_in(self, event: HookEvent) -> None:
         """Import the session's transcript, if it can be read; the words now, vectors after."""
         now = self._clock()
-        if event.kind == "turn_end" and now - self._read_at.get(event.transcript, 0.0) < REREAD:
+        last = self._read_at.get(event.transcript, 0.0)
+        if event.kind == "turn_end" and now - last < self._reread:
             return
         self._read_at[event.transcript] = now
         path = Path(event.transcript).expanduser() if event.transcript else None
@@ -313,18 +326,6 @@ def answer_alone(request: Mapping[str, Any]) -> str:
             except (AnaphoraError, OSError) as error:
                 report_failure(environ, error, client=str(request["client"]))
     return out
-
-
-def _hit_lines(hit: SearchHit) -> Iterator[str]:
-    from anaphora.core.display import one_line
-
-    day = f"{hit.ts:%Y-%m-%d}" if hit.ts is not None and hit.ts.year > 1 else ""
-    who = one_line(hit.speaker or hit.title or hit.kind, 60)
-    label = who if hit.kind == "turn" else f"{hit.kind} {who}".strip()
-    head = ", ".join(part for part in (day, label) if part)
-    yield f"- {head}: {one_line(hit.snippet, _LINE + 40)}"
-    for line in hit.versions[:2]:
-        yield f"  ({one_line(line, _LINE)})"
 
 
 def _turn_line(turn: Turn) -> str:
