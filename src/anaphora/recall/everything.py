@@ -17,7 +17,7 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.rank.budget import token_cost
 from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
-from anaphora.recall.query import BLANK, check_count, check_share
+from anaphora.recall.query import BLANK, check_count, check_share, truncated_question
 from anaphora.recall.render import version_lines
 from anaphora.recall.snippets import snippet
 from anaphora.values.conversations import Degraded, Recall, TurnChoice, TurnHit
@@ -45,6 +45,8 @@ CALLS: Final = 0.5
 FILES: Final[Mapping[Quality, float]] = {"strong": 0.6, "partial": 0.3, "weak": 0.02}
 """How likely files are to answer, by how far a package may be trusted."""
 
+_LONGEST: Final = 1_000
+"""Tokens of a turn that comes whole; of a longer one the passage that bears on the question."""
 _READ: Final = 2_000
 _WIDER: Final = 3
 _FILES_BUDGET: Final = 4_000
@@ -140,8 +142,9 @@ class EverythingRecall:
         _check_kinds(choice.kinds)
         if not question.strip():
             return Recall((), (BLANK,))
+        question, cut = truncated_question(question)
         asked = self._asked(question, choice, top_k, floor)
-        lanes: list[_LaneAnswer] = []
+        lanes = [_LaneAnswer(degraded=cut)]
         if choice.has("memory") or choice.has("note"):
             lanes.append(self._memories(asked))
         if choice.has("turn"):
@@ -178,6 +181,7 @@ class EverythingRecall:
             asked.text,
             top_k=_WIDER * asked.top_k if asked.own else asked.top_k,
             budget=1 << 40,
+            longest=_LONGEST,
             exclude=choice.exclude,
             choice=TurnChoice(
                 choice.since, choice.until, choice.speaker, conversations=asked.sessions
