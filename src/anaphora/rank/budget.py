@@ -39,14 +39,13 @@ def fill(
     *,
     top_k: int,
     budget: int,
-    most: int | None = None,
 ) -> list[Filled[Hit]]:
     """Take at most `top_k` of `hits` in their order, their sizes adding up to `budget` or less.
 
-    One that does not fit, or whose size is over `most`, is taken with a passage where it is `LONG`,
-    and else skipped: smaller ones after it may still be taken. The first is taken in any case, so
-    that an answer is never empty because its best hit does not fit. It ends after `PATIENCE`
-    skipped ones, or with the budget used up. `top_k` of 0 or less takes nothing.
+    Of one that does not fit a passage is taken where it is longer than `LONG`; else it is skipped,
+    and smaller ones after it may still be taken. The first is taken in any case, so that an answer
+    is never empty because its best hit does not fit. It ends after `PATIENCE` skipped ones, or with
+    the budget used up. `top_k` of 0 or less takes nothing.
     """
     taken: list[Filled[Hit]] = []
     left = budget
@@ -55,9 +54,7 @@ def fill(
         if len(taken) >= top_k or skipped >= PATIENCE or (taken and left <= 0):
             break
         needed = size(hit)
-        room = None
-        if needed > left or (most is not None and needed > most):
-            room = _room(needed, left, first=not taken)
+        room = None if needed <= left else _room(needed, left, first=not taken)
         if room == 0:
             skipped += 1
             continue

@@ -127,12 +127,10 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """What hits may take up: how many, how many tokens in all, `longest` how many a hit may have
-    that comes whole, and which texts are in the prompt."""
+    """What hits may take up: how many, how many tokens, and which texts are in the prompt."""
 
     top_k: int
     budget: int = NO_BUDGET
-    longest: int = NO_BUDGET
     live: frozenset[str] = frozenset()
 
 
@@ -178,12 +176,8 @@ class ConversationRecall:
         mode: RecallMode = "hybrid",
         choice: TurnChoice = ANY_TURN,
         min_confidence: float | None = None,
-        longest: int = NO_BUDGET,
     ) -> Recall[TurnHit]:
-        """The best turns for `query`; see `Memory.recall_conversation` for the arguments.
-
-        Of a turn of more than `longest` tokens only a passage comes, even where it would fit.
-        """
+        """The best turns for `query`; see `Memory.recall_conversation` for the arguments."""
         if conversation_id is not None:
             check_id(conversation_id)
         check_count("top_k", top_k, 1)
@@ -209,8 +203,7 @@ class ConversationRecall:
         if within and not silent:
             rows = rows_within(view.table, rows, times)
         question = _Question(view, rows, query, _seconds(times), mode)
-        live = frozenset(text.strip() for text in exclude)
-        limits = _Limits(top_k, budget, max(longest, LONG), live)
+        limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude))
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
         # A question for nothing but a time is answered by what was said then, whatever that was.
@@ -349,7 +342,6 @@ class ConversationRecall:
             lambda one: token_cost(one.text),
             top_k=limits.top_k,
             budget=limits.budget,
-            most=limits.longest,
         )
         related = self._related(view, scores, [one.hit for one in taken], finder, limits)
         hits = []
@@ -394,11 +386,10 @@ class ConversationRecall:
         wanted |= {one.older_than for one in taken if one.older_than is not None}
         places = sorted(wanted)
         texts = self._index.texts_of(view, scores.rows[places]) if places else ()
-        most = min(limits.budget, limits.longest)
         found = {}
         for place, text in zip(places, texts, strict=True):
             row = int(scores.rows[place])
-            room = LONG if token_cost(text) > max(most, LONG) else None
+            room = LONG if token_cost(text) > max(limits.budget, LONG) else None
             if text:
                 turn = RelatedTurn(**self._turn(view.table, row), text=text)
                 found[place] = finder.shortened(turn, row, room)

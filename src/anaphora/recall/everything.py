@@ -19,7 +19,7 @@ from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
 from anaphora.recall.query import BLANK, check_count, check_share, truncated_question
 from anaphora.recall.render import version_lines
-from anaphora.recall.snippets import snippet
+from anaphora.recall.snippets import best_part, snippet
 from anaphora.values.conversations import Degraded, Recall, TurnChoice, TurnHit
 from anaphora.values.memories import MemoryHit
 from anaphora.values.projects import NOTE_KINDS, Quality
@@ -45,8 +45,6 @@ CALLS: Final = 0.5
 FILES: Final[Mapping[Quality, float]] = {"strong": 0.6, "partial": 0.3, "weak": 0.02}
 """How likely files are to answer, by how far a package may be trusted."""
 
-_LONGEST: Final = 1_000
-"""Tokens of a turn that comes whole; of a longer one the passage that bears on the question."""
 _READ: Final = 2_000
 _WIDER: Final = 3
 _FILES_BUDGET: Final = 4_000
@@ -181,7 +179,6 @@ class EverythingRecall:
             asked.text,
             top_k=_WIDER * asked.top_k if asked.own else asked.top_k,
             budget=1 << 40,
-            longest=_LONGEST,
             exclude=choice.exclude,
             choice=TurnChoice(
                 choice.since, choice.until, choice.speaker, conversations=asked.sessions
@@ -324,7 +321,8 @@ def _unseen(asked: _Asked, lanes: Iterable[_LaneAnswer]) -> int:
     missing = set(asked.terms)
     for lane in lanes:
         for one in (*lane.hits, *lane.nearest):
-            missing -= set(analyse(one.hit.text[:_READ])) if missing else set()
+            if missing:
+                missing -= set(analyse(best_part(one.hit.text, asked.terms, _READ)))
     return len(missing)
 
 

@@ -21,6 +21,7 @@ ASKING: Final = 1_024
 """Characters of the user's own words that are read: one window of the bundled model."""
 
 _LONGEST: Final = 240
+_PLAIN: Final = 300
 _EXCEPTIONS: Final = 4
 _FRAMES: Final = 3
 _ERRORS: Final = 3
@@ -199,8 +200,10 @@ def _asking(ends: Sequence[str], torn: bool) -> tuple[str, bool]:
         return whole, bool(whole)
     first, last = _outer(ends[0], 0), _outer(ends[-1], -1)
     asking = [part for part in (first, last) if _ASKS.search(part)]
+    # What is pasted may ask too; a question of somebody's own is short and ends as one.
+    plain = [part for part in asking if part.endswith("?") and len(part) <= _PLAIN]
     if asking:
-        return "\n".join(dict.fromkeys(asking)), True
+        return "\n".join(dict.fromkeys(plain or asking)), True
     return f"{whole[: ASKING // 2]}\n{whole[-ASKING // 2 :]}", False
 
 

@@ -82,6 +82,14 @@ def passage(
     return start, _whole_end(text, start, end)
 
 
+def best_part(text: str, terms: Sequence[str], most: int) -> str:
+    """The text, or the `passage` of a longer one, of at most `most` bytes."""
+    if len(text) <= most:
+        return text
+    start, end = passage(text, terms, most)
+    return text[start:end]
+
+
 def _matching(text: str, wanted: frozenset[str]) -> list[Match]:
     """The words that hold wanted terms, in order."""
     found = []
@@ -185,9 +193,11 @@ def _best_start(
     all_words = sum(weights.get(term, 1.0) for term in counts) or 1.0
     spread = (max(near) - min(near)) if near else 0.0
     starts = [match.start for match in found]
+    # So much of a window is sure to be shown, once it begins and ends with a sentence.
+    reach = 2 * size // 3
     best, chosen = -1.0, 0
     for begin in _candidates(text, starts, size, near):
-        low, high = bisect_left(starts, begin), bisect_left(starts, begin + size)
+        low, high = bisect_left(starts, begin), bisect_left(starts, begin + reach)
         terms = {term for match in found[low:high] for term in match.terms}
         score = sum(own[term] for term in terms) / all_words
         if spread > 0.0:
@@ -217,7 +227,11 @@ def _candidates(
 
 def _sentence_before(text: str, begin: int, size: int) -> int:
     """The nearest beginning of a line or sentence at `begin` or a little before it, else a word."""
-    begin = min(begin, max(0, len(text) - size))
+    last = max(0, len(text) - size)
+    if begin >= last:
+        # Up to the end of the text there is no room before it.
+        space = text.find(" ", last, last + size // 8) if last else -1
+        return space + 1 if space >= 0 else last
     low = max(0, begin - size // 8)
     if low == 0:
         return 0

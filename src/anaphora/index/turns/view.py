@@ -17,10 +17,7 @@ from anaphora.index.vectors.matrix import MatrixView
 from anaphora.index.words.postings import WordStatistics, full_score, idf
 from anaphora.rank.turn_table import TurnTable
 
-PASSAGE: Final = 200
-"""Tokens of a passage: as much as the bundled model reads at once."""
-
-LONG: Final = 5 * PASSAGE
+LONG: Final = 1_000
 """Tokens from which on a turn also counts by its passages."""
 
 RARE: Final = 200
@@ -171,8 +168,9 @@ class TurnView:
         """Let a long turn count as the best of its passages where that is more than by itself.
 
         BM25 divides by length, and a word that is nowhere else counts next to nothing in a turn of
-        an hour. Taken as n passages, it counts as one of them, less what n tries are worth: that a
-        term stands in the best of n is ln(n) less of a surprise than that it stands in one.
+        an hour. Taken as n turns of the average length, it counts as one of them, less what n tries
+        are worth: that a term stands in one of n is ln(n) less of a surprise. A turn of average
+        length that holds a term once has its idf as BM25.
         """
         lengths, statistics = self.table.length, self._words.statistics
         if not len(lengths) or int(lengths.max()) <= LONG:
@@ -182,8 +180,8 @@ class TurnView:
             if statistics.holding(term) <= RARE:
                 rows = self._holding(term, conversation)
                 rows = rows[lengths[rows] > LONG]
-                found[rows] += np.maximum(0.0, weight - np.log(lengths[rows] / PASSAGE))
-        found *= full_score(1.0, np.array([PASSAGE], np.int32), statistics.average())[0]
+                tries = np.log(lengths[rows] / statistics.average())
+                found[rows] += np.clip(weight - tries, 0.0, weight)
         np.maximum(scores, found, out=scores)
 
     def _holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
