@@ -39,7 +39,8 @@ def test_any_all_and_mean_by_hand() -> None:
     assert found.mrr == 1 / 2
     gain = 1 / math.log2(3) + 1 / math.log2(6)
     assert found.ndcg == pytest.approx(gain / (1 + 1 / math.log2(3) + 1 / math.log2(4)))
-    assert measure([4, 5], {1}) == Measured(*[dict.fromkeys((5, 10, 20), 0.0)] * 3, 0.0, 0.0)
+    none = dict.fromkeys((5, 10, 20), 0.0)
+    assert measure([4, 5], {1}) == Measured(none, none, none, 0.0, 0.0)
 
 
 def test_micro_and_macro_by_hand() -> None:

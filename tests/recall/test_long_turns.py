@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from anaphora import Memory, render_recall
 from anaphora.rank.budget import LONG, token_cost
 from anaphora.recall.snippets import passage, snippet
-from anaphora.surfaces.cli import app
+from anaphora.surfaces.cli.app import app
 from anaphora.values.conversations import TurnHit
 
 WORDS = (
@@ -176,7 +176,7 @@ def test_every_surface_says_which_part_it_shows(tmp_path: Path) -> None:
             assert ADVICE in text_of(got)
             assert said in text_of(got)
             rows = await call(session, "recall_conversation", query=asked)
-            assert rows["hits"][0]["excerpt"] == place
+            assert rows["data"][0]["excerpt"] == place
 
     anyio.run(by_mcp)
     environment = {"ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_HOME": str(home)}

@@ -80,15 +80,15 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
 def truncated_questions(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
     """What is read of several statements of a focus at once: they share `MOST_BYTES`.
 
-    A focus is looked up in files, where what is pasted has its place too: each comes whole, or,
-    where it is longer than its share, what asks and identifies in it, and then its two ends.
+    A focus is looked up in files, where what is pasted has its place too: one that fits is whole.
     """
     read: list[str] = []
     degraded: dict[Degraded, None] = {}
     left = MOST_BYTES
     for number, text in enumerate(texts):
         # What a short one leaves is for those that follow.
-        kept, told = _with_ends(text, max(1, left // (len(texts) - number)))
+        most = max(1, left // (len(texts) - number))
+        kept, told = (text, ()) if _fits(text, most) else truncated_question(text, most)
         left -= len(kept.encode("utf-8", "surrogatepass"))
         read.append(kept)
         degraded.update(dict.fromkeys(told))
@@ -98,18 +98,6 @@ def truncated_questions(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[De
 def _fits(text: str, most: int) -> bool:
     # A character takes a byte at least: what is far longer need not be encoded to be known so.
     return len(text) <= most and len(text.encode("utf-8", "surrogatepass")) <= most
-
-
-def _with_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
-    """All of a statement, or what asks and identifies in it and then its ends, in `most` bytes."""
-    if _fits(text, most):
-        return text, ()
-    first = first_bytes(tell_apart(text).text, most // 2)
-    room = most - len(first.encode("utf-8", "surrogatepass")) - len(_BREAK)
-    if not first or room < 2 * len(_BREAK) + 2:
-        return _two_ends(text, most)
-    ends, told = _two_ends(text, room)
-    return first + _BREAK + ends, told
 
 
 def _two_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
