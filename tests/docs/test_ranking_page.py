@@ -142,7 +142,7 @@ def test_the_constants_on_the_page_are_those_of_the_code() -> None:
     figures = {
         r"^([\d,]+) bytes: all of a question": MOST_BYTES,
         r"question of more than (\d+) characters with": BRIEF,
-        r"own words, at most ([\d,]+) characters": ASKING,
+        r"these are more than ([\d,]+) characters": ASKING,
         r"Only ([\d,]+) characters at either end": LOOKED,
         r"Of a turn of more than (\d+) tokens that does": LONG,
         r"more than ([\d,]+) tokens therefore": LONG_TURN,

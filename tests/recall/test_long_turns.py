@@ -153,6 +153,17 @@ def test_a_search_shows_the_words_wherever_they_stand(memory: Memory) -> None:
 
 
 @pytest.mark.promise("recall.long_turn")
+def test_evidence_without_a_model_is_the_passage(memory: Memory) -> None:
+    """A deep question without a model gets the passage, within the room for all of its evidence."""
+    found = memory.deep_recall("what is against the damp in the cellar?", scope="all_sessions")
+    source = next(one for one in found.sources if one.id == "talk#60")
+    assert ADVICE in source.text
+    assert source.excerpt is not None
+    assert LONG_ANSWER[source.excerpt.start : source.excerpt.end] == source.text
+    assert sum(token_cost(one.text) for one in found.sources) <= 2_500
+
+
+@pytest.mark.promise("recall.long_turn")
 def test_every_surface_says_which_part_it_shows(tmp_path: Path) -> None:
     """In a prompt, on the command line, over HTTP and by MCP: the passage, and where it stands."""
     home = tmp_path / "home"

@@ -147,6 +147,17 @@ def test_words_of_ones_own_are_read_whole(memory: Memory, text: str) -> None:
 
 
 @pytest.mark.promise("recall.pasted")
+def test_many_words_around_a_block_are_all_heard(memory: Memory) -> None:
+    """In a message of a page what stands between the first and the last words counts, too."""
+    about = "\n\n".join(f"Nothing about number {n} is of any interest." for n in range(40))
+    text = f"Hello.\n\n{about}\n\nMy sister's cello?\n\n{about[:600]}\n\n{CODE[:700]}```\nBye."
+    assert 1_100 < len(text) < 4_000
+    found = memory.recall_conversation(None, text, top_k=3)
+    assert any("cello" in hit.text for hit in found)
+    assert {one.part for one in found.degraded} == {"query"}
+
+
+@pytest.mark.promise("recall.pasted")
 def test_a_block_alone_is_still_a_question(memory: Memory) -> None:
     """A trace without a word beside it is asked by what identifies it, code by its ends."""
     assert memory.recall_conversation(None, PYTHON, top_k=1)[0].text == SHIPPING

@@ -81,7 +81,7 @@ _BLANK: Final = re.compile(r"\n[ \t]*\n")
 class LongQuestion:
     """What was told apart: the user's own words, and the lines that identify what is pasted.
 
-    `asks` is whether the words hold a question, or are at least short enough to be one.
+    `asks`: the words hold a question, or are short enough to be one; otherwise they are two ends.
     """
 
     words: str
@@ -94,15 +94,18 @@ class LongQuestion:
         return "\n".join(part for part in (self.words, *self.identifying) if part)
 
 
-def tell_apart(text: str) -> LongQuestion:
-    """The user's words in `text`, and what identifies the blocks that are pasted around them."""
+def tell_apart(text: str, most: int = ASKING) -> LongQuestion:
+    """The user's words in `text`, and what identifies the blocks that are pasted around them.
+
+    Words of more than `most` characters are taken for pasted prose.
+    """
     own: list[str] = []
     pasted: list[str] = []
     for end in _ends(text):
         kinds = list(_blocks(end))
         own.append("\n".join(line for line, is_pasted in kinds if not is_pasted).strip())
         pasted += [line for line, is_pasted in kinds if is_pasted]
-    words, asks = _asking([part for part in own if part], len(own) > 1)
+    words, asks = _asking([part for part in own if part], most)
     return LongQuestion(words, tuple(_identifying(pasted)), asks)
 
 
@@ -189,14 +192,14 @@ def _distinct(lines: Sequence[str], places: Iterable[int], most: int) -> list[in
     return list(found.values())
 
 
-def _asking(ends: Sequence[str], torn: bool) -> tuple[str, bool]:
-    """What asks in the user's own words, at most `ASKING` characters, and whether anything does.
+def _asking(ends: Sequence[str], most: int) -> tuple[str, bool]:
+    """What asks in the user's own words, and whether anything does.
 
-    Words that are longer are pasted prose with a question before or after it: its first and its
-    last part count, and if one of them asks, that alone. `torn`: the middle was not looked at.
+    Words of more than `most` characters are pasted prose with a question before or after it: of
+    its first and its last part those that ask, at most `ASKING` characters.
     """
     whole = "\n".join(ends)
-    if len(whole) <= ASKING:
+    if len(whole) <= most:
         return whole, bool(whole)
     first, last = _outer(ends[0], 0), _outer(ends[-1], -1)
     asking = [part for part in (first, last) if _ASKS.search(part)]

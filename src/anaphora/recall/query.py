@@ -64,15 +64,17 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
     fits = _fits(text, most)
     if fits and (len(text) <= BRIEF or not has_pasted(text)):
         return text, ()
-    apart = tell_apart(text)
+    # In a text that could be read whole, the words around a block are somebody's own.
+    apart = tell_apart(text, most if fits else ASKING)
     read = first_bytes(apart.text, most)
-    if not read.strip() or (not apart.words and not apart.identifying):
+    if not read.strip():
         return (text, ()) if fits else _two_ends(text, min(most, ASKING))
     if len(read) >= len(text):
         return text, ()
+    words = "the words that ask" if apart.asks else "its two ends"
     reason = (
-        f"only {len(read):,} of its {len(text):,} characters are read: the words that ask, and the "
-        "lines that identify what is pasted"
+        f"only {len(read):,} of its {len(text):,} characters are read: {words}, and the lines that "
+        "identify what is pasted"
     )
     return read, (Degraded("query", reason),)
 
