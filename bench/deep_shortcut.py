@@ -125,7 +125,7 @@ def _ask(memory: Memory, clock: _Clock, form: str, haystack: Haystack) -> Iterat
         right = tuple(any(abs(p.index - at) <= REACH for at in gold) for p in placed)
         chances = zip(hits, turn_confidence(placed), strict=True)
         sure = [of_hit(hit) for hit, chance in chances if chance >= SURE]
-        given = best_evidence(scoped, sure) if len(sure) >= NEEDED else ()
+        given = best_evidence(scoped, sure, question.text) if len(sure) >= NEEDED else ()
         told, told_right = _told(facts, question.text, {texts[at] for at in gold})
         yield Asked(
             form,

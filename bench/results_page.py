@@ -40,6 +40,8 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         "Recall quality: conversations",
         (
             Measured("conversation", f"python -m bench {DATA} --only quality"),
+            Measured("measures", f"python -m bench.measures {DATA}"),
+            Measured("long_texts", f"python -m bench.long_texts {DATA}"),
             Measured("turn_ablation", "python -m bench.fit_turns ../shared/data"),
             Measured("pending_vectors", f"python -m bench.pending_vectors {DATA}"),
         ),

@@ -24,9 +24,10 @@ from anaphora.core.config import load_settings
 from anaphora.core.progress import Progress
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
-from anaphora.errors import InvalidInput, NotFound, StoreError, UnknownFormat
+from anaphora.errors import InvalidInput, UnknownFormat
 from anaphora.surfaces.wire import plain
-from anaphora.values.conversations import ImportedConversation, ImportProblem, Recall, TurnHit
+from anaphora.values.conversations import ImportProblem, Recall, TurnHit
+from bench.conversations.places import WHOLE, Places
 from bench.conversations.report import (
     ROWS,
     BenchmarkReport,
@@ -35,14 +36,13 @@ from bench.conversations.report import (
     latency,
     score_rows,
 )
-from bench.datasets import Haystack, MessageKey, Question, read_dataset
+from bench.datasets import Haystack, Question, read_dataset
 from bench.measuring import size_of
 from bench.timed import TimedEmbedder
 
 TOP_K = 20
 # No question's evidence is to fall out for its length: the budget is another measurement.
 NO_BUDGET = 10**9
-WHOLE = -1
 
 # Only what has no time in the data is stamped with it.
 _START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -160,7 +160,7 @@ class _Run:
             places = self._import(memory, group)
             self._ask(memory, [q for haystack in group for q in haystack.questions], places)
 
-    def _import(self, memory: Memory, group: Sequence[Haystack]) -> _Places:
+    def _import(self, memory: Memory, group: Sequence[Haystack]) -> Places:
         # Haystacks of one namespace hold either different conversations or the very same ones.
         several = {c.conversation_id: c for haystack in group for c in haystack.conversations}
         conversations = list(several.values())
@@ -173,12 +173,12 @@ class _Run:
         self.problems.extend(report.problems)
         self.chats += len(group)
         self.conversations += len(conversations)
-        places = _Places()
+        places = Places()
         for conversation in conversations:
             self.turns += places.add(memory, conversation)
         return places
 
-    def _ask(self, memory: Memory, questions: Sequence[Question], places: _Places) -> None:
+    def _ask(self, memory: Memory, questions: Sequence[Question], places: Places) -> None:
         latest = self.clock.now
         # The first question of a process pays for opening the index; that is measured elsewhere.
         self._recall(memory, Question("warm up", "", None, frozenset()), "hybrid")
@@ -196,7 +196,7 @@ class _Run:
                 self.progress("asking", done, len(questions))
 
     def _measure(
-        self, memory: Memory, question: Question, relevant: frozenset[Key], places: _Places
+        self, memory: Memory, question: Question, relevant: frozenset[Key], places: Places
     ) -> None:
         found: dict[str, Recall[TurnHit]] = {}
         before = self.timed.query_seconds
@@ -250,52 +250,6 @@ class _Run:
         )
 
 
-class _Places:
-    """Where the messages of a data set came to lie: (conversation id, key) to (id, index)."""
-
-    def __init__(self) -> None:
-        self._keys: dict[MessageKey, Key] = {}
-        self._texts: dict[Key, str] = {}
-
-    def add(self, memory: Memory, conversation: ImportedConversation) -> int:
-        """Take in an imported conversation; gives the number of its turns.
-
-        Threads keep the order of the source and may leave messages out, never change one: so the
-        two are laid side by side by their texts. Raises `StoreError` if that does not come out.
-        """
-        identity = conversation.conversation_id
-        thread = memory.conversations.get(identity)
-        if thread is None:
-            raise NotFound("conversation", identity)
-        index = 0
-        for turn in conversation.turns:
-            if index < len(thread.turns) and thread.turns[index].text == turn.text:
-                self._keys[(identity, turn.key)] = (identity, index)
-                self._texts[(identity, index)] = turn.text
-                index += 1
-        if index != len(thread.turns):
-            raise StoreError("measure", identity, f"turn {index} is not what was imported")
-        self._keys[(identity, "")] = (identity, WHOLE)
-        self._texts[(identity, WHOLE)] = ""
-        return len(thread.turns)
-
-    def keys(self, evidence: Collection[MessageKey]) -> tuple[frozenset[Key], int]:
-        """The turns that the evidence names, and how many of it were not imported."""
-        found = frozenset(self._keys[key] for key in evidence if key in self._keys)
-        return found, len(evidence) - len(found)
-
-    def text(self, key: Key) -> str:
-        """The words of a turn."""
-        return self._texts[key]
-
-    def check(self, recall: Recall[TurnHit]) -> None:
-        """Raise `StoreError` if a hit's words are not those of the turn that it names."""
-        for hit in recall:
-            if self._texts.get((hit.conversation_id, hit.index)) != hit.text:
-                reason = f"turn {hit.index} was recalled with other words than were imported"
-                raise StoreError("measure", hit.conversation_id, reason)
-
-
 def _ranked(recall: Recall[TurnHit], relevant: frozenset[Key]) -> tuple[Key, ...]:
     """The keys of the hits, best first; conversations, each once, where those are wanted."""
     whole = any(index == WHOLE for _, index in relevant)
@@ -307,7 +261,7 @@ def _detail(
     question: Question,
     relevant: frozenset[Key],
     found: Mapping[str, Recall[TurnHit]],
-    places: _Places,
+    places: Places,
 ) -> dict[str, Any]:
     return {
         "question": question.text,

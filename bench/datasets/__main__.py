@@ -1,6 +1,6 @@
 """`python -m bench.datasets NAME --to DIR`: fetch a public test set to where the measurements look.
 
-In: realtalk, beam, locomo or longmemeval, and the folder that is given to them as `--data`. Out:
+In: the name of a set, and the folder that is given to them as `--data`. Out:
 its files below DIR/conversations/. Nothing else of this project fetches anything: these sets are
 too large to ship, or state no licence. Each is its authors'; read their terms first.
 """
@@ -55,7 +55,32 @@ SOURCES = {
         "python -m bench conversations DIR/conversations/longmemeval --format longmemeval",
         file="https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned/resolve/main/longmemeval_s_cleaned.json",
     ),
+    "convomem": Source(
+        "convomem",
+        "python -m bench.measures --set convomem --data DIR --limit 50",
+        repository="https://huggingface.co/datasets/Salesforce/ConvoMem",
+        inside="core_benchmark/evidence_questions",
+    ),
+    "membench": Source(
+        "membench",
+        "python -m bench.measures --set membench --data DIR --limit 50",
+        repository="https://github.com/import-myself/Membench",
+        inside="MemData",
+    ),
+    "lmeb": Source(
+        "lmeb",
+        "python -m bench.measures --set lmeb --file DIR/conversations/lmeb/LoCoMo",
+        repository="https://huggingface.co/datasets/KaLM-Embedding/LMEB",
+        inside="Dialogue",
+    ),
 }
+
+
+def where_to_get(name: str) -> str:
+    """How a set is fetched, and from where."""
+    source = SOURCES[name]
+    place = f"{source.repository} ({source.inside})" if source.repository else source.file
+    return f"`python -m bench.datasets {name} --to DIR` fetches it from {place}."
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""What the four readers share: the values they yield, JSON taken apart, times, safe names.
+"""What the readers share: the values they yield, JSON taken apart, times, safe names.
 
 In: paths, JSON text, the date spellings of the data sets. Out: frozen values. It reads files and
 nothing else; it never raises for a file's content, which comes back as `ImportProblem`.
@@ -6,10 +6,12 @@ nothing else; it never raises for a file's content, which comes back as `ImportP
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -46,12 +48,14 @@ class Haystack:
 
     Haystacks of one `namespace` lie in one memory. `number` is the chat's number in its data set,
     by which a part can be chosen: the number in its file's or folder's name, else its place from 1.
+    `sessions` names the session of each message; without it, each conversation is one.
     """
 
     namespace: str
     number: int
     conversations: tuple[ImportedConversation, ...]
     questions: tuple[Question, ...]
+    sessions: Mapping[MessageKey, str] = field(default_factory=dict)
 
 
 class UniqueNames:
@@ -167,10 +171,16 @@ def fill_times(turns: Sequence[ImportedTurn]) -> tuple[ImportedTurn, ...]:
     return tuple(filled)
 
 
+def content_name(prefix: str, content: object) -> str:
+    """A namespace named by its content, so that questions about the same messages share one."""
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode())
+    return f"{prefix}-{digest.hexdigest()[:16]}"
+
+
 def text_of(message: Mapping[str, object], *fields: str) -> str:
     """The first of the fields that holds text, "" if none does."""
-    for field in fields:
-        value = message.get(field)
+    for name in fields:
+        value = message.get(name)
         if isinstance(value, str) and value.strip():
             return value
     return ""

@@ -140,7 +140,11 @@ def _haystack(
         for one in (qa if isinstance(qa, list) else [])
         if isinstance(one, Mapping) and text_of(one, "question")
     )
-    return Haystack("default", number, (conversation,), questions)
+    sessions = {
+        (conversation_id, key): f"{conversation_id} session {session}"
+        for (session, _), key in spots.items()
+    }
+    return Haystack("default", number, (conversation,), questions, sessions)
 
 
 def _turns(

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from bench.datasets import FORMATS
 from bench.datasets import __main__ as fetching
 
 
@@ -52,7 +53,8 @@ def test_what_cannot_be_fetched_leaves_nothing(
 
 def test_every_set_has_a_reader_and_a_measurement() -> None:
     """What is fetched is of a format that the measurements read."""
-    assert set(fetching.SOURCES) == {"realtalk", "beam", "locomo", "longmemeval"}
-    for source in fetching.SOURCES.values():
-        assert source.run.startswith("python -m bench ")
+    assert set(fetching.SOURCES) == set(FORMATS)
+    for name, source in fetching.SOURCES.items():
+        assert source.run.startswith(("python -m bench ", "python -m bench.measures "))
+        assert (source.repository or source.file) in fetching.where_to_get(name)
         assert bool(source.repository) != bool(source.file)

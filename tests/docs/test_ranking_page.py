@@ -16,7 +16,10 @@ from hypothesis import strategies as some
 
 from anaphora.deep.budget import QUESTION_CHARS
 from anaphora.deep.recall import NEEDED, SURE
+from anaphora.index.turns.view import LONG as LONG_TURN
+from anaphora.index.turns.view import RARE
 from anaphora.rank import relevance
+from anaphora.rank.budget import LONG
 from anaphora.rank.context.choice import SAME, WIDTH
 from anaphora.rank.context.scores import _AFTER, _FIRST, DISTINCT, HOLDABLE, PARTIAL, STRONG, TERMS
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
@@ -24,7 +27,9 @@ from anaphora.rank.currency import ASKED_AGAIN, COMPARED, REPLACED, UNANSWERED, 
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.silence import CONSTANT, FLOOR, MEANING, UNSEEN
 from anaphora.recall.currency import THRESHOLD
-from anaphora.recall.query import MOST_BYTES
+from anaphora.recall.passages import FAR
+from anaphora.recall.pasted import ASKING, LOOKED
+from anaphora.recall.query import BRIEF, MOST_BYTES
 from anaphora.values.memories import HalfLives
 
 pytestmark = pytest.mark.internal
@@ -136,6 +141,13 @@ def test_the_constants_on_the_page_are_those_of_the_code() -> None:
     ]
     figures = {
         r"^([\d,]+) bytes: all of a question": MOST_BYTES,
+        r"question of more than (\d+) characters with": BRIEF,
+        r"these are more than ([\d,]+) characters": ASKING,
+        r"Only ([\d,]+) characters at either end": LOOKED,
+        r"Of a turn of more than (\d+) tokens that does": LONG,
+        r"more than ([\d,]+) tokens therefore": LONG_TURN,
+        r"those that more than (\d+) turns hold": RARE,
+        r"a turn of more than ([\d,]+) characters says is": FAR,
         r"A deep question has at most ([\d,]+) characters": QUESTION_CHARS,
         r"Among the first (\d+) hits": WINDOW,
         r"From ([\d.]+) on the newer one": THRESHOLD,

@@ -82,6 +82,8 @@ LANES: dict[str, Ask] = {
     "a project": lambda m, q: m.recall_context(q).degraded,
     "several statements": lambda m, q: m.recall_context([q, "queue", q]).degraded,
     "warm-up": lambda m, q: m.warm_up(q).degraded,
+    "everything": lambda m, q: m.search(q).degraded,
+    "tool calls": lambda m, q: m.search(q, kinds=["tool_call"]).degraded,
 }
 
 
@@ -115,9 +117,8 @@ def test_a_question_before_or_after_a_pasted_text_is_read(memory: Memory, ends: 
     assert "walnuts are for Ada" in {hit.text for hit in found}
     turns = memory.recall_conversation(None, text, top_k=3)
     assert turns.hits == memory.recall_conversation(None, read, top_k=3).hits
-    package, small = memory.recall_context(text), memory.recall_context(read)
-    assert package.primary_targets == small.primary_targets
-    assert package.focus == small.focus
+    assert memory.search(text).hits == memory.search(read).hits
+    assert memory.recall_context(text).focus == memory.recall_context(read).focus
 
 
 @pytest.mark.promise("recall.length")
@@ -199,20 +200,31 @@ def test_a_store_of_langgraph_asks_with_what_is_read(tmp_path: Path, counting: C
 @given(text=some.text(max_size=400), most=some.integers(20, 200))
 @example(text="\ud800" * 100, most=50)
 @example(text="東" * 100, most=64)
-def test_what_is_read_are_the_two_ends(text: str, most: int) -> None:
-    """At most so many bytes: the beginning and the end of the text, or all of it."""
+@example(text="a\n" * 300, most=64)
+def test_what_is_read_is_of_the_text(text: str, most: int) -> None:
+    """At most so many bytes, every line of them a part of the text; or all of it."""
     read, told = truncated_question(text, most)
     assert len(read.encode("utf-8", "surrogatepass")) <= most
     assert bool(told) == (read != text)
-    if told:
-        at = next(n for n in range(len(read)) if read[n] == "\n" and _is_cut(text, read, n))
-        assert len(read[:at]) + len(read[at + 1 :]) < len(text)
-        # Neither end is given up for the other.
-        assert min(at, len(read) - at - 1) * 4 >= most // 2 * 3 // 4 - 4
+    assert bool(read.strip()) or not text.strip()
+    for line in read.split("\n"):
+        assert line.strip() in text
 
 
-def _is_cut(text: str, read: str, at: int) -> bool:
-    return text.startswith(read[:at]) and text.endswith(read[at + 1 :])
+@pytest.mark.promise("recall.length")
+@settings(deadline=None, max_examples=30)
+@given(
+    ask=some.sampled_from(["Which walnuts are for Ada?", "KeyError: 'walnut'", "so"]),
+    middles=some.tuples(*2 * [some.text(min_size=1, max_size=40)]),
+)
+def test_the_middle_of_a_long_text_is_not_looked_at(ask: str, middles: tuple[str, str]) -> None:
+    """What stands far from both ends changes nothing, and so costs nothing."""
+    around = "of this and that, and so on.\n" * 2_000
+    one, other = (
+        truncated_question(f"{ask}\n\n{around}{(middle * LONG)[:LONG]}{around}")[0]
+        for middle in middles
+    )
+    assert one == other
 
 
 @pytest.mark.promise("recall.length")

@@ -151,9 +151,12 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """The turns of one thread (or, with None, of all threads) that matter for `query`.
 
         At most `top_k` hits whose texts cost at most `budget` tokens (ceil of UTF-8 bytes / 4),
-        but one hit if there is any; a hit that does not fit is skipped. Texts in `exclude` (the
-        live transcript; one text is one) are dropped before anything is filled, compared without
-        outer white space. A thread that is not there has no turns yet: nothing is recalled.
+        but one hit if there is any. Of a long turn that does not fit the passage that bears on the
+        question comes, with its place (`TurnHit.excerpt`); another that does not fit is skipped.
+        Of a query with a trace, a log or code pasted into it only what asks and what identifies
+        that is read. Texts in `exclude` (the live transcript; one text is one) are dropped before
+        anything is filled, compared without outer white space. A thread
+        that is not there has no turns yet: nothing is recalled.
         `mode` is "hybrid" (default), "words" (BM25 alone) or "vector" (plain cosine). In "hybrid",
         what holds now stands before what it replaced, and turns that say the same are one hit.
         Only turns from `since` to before `until` (aware), by `speaker` (a name or its first word)

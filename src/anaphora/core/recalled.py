@@ -25,7 +25,7 @@ def strip_recalled(text: str) -> str:
     What has no end is no block, and stays.
     """
     kept, at = [], 0
-    for begin, end in _blocks(text):
+    for begin, end in recalled_blocks(text):
         kept.append(text[at:begin])
         at = end
     return "".join([*kept, text[at:]]) if at else text
@@ -33,11 +33,11 @@ def strip_recalled(text: str) -> str:
 
 def quotes_recalled(text: str) -> bool:
     """Whether `text` holds a block of `render_recall`."""
-    return next(_blocks(text), None) is not None
+    return next(recalled_blocks(text), None) is not None
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Where blocks begin and end. Every character is looked at twice at most."""
+def recalled_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Where the blocks in `text` begin and end. Every character is looked at twice at most."""
     at = 0
     while END in text:
         begin = _BEGIN.search(text, at)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.analyser import query_terms
 from anaphora.deep.budget import checked_question
 from anaphora.deep.evidence.counting import COUNTED, Counted, count_mentions
 from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
@@ -22,8 +23,10 @@ from anaphora.deep.persisted.answers import AnswerCache, QuestionContext, Secret
 from anaphora.deep.persisted.gaps import GapStore
 from anaphora.deep.tools import Models
 from anaphora.errors import NotFound
-from anaphora.rank.budget import token_cost
+from anaphora.rank.budget import fill, token_cost
 from anaphora.rank.confidence import REACH
+from anaphora.recall.snippets import passage
+from anaphora.values.conversations import Excerpt
 from anaphora.values.deep import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 
 if TYPE_CHECKING:
@@ -47,22 +50,29 @@ def shortcut(scoped: ScopedEvidence, question: str) -> tuple[DeepSource, ...]:
 
 
 def best_evidence(
-    scoped: ScopedEvidence, hits: Iterable[DeepSource], budget: int = BUDGET
+    scoped: ScopedEvidence, hits: Iterable[DeepSource], question: str, budget: int = BUDGET
 ) -> tuple[DeepSource, ...]:
     """The hits and their neighbourhoods within a budget of tokens, each conversation in its order.
 
-    Hits come before neighbours, near neighbours before far ones; one hit at least.
+    Hits come before neighbours, near neighbours before far ones; one hit at least. Of a long text
+    that does not fit the passage that bears on the question comes.
     """
     wanted = list(dict.fromkeys(hits))
-    taken: dict[str, DeepSource] = {}
-    left = budget
+    found: dict[str, DeepSource] = {}
     for one in (*wanted, *_neighbours(scoped, wanted)):
-        cost = token_cost(one.text)
-        if one.id not in taken and (cost <= left or not taken):
-            taken[one.id] = one
-            left -= cost
+        found.setdefault(one.id, one)
+    taken = fill(found.values(), lambda one: token_cost(one.text), top_k=len(found), budget=budget)
+    shown_of = [_shortened(one.hit, one.room, question) for one in taken]
     order = {name: at for at, name in enumerate(dict.fromkeys(_place(one) for one in wanted))}
-    return tuple(sorted(taken.values(), key=lambda one: (order[_place(one)], one.index or 0)))
+    return tuple(sorted(shown_of, key=lambda one: (order[_place(one)], one.index or 0)))
+
+
+def _shortened(source: DeepSource, room: int | None, question: str) -> DeepSource:
+    if room is None:
+        return source
+    start, end = passage(source.text, query_terms(question), 4 * room)
+    place = Excerpt(start, end, len(source.text))
+    return replace(source, text=source.text[start:end], excerpt=place)
 
 
 def shown(sources: Sequence[DeepSource]) -> str:
@@ -176,7 +186,7 @@ class DeepRecall:
         found: Sequence[DeepSource],
         on_step: OnStep | None,
     ) -> DeepAnswer:
-        sources = best_evidence(scoped, found)
+        sources = best_evidence(scoped, found, asked.question)
         said = ", ".join(f"{one.id} {one.score or 0.0:.2f}" for one in found)
         step = DeepStep(0, "shortcut", thought=f"sure hits: {said}", output=shown(sources))
         if on_step is not None:
@@ -220,7 +230,7 @@ class DeepRecall:
         """The best evidence: without a model, or where a loop gave no answer of the model's."""
         then = snapshot(self.lane, scoped, asked.question)
         weighed = scoped.weighed(asked.question)
-        sources = best_evidence(scoped, weighed[:HITS])
+        sources = best_evidence(scoped, weighed[:HITS], asked.question)
         answer = DeepAnswer(
             asked.question,
             "",

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 Hit = TypeVar("Hit")
 
 # Sizing a hit reads its text. When the budget is nearly full, the hundredth-best hit that happens
 # to be short enough is no longer worth reading for.
 PATIENCE = 64
+
+LONG: Final = 500
+"""Tokens of a text that comes whole or not at all. Of a longer one that does not fit, a passage of
+as many tokens comes: two windows of the bundled model, what a reader needs around a sentence."""
+
+LEAST: Final = 100
+"""Tokens of a passage that still says something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled(Generic[Hit]):
+    """A hit that was taken. `room`: the tokens of the passage that stands for it, None: whole."""
+
+    hit: Hit
+    room: int | None = None
 
 
 def token_cost(text: str) -> int:
@@ -23,23 +39,35 @@ def fill(
     *,
     top_k: int,
     budget: int,
-) -> list[Hit]:
+) -> list[Filled[Hit]]:
     """Take at most `top_k` of `hits` in their order, their sizes adding up to `budget` or less.
 
-    The first is taken whatever its size: an answer is never empty because its best hit is long.
-    Another that does not fit is skipped, and smaller ones after it may still be taken. It ends
-    after `PATIENCE` skipped ones, or with the budget used up. `top_k` of 0 or less takes nothing.
+    Of one that does not fit a passage is taken where it is longer than `LONG`; else it is skipped,
+    and smaller ones after it may still be taken. The first is taken in any case, so that an answer
+    is never empty because its best hit does not fit. It ends after `PATIENCE` skipped ones, or with
+    the budget used up. `top_k` of 0 or less takes nothing.
     """
-    taken: list[Hit] = []
+    taken: list[Filled[Hit]] = []
     left = budget
     skipped = 0
     for hit in hits:
         if len(taken) >= top_k or skipped >= PATIENCE or (taken and left <= 0):
             break
         needed = size(hit)
-        if taken and needed > left:
+        room = None if needed <= left else _room(needed, left, first=not taken)
+        if room == 0:
             skipped += 1
             continue
-        taken.append(hit)
-        left -= needed
+        taken.append(Filled(hit, room))
+        left -= needed if room is None else room
     return taken
+
+
+def _room(needed: int, left: int, *, first: bool) -> int | None:
+    """The tokens of a passage of a hit that may not come whole; None: whole after all, 0: none."""
+    if needed <= LONG:
+        return None if first else 0
+    room = min(LONG, left)
+    if room < LEAST:
+        return LEAST if first else 0
+    return room

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from anaphora.core.analyser import analyse, query_terms
 from anaphora.core.arguments import EARLIEST, from_epoch
 from anaphora.core.recalled import quotes_recalled, strip_recalled
-from anaphora.rank.budget import fill, token_cost
+from anaphora.rank.budget import LONG, fill, token_cost
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,
@@ -41,6 +41,7 @@ from anaphora.rank.turns import (
 )
 from anaphora.recall.currency import Candidate, order_turns
 from anaphora.recall.narrowing import asks_for_a_time_alone, chosen_rows, rows_within, silent_spans
+from anaphora.recall.passages import PassageFinder
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -224,7 +225,7 @@ class ConversationRecall:
             answer = None if known is None else answer
         if answer is None:
             meaning, scores = self._score(question)
-            hits, sure = self._fill(question, scores, limits)
+            hits, sure = self._fill(question, meaning, scores, limits)
             answer = _CachedAnswer(meaning, hits, tuple(question.degraded), sure)
             # What was unavailable may be there the next time, and who wants no cache gets none.
             if not answer.degraded and self._embedder.cache_size:
@@ -244,8 +245,8 @@ class ConversationRecall:
         query, cut = truncated_question(query)
         times = _seconds(read_times(query, self._clock()))
         question = _Question(view, rows, query, times, repetitions=True)
-        _, scores = self._score(question)
-        hits, sure = self._fill(question, scores, _Limits(top_k))
+        meaning, scores = self._score(question)
+        hits, sure = self._fill(question, meaning, scores, _Limits(top_k))
         return Recall(hits, (*cut, *question.degraded), confidence=sure)
 
     def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
@@ -321,11 +322,13 @@ class ConversationRecall:
         return view.cosine(vector, also=None if words is None else np.flatnonzero(words))
 
     def _fill(
-        self, question: _Question, scores: TurnScores, limits: _Limits
+        self, question: _Question, meaning: str | None, scores: TurnScores, limits: _Limits
     ) -> tuple[tuple[TurnHit, ...], float | None]:
         """The hits, and the probability that one of them answers, None where it is not known."""
         view, sure = question.view, None
-        found = self._candidates(view, scores, limits)
+        vector = None if meaning is None else query_vector(self._embedder, meaning, [])
+        finder = PassageFinder(view, query_terms(question.text), vector)
+        found = self._candidates(view, scores, limits, finder)
         if question.mode == "hybrid":
             ordered = order_turns(
                 found, question.text, question.spans, repetitions=question.repetitions
@@ -335,13 +338,20 @@ class ConversationRecall:
             if calibrated and not question.degraded and view.embedded[question.rows].all():
                 sure = ordered.confidence
         taken = fill(
-            found, lambda one: token_cost(one.text), top_k=limits.top_k, budget=limits.budget
+            found,
+            lambda one: token_cost(one.text),
+            top_k=limits.top_k,
+            budget=limits.budget,
         )
-        related = self._related(view, scores, taken)
-        return tuple(self._hit(view.table, scores, one, related) for one in taken), sure
+        related = self._related(view, scores, [one.hit for one in taken], finder, limits)
+        hits = []
+        for one in taken:
+            hit = self._hit(view.table, scores, one.hit, related)
+            hits.append(finder.shortened(hit, int(scores.rows[one.hit.place]), one.room))
+        return tuple(hits), sure
 
     def _candidates(
-        self, view: TurnView, scores: TurnScores, limits: _Limits
+        self, view: TurnView, scores: TurnScores, limits: _Limits, finder: PassageFinder
     ) -> Iterator[Candidate]:
         table, meaning = view.table, scores.factors.get("meaning")
         named = scores.factors.get("speaker")
@@ -357,21 +367,33 @@ class ConversationRecall:
                 table.speakers[speaker] if speaker >= 0 else "",
                 int(table.role[row]) == ROLE_ASSISTANT,
                 named is not None and speaker >= 0 and float(named[place]) > 0.0,
+                finder.compared(text, row),
             )
 
     def _related(
-        self, view: TurnView, scores: TurnScores, taken: Sequence[Candidate]
+        self,
+        view: TurnView,
+        scores: TurnScores,
+        taken: Sequence[Candidate],
+        finder: PassageFinder,
+        limits: _Limits,
     ) -> Mapping[int, RelatedTurn]:
-        """The turns that the hits are about, by their places; without those forgotten since."""
+        """The turns that the hits are about, by their places; without those forgotten since.
+
+        They stand beside what the budget counts: of one longer than that, a passage comes.
+        """
         wanted = {place for one in taken for place in (*one.again, *one.previous)}
         wanted |= {one.older_than for one in taken if one.older_than is not None}
         places = sorted(wanted)
         texts = self._index.texts_of(view, scores.rows[places]) if places else ()
-        return {
-            place: RelatedTurn(**self._turn(view.table, int(scores.rows[place])), text=text)
-            for place, text in zip(places, texts, strict=True)
-            if text
-        }
+        found = {}
+        for place, text in zip(places, texts, strict=True):
+            row = int(scores.rows[place])
+            room = LONG if token_cost(text) > max(limits.budget, LONG) else None
+            if text:
+                turn = RelatedTurn(**self._turn(view.table, row), text=text)
+                found[place] = finder.shortened(turn, row, room)
+        return found
 
     def _with_texts(
         self, view: TurnView, scores: TurnScores, limits: _Limits

@@ -38,6 +38,7 @@ class Candidate:
     """One that was found: its place among the scores, and what its order depends on.
 
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
+    `told` is the passage of a very long text that is compared, None where that is all of it.
     `again` are the places of those that say the same, oldest first. `changes` are the factors that
     this module adds. `older_than` is the place of what replaces it, `previous` are those of what
     it replaces, the surest first.
@@ -51,6 +52,7 @@ class Candidate:
     speaker: str = ""
     assistant: bool = False
     asked_for: bool = False
+    told: str | None = None
     again: tuple[int, ...] = ()
     changes: Mapping[str, float] = field(default_factory=dict)
     older_than: int | None = None
@@ -98,7 +100,7 @@ def _ordered(
     if not window:
         return Ordered(rest, 0.0)
     statements = Statements(
-        [strip_recalled(one.text) for one in window],
+        [strip_recalled(one.told or one.text) for one in window],
         np.array([one.at for one in window]),
         [one.speaker for one in window],
         np.array([one.assistant for one in window]),

@@ -17,9 +17,9 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.rank.budget import token_cost
 from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
-from anaphora.recall.query import BLANK, check_count, check_share
+from anaphora.recall.query import BLANK, check_count, check_share, truncated_question
 from anaphora.recall.render import version_lines
-from anaphora.recall.snippets import snippet
+from anaphora.recall.snippets import best_part, snippet
 from anaphora.values.conversations import Degraded, Recall, TurnChoice, TurnHit
 from anaphora.values.memories import MemoryHit
 from anaphora.values.projects import NOTE_KINDS, Quality
@@ -140,8 +140,9 @@ class EverythingRecall:
         _check_kinds(choice.kinds)
         if not question.strip():
             return Recall((), (BLANK,))
+        question, cut = truncated_question(question)
         asked = self._asked(question, choice, top_k, floor)
-        lanes: list[_LaneAnswer] = []
+        lanes = [_LaneAnswer(degraded=cut)]
         if choice.has("memory") or choice.has("note"):
             lanes.append(self._memories(asked))
         if choice.has("turn"):
@@ -320,7 +321,8 @@ def _unseen(asked: _Asked, lanes: Iterable[_LaneAnswer]) -> int:
     missing = set(asked.terms)
     for lane in lanes:
         for one in (*lane.hits, *lane.nearest):
-            missing -= set(analyse(one.hit.text[:_READ])) if missing else set()
+            if missing:
+                missing -= set(analyse(best_part(one.hit.text, asked.terms, _READ)))
     return len(missing)
 
 

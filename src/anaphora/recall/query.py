@@ -1,7 +1,7 @@
-"""What every lane does with a question first: check it, truncate it, embed it.
+"""What every lane does with a question first: check it, read what asks in it, embed it.
 
-A question that is longer than helps is truncated to its beginning and its end: every lane reads
-only this of it, and the work does not grow with what is left out.
+Of a question with a text pasted into it every lane reads only the words that ask and the lines that
+identify what was pasted (`recall.pasted`), and the work does not grow with what is left out.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.recall.pasted import ASKING, has_pasted, tell_apart
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
@@ -23,13 +24,12 @@ MODEL_PATIENCE: Final = 10.0
 Loading takes under a second; a machine that needs longer is better served by words now."""
 
 MOST_BYTES: Final = 4_096
-"""Bytes of UTF-8 that are read of a question: some four windows of the bundled model, at most 16.
+"""Bytes of UTF-8 that are read of a question in somebody's own words: some four windows of the
+bundled model, at most 16. The longest bug report of the test sets has 3,951 bytes."""
 
-What helps is short. Of 14 questions each to a chat of REALTALK and of BEAM, asked after 30,000
-characters of another chat, so much of the evidence is among the first ten turns: 0.19 and 0.30
-where 1,000 characters are read, 0.16 and 0.07 where 4,000 are, 0.18 and 0.00 where 16,000 are;
-asked alone 0.56 and 0.76. Only bug reports say more the longer they are: the longest of the test
-sets has 3,951 bytes."""
+BRIEF: Final = 600
+"""Characters up to which a question is read whole, whatever it holds: what is pasted in so little
+is what is asked about."""
 
 _BREAK = "\n"
 
@@ -56,35 +56,64 @@ def query_vector(embedder: EmbedderService, text: str, degraded: list[Degraded])
 
 
 def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[Degraded, ...]]:
-    """What is read of one question: all of it, or its first and its last half of `most` bytes.
+    """What is read of one question, at most `most` bytes, and that it is not all of it.
 
-    People paste a long text and ask before or after it. Cut between words where there are any.
+    All of it, unless it is longer or a text is pasted into it. Then the words that ask, before or
+    after what is pasted, and the lines that identify that; where neither can be told, its ends.
     """
-    # A character takes a byte at least: what is far longer need not be encoded to be known so.
-    if len(text) <= most and len(text.encode("utf-8", "surrogatepass")) <= most:
+    fits = _fits(text, most)
+    if fits and (len(text) <= BRIEF or not has_pasted(text)):
         return text, ()
-    half = (most - len(_BREAK)) // 2
-    head = _whole_words(first_bytes(text, half), text)
-    tail = _whole_words(first_bytes(text[: -half - 1 : -1], half), text[::-1])[::-1]
+    # In a text that could be read whole, the words around a block are somebody's own.
+    apart = tell_apart(text, most if fits else ASKING)
+    read = first_bytes(apart.text, most)
+    if not read.strip():
+        return (text, ()) if fits else _two_ends(text, min(most, ASKING))
+    if len(read) >= len(text):
+        return text, ()
+    words = "the words that ask" if apart.asks else "its two ends"
     reason = (
-        f"only the first {len(head):,} and the last {len(tail):,} of its {len(text):,} characters "
-        "are read"
+        f"only {len(read):,} of its {len(text):,} characters are read: {words}, and the lines that "
+        "identify what is pasted"
     )
-    return head + _BREAK + tail, (Degraded("query", reason),)
+    return read, (Degraded("query", reason),)
 
 
 def truncated_questions(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
-    """What is read of several questions that are asked at once: they share `MOST_BYTES`."""
+    """What is read of several statements of a focus at once: they share `MOST_BYTES`.
+
+    A focus is looked up in files, where what is pasted has its place too: one that fits is whole.
+    """
     read: list[str] = []
     degraded: dict[Degraded, None] = {}
     left = MOST_BYTES
     for number, text in enumerate(texts):
         # What a short one leaves is for those that follow.
-        kept, told = truncated_question(text, max(1, left // (len(texts) - number)))
+        most = max(1, left // (len(texts) - number))
+        kept, told = (text, ()) if _fits(text, most) else truncated_question(text, most)
         left -= len(kept.encode("utf-8", "surrogatepass"))
         read.append(kept)
         degraded.update(dict.fromkeys(told))
     return tuple(read), tuple(degraded)
+
+
+def _fits(text: str, most: int) -> bool:
+    # A character takes a byte at least: what is far longer need not be encoded to be known so.
+    return len(text) <= most and len(text.encode("utf-8", "surrogatepass")) <= most
+
+
+def _two_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
+    """The first and the last half of `most` bytes, cut between words where there are any."""
+    half = (most - len(_BREAK)) // 2
+    head = _whole_words(first_bytes(text, half), text)
+    # Only what is looked at is turned round.
+    back = text[: -half - 2 : -1]
+    tail = _whole_words(first_bytes(back[:half], half), back)[::-1]
+    reason = (
+        f"only the first {len(head):,} and the last {len(tail):,} of its {len(text):,} characters "
+        "are read"
+    )
+    return head + _BREAK + tail, (Degraded("query", reason),)
 
 
 def first_bytes(text: str, most: int) -> str:

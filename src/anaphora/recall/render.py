@@ -13,7 +13,7 @@ from typing import Final
 from anaphora.core.display import one_line, visible
 from anaphora.core.recalled import enclose_recalled, strip_recalled
 from anaphora.rank.budget import token_cost
-from anaphora.values.conversations import RelatedTurn, TurnHit
+from anaphora.values.conversations import Excerpt, RelatedTurn, TurnHit
 from anaphora.values.memories import MemoryHit, RelatedMemory
 from anaphora.values.search import SearchHit
 
@@ -56,7 +56,9 @@ def render_recall(
 ) -> str:
     """The block: header, notice, then "- Label (day): text" for each hit; empty without a hit.
 
-    It stands between the lines `<recalled-memory>` and `</recalled-memory>`, by which
+    Of a turn that is too long to come whole the passage stands there, "…" for the rest, and a line
+    under it says which part it is.
+    The block stands between the lines `<recalled-memory>` and `</recalled-memory>`, by which
     `strip_recalled` finds it again in a prompt. Where a hit seems to be replaced, or to replace
     another, a line under it says so; recalled text that a hit quotes itself is left out.
 
@@ -75,7 +77,7 @@ def render_recall(
     items = []
     for hit in given:
         label = one_line(hit.speaker or names.get(hit.role, hit.role), _LABEL)
-        text = visible(strip_recalled(hit.text).strip()).replace("\n", "\n  ")
+        text = visible(cut_text(hit.excerpt, strip_recalled(hit.text))).replace("\n", "\n  ")
         place = _place(hit) if across else _day(hit.ts)
         items.append(f"- {label}{f' ({place})' if place else ''}: {text}")
         items += [f"  ({line})" for line in version_lines(hit)]
@@ -117,6 +119,8 @@ def version_lines(hit: TurnHit | MemoryHit) -> list[str]:
     Words of others are quoted in one line, their control characters shown by their codes.
     """
     lines = []
+    if isinstance(hit, TurnHit) and hit.excerpt is not None:
+        lines.append(f"excerpt: {excerpt_place(hit.excerpt)}; all of it is {_turn(hit)}")
     if hit.older_than is not None:
         lines.append(f"older: {_quoted(hit.older_than)}")
     if hit.previous:
@@ -131,6 +135,23 @@ def version_lines(hit: TurnHit | MemoryHit) -> list[str]:
         also = f", also on {', '.join(shown)}" if shown else ""
         lines.append(f"said {len(hit.occurrences) + 1} times{also}")
     return lines
+
+
+def cut_text(part: Excerpt | None, text: str) -> str:
+    """The words of a hit as they are shown, "…" where the turn has more before or after them."""
+    text = text.strip()
+    if part is None:
+        return text
+    return f"{'…' if part.start else ''}{text}{'…' if part.end < part.length else ''}"
+
+
+def excerpt_place(part: Excerpt) -> str:
+    """Where a passage stands in its text, in words; the first character is number 1."""
+    return f"characters {part.start + 1:,} to {part.end:,} of {part.length:,}"
+
+
+def _turn(hit: TurnHit) -> str:
+    return f"turn {hit.index} of {one_line(hit.conversation_id)}"
 
 
 def _quoted(other: RelatedTurn | RelatedMemory) -> str:

@@ -1,23 +1,40 @@
-"""The part of a text that bears on a question, and the places in it that matched."""
+"""The part of a text that bears on a question, and the places in it that matched.
+
+A snippet is one line to look at; a passage is what stands for a text that is too long to come
+whole. Both are verbatim parts of the text, found where most different words of the question are.
+Time is linear in the length of the text.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from anaphora.core.analyser import analyse
 
 SNIPPET: Final = 240
 """Characters of a snippet."""
 
-_READ: Final = 20_000
-"""Characters of a text that are looked through."""
-_WORD: Final = re.compile(r"[^\s]+")
+_WORD: Final = re.compile(r"\S+")
+_SPACE: Final = re.compile(r"\s")
+_DIGITS: Final = re.compile(r"(\d)(?=\d)")
 _EDGES: Final = "\"'`()[]{}<>.,;:!?*_…"
 _STARTS: Final = re.compile(r"(?:^|(?<=[.!?])\s+|\n)\s*(?=\S)")
 _BACK: Final = 60
+_MEANING: Final = 1.0
+
+
+class Match(NamedTuple):
+    """A word of a text that holds terms of a question."""
+
+    start: int
+    end: int
+    terms: frozenset[str]
 
 
 def snippet(
@@ -27,47 +44,103 @@ def snippet(
 
     And where in it words match. A text that is short enough comes whole; "…" stands for the rest.
     """
-    flat = " ".join(text[:_READ].split())
-    wanted = frozenset(terms)
-    found = list(_matching(flat, wanted))
-    start, end = _window(flat, found, most)
+    flat = " ".join(text.split())
+    found = _matching(flat, frozenset(terms))
+    if len(flat) <= most:
+        start, end = 0, len(flat)
+    else:
+        start, end = _window(flat, found, most)
     before = "…" if start else ""
-    after = "…" if end < len(flat) or len(text) > _READ else ""
+    after = "…" if end < len(flat) else ""
     shift = len(before) - start
     places = tuple((a + shift, b + shift) for a, b, _ in found if start <= a and b <= end)
     return f"{before}{flat[start:end]}{after}", places
 
 
-def _matching(flat: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, frozenset[str]]]:
-    """The words that hold wanted terms: start, end, which."""
-    if not wanted:
+def passage(
+    text: str,
+    terms: Sequence[str],
+    most: int,
+    *,
+    weights: Mapping[str, float] | None = None,
+    near: Sequence[float] = (),
+) -> tuple[int, int]:
+    """Where the best part of at most `most` bytes (UTF-8) of a long `text` begins and ends.
+
+    `weights` is what each term counts, 1 by default. `near` are the cosines of the question with
+    the text's chunks, in their order: where the words of the question do not stand, its meaning
+    tells. Begins and ends between lines or sentences where there are some near.
+    """
+    found = _matching(text, frozenset(terms))
+    # A character has one to four bytes: the part is measured in characters of the usual size.
+    size = max(1, most * len(text) // max(1, len(text.encode("utf-8", "surrogatepass"))))
+    begin = _best_start(text, found, size, weights or {}, near)
+    start = _sentence_before(text, begin, size)
+    end = min(len(text), start + size)
+    while end > start and len(text[start:end].encode("utf-8", "surrogatepass")) > most:
+        end -= max(1, (len(text[start:end].encode("utf-8", "surrogatepass")) - most) // 4)
+    return start, _whole_end(text, start, end)
+
+
+def best_part(text: str, terms: Sequence[str], most: int) -> str:
+    """The text, or the `passage` of a longer one, of at most `most` bytes."""
+    if len(text) <= most:
+        return text
+    start, end = passage(text, terms, most)
+    return text[start:end]
+
+
+def _matching(text: str, wanted: frozenset[str]) -> list[Match]:
+    """The words that hold wanted terms, in order."""
+    found = []
+    for start, end in _likely(text, wanted) if wanted else ():
+        word = text[start:end]
+        if terms := _terms_of(word) & wanted:
+            inner = word.strip(_EDGES)
+            first = start + word.find(inner) if inner else start
+            found.append(Match(first, first + len(inner or word), terms))
+    return found
+
+
+def _likely(text: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Where the words stand that may hold a wanted term: to analyse them all takes too long."""
+    needles = _needles(wanted)
+    if not text.isascii():
+        for word in _WORD.finditer(text):
+            if not word[0].isascii() or needles.search(word[0]):
+                yield word.span()
         return
-    for word in _WORD.finditer(flat):
-        held = _terms_of(word[0]) & wanted
-        if held:
-            inner = word[0].strip(_EDGES)
-            start = word.start() + word[0].find(inner) if inner else word.start()
-            yield start, start + len(inner or word[0]), held
+    end = 0
+    for hit in needles.finditer(text):
+        if hit.start() < end:
+            continue
+        start = hit.start()
+        while start > end and not text[start - 1].isspace():
+            start -= 1
+        space = _SPACE.search(text, hit.end())
+        end = space.start() if space else len(text)
+        yield start, end
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=256)
+def _needles(wanted: frozenset[str]) -> re.Pattern[str]:
+    """Matches somewhere in every word of ASCII that holds one of the terms.
+
+    A stem begins like its word, but for its last letter ("happi"); the digits of a number may be
+    parted by commas in the text.
+    """
+    heads = {term[:-1] if len(term) > 2 and term.isalpha() else term for term in wanted}
+    parts = (_DIGITS.sub(r"\1,?", re.escape(head)) for head in sorted(heads))
+    return re.compile("|".join(parts), re.IGNORECASE)
+
+
+@lru_cache(maxsize=65_536)
 def _terms_of(word: str) -> frozenset[str]:
     return frozenset(analyse(word))
 
 
-def _window(
-    flat: str, found: Sequence[tuple[int, int, frozenset[str]]], most: int
-) -> tuple[int, int]:
-    if len(flat) <= most:
-        return 0, len(flat)
-    best, start = -1, 0
-    for first, _, _ in found:
-        held: set[str] = set()
-        for a, b, terms in found:
-            if first <= a and b <= first + most - _BACK:
-                held |= terms
-        if len(held) > best:
-            best, start = len(held), first
+def _window(flat: str, found: Sequence[Match], most: int) -> tuple[int, int]:
+    start = _densest(found, most - _BACK, {})[0]
     # A sentence's beginning close before it reads better than the middle of one.
     begins = [match.end() for match in _STARTS.finditer(flat, max(0, start - _BACK), start + 1)]
     if start <= _BACK:
@@ -81,3 +154,104 @@ def _window(
         cut = flat.rfind(" ", start + most // 2, end)
         end = cut if cut > 0 else end
     return start, end
+
+
+def _densest(found: Sequence[Match], size: int, weights: Mapping[str, float]) -> tuple[int, float]:
+    """Where a window of `size` characters begins that holds the most different terms by weight.
+
+    And what they weigh. The first of equals; 0 where nothing matched.
+    """
+    held: Counter[str] = Counter()
+    best, start, weight, last = 0.0, 0, 0.0, 0
+    for first, match in enumerate(found):
+        if first:
+            for term in found[first - 1].terms:
+                held[term] -= 1
+                weight -= weights.get(term, 1.0) if not held[term] else 0.0
+        # A word counts where it begins, even if it is longer than the window.
+        while last < len(found) and (last <= first or found[last].end <= match.start + size):
+            for term in found[last].terms:
+                weight += weights.get(term, 1.0) if not held[term] else 0.0
+                held[term] += 1
+            last += 1
+        if weight > best + 1e-9:
+            best, start = weight, match.start
+    return start, best
+
+
+def _best_start(
+    text: str,
+    found: Sequence[Match],
+    size: int,
+    weights: Mapping[str, float],
+    near: Sequence[float],
+) -> int:
+    """Where the best window of `size` characters begins: words by their weights, and meaning."""
+    counts = Counter(term for match in found for term in match.terms)
+    # A term that the whole text is about tells its parts not apart.
+    own = {term: weights.get(term, 1.0) / (1.0 + math.log(n)) for term, n in counts.items()}
+    all_words = sum(weights.get(term, 1.0) for term in counts) or 1.0
+    spread = (max(near) - min(near)) if near else 0.0
+    starts = [match.start for match in found]
+    # So much of a window is sure to be shown, once it begins and ends with a sentence.
+    reach = 2 * size // 3
+    best, chosen = -1.0, 0
+    for begin in _candidates(text, starts, size, near):
+        low, high = bisect_left(starts, begin), bisect_left(starts, begin + reach)
+        terms = {term for match in found[low:high] for term in match.terms}
+        score = sum(own[term] for term in terms) / all_words
+        if spread > 0.0:
+            middle = min(len(near) - 1, (begin + size // 2) * len(near) // max(1, len(text)))
+            score += _MEANING * (near[middle] - min(near))
+        if score > best + 1e-9:
+            best, chosen = score, begin
+    return chosen
+
+
+def _candidates(
+    text: str, starts: Sequence[int], size: int, near: Sequence[float]
+) -> Iterator[int]:
+    """Where a window may begin: a little before a match, or around a chunk. Bounded."""
+    lead = size // 6
+    step = max(1, size // 4)
+    last = -step
+    for start in starts:
+        if start >= last + step:
+            last = start
+            yield max(0, start - lead)
+    for place in range(len(near)):
+        middle = (2 * place + 1) * len(text) // (2 * len(near))
+        yield max(0, middle - size // 2)
+    yield 0
+
+
+def _sentence_before(text: str, begin: int, size: int) -> int:
+    """The nearest beginning of a line or sentence at `begin` or a little before it, else a word."""
+    last = max(0, len(text) - size)
+    if begin >= last:
+        # Up to the end of the text there is no room before it.
+        space = text.find(" ", last, last + size // 8) if last else -1
+        return space + 1 if space >= 0 else last
+    low = max(0, begin - size // 8)
+    if low == 0:
+        return 0
+    line = text.rfind("\n", low, begin + 1)
+    if line >= 0:
+        return line + 1
+    starts = [match.end() for match in _STARTS.finditer(text, low, begin + 1)]
+    if starts:
+        return starts[-1]
+    space = text.rfind(" ", low, begin + 1)
+    return space + 1 if space >= 0 else begin
+
+
+def _whole_end(text: str, start: int, end: int) -> int:
+    """An end of a line, sentence or word at `end` or a little before it."""
+    if end >= len(text):
+        return len(text)
+    low = end - (end - start) // 6
+    for mark in ("\n", ". ", "! ", "? ", " "):
+        cut = text.rfind(mark, low, end)
+        if cut > start:
+            return cut + len(mark.rstrip())
+    return end

@@ -14,6 +14,7 @@ from anaphora.rank.relevance import (
     TurnEvidence,
     turn_relevance,
 )
+from anaphora.recall.snippets import best_part
 from anaphora.values.search import SearchHit
 
 _READ: Final = 4_000
@@ -22,7 +23,7 @@ _READ: Final = 4_000
 def turn_evidence(prompt: str, hit: SearchHit) -> TurnEvidence:
     """What is looked at of a turn that was found for a prompt."""
     terms = set(query_terms(prompt))
-    held = len(terms & set(analyse(hit.text[:_READ])))
+    held = len(terms & set(analyse(best_part(hit.text, tuple(terms), _READ))))
     evidence = sum(hit.factors.get(name, 0.0) for name in EVIDENCE)
     return TurnEvidence(hit.score, evidence, held / max(1, len(terms)))
 

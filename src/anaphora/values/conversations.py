@@ -15,6 +15,7 @@ __all__ = [
     "FINISH_VECTORS",
     "Check",
     "Degraded",
+    "Excerpt",
     "ImportProblem",
     "ImportReport",
     "ImportedConversation",
@@ -107,8 +108,21 @@ class TurnChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Where a passage stands in a text too long to come whole: from `start` to before `end`, of
+    `length` characters in all. Its words are those of the text, unaltered."""
+
+    start: int
+    end: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class RelatedTurn:
-    """Another turn that a hit is about: one that says the same, or that says it otherwise."""
+    """Another turn that a hit is about: one that says the same, or that says it otherwise.
+
+    `excerpt` is that of `TurnHit`.
+    """
 
     conversation_id: str
     index: int
@@ -116,6 +130,7 @@ class RelatedTurn:
     text: str
     ts: datetime
     speaker: str | None = None
+    excerpt: Excerpt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +142,8 @@ class TurnHit:
     `previous` are those that this one seems to replace, the surest first. Both are read from the
     words, and may be wrong. `occurrences` are other turns that say the same, oldest first.
     `quotes_recalled`: the text also holds a block of recalled turns, which was not searched.
+    `excerpt`: the turn is too long to come whole, and `text` is the passage of it that bears most
+    on the question; the whole is `index` of the conversation. None: `text` is all of it.
     """
 
     conversation_id: str
@@ -142,6 +159,7 @@ class TurnHit:
     previous: tuple[RelatedTurn, ...] = ()
     occurrences: tuple[RelatedTurn, ...] = ()
     quotes_recalled: bool = False
+    excerpt: Excerpt | None = None
 
 
 @dataclass(frozen=True, slots=True)

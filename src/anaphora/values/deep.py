@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from anaphora.errors import InvalidInput
-from anaphora.values.conversations import Degraded
+from anaphora.values.conversations import Degraded, Excerpt
 
 __all__ = [
     "BUDGET_LIMITS",
@@ -125,7 +125,8 @@ class DeepSource:
     """A turn or a memory that an answer stands on. `id` is "conversation#index" for a turn.
 
     `score`, of what a search found, is the chance, 0 to 1, that what was asked for stands there,
-    or for a turn at most 5 turns beside it: one scale for both.
+    or for a turn at most 5 turns beside it: one scale for both. `excerpt`: the text is the passage
+    of a long turn that bears on the question; None: it is all of it.
     """
 
     kind: Literal["turn", "memory"]
@@ -136,6 +137,7 @@ class DeepSource:
     role: str | None = None
     ts: datetime | None = None
     score: float | None = None
+    excerpt: Excerpt | None = None
 
 
 @dataclass(frozen=True, slots=True)

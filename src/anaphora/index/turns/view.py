@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,13 @@ from anaphora.index.turns.vectors import AnnView
 from anaphora.index.vectors.matrix import MatrixView
 from anaphora.index.words.postings import WordStatistics, full_score, idf
 from anaphora.rank.turn_table import TurnTable
+
+LONG: Final = 1_000
+"""Tokens from which on a turn also counts by its passages."""
+
+RARE: Final = 200
+"""Turns that may hold a term that is looked for in passages: one that is more common stands
+somewhere in every long text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +110,16 @@ class TurnView:
             far = np.where(nearest == 0, far, nearest)
         return np.concatenate((far, near))
 
+    def chunks(self, vector: NDArray[np.float32], row: int) -> NDArray[np.float32]:
+        """The cosine of each chunk of one turn with a unit vector, in the order of its text.
+
+        Empty where its vectors are not in memory: there are none yet, or the ANN index has them.
+        """
+        place = int(self._entries[row]) - (0 if self._ann is None else len(self._ann.ids))
+        if place < 0 or not self.embedded[row]:
+            return np.empty(0, np.float32)
+        return self._matrix.each(vector, place)
+
     def words(
         self, terms: Sequence[str], conversation: int | None = None, limit: int = 1000
     ) -> NDArray[np.float32]:
@@ -114,14 +132,25 @@ class TurnView:
         kept = self._unique(terms)
         if not kept or not len(self):
             return scores
+        self._add_turns(scores, kept, conversation, limit)
+        self._raise_long(scores, kept, conversation)
+        return scores
+
+    def _add_turns(
+        self,
+        scores: NDArray[np.float32],
+        kept: list[str],
+        conversation: int | None,
+        limit: int,
+    ) -> None:
         words, statistics = self._words, self._words.statistics
         if not any(some.count for some in statistics.memory):
             # All words are in the segment: its own statistics are those of everything.
             self._add_stored(scores, dict.fromkeys(kept, 1.0), conversation, limit)
-            return scores
+            return
         weights = self._idf(kept)
         if not weights:
-            return scores
+            return
         self._add_stored(scores, statistics.boosts(weights), conversation, limit)
         overlay = np.arange(words.base, len(self), dtype=np.int32)
         for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
@@ -132,7 +161,42 @@ class TurnView:
             np.add.at(scores, rows[rows >= 0], parts[rows >= 0])
         if conversation is not None:
             scores[self.table.conversation != conversation] = 0.0
-        return scores
+
+    def _raise_long(
+        self, scores: NDArray[np.float32], terms: list[str], conversation: int | None
+    ) -> None:
+        """Let a long turn count as the best of its passages where that is more than by itself.
+
+        BM25 divides by length, and a word that is nowhere else counts next to nothing in a turn of
+        an hour. Taken as n turns of the average length, it counts as one of them, less what n tries
+        are worth: that a term stands in one of n is ln(n) less of a surprise. A turn of average
+        length that holds a term once has its idf as BM25.
+        """
+        lengths, statistics = self.table.length, self._words.statistics
+        if not len(lengths) or int(lengths.max()) <= LONG:
+            return
+        found = np.zeros(len(self), np.float32)
+        for term, weight in self._idf(terms).items():
+            if statistics.holding(term) <= RARE:
+                rows = self._holding(term, conversation)
+                rows = rows[lengths[rows] > LONG]
+                tries = np.log(lengths[rows] / statistics.average())
+                found[rows] += np.clip(weight - tries, 0.0, weight)
+        np.maximum(scores, found, out=scores)
+
+    def _holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
+        """The rows that hold a term of the index, each once."""
+        words, statistics = self._words, self._words.statistics
+        held = np.zeros(len(self), np.float32)
+        self._add_stored(held, {term: 1.0}, conversation, statistics.holding(term))
+        overlay = np.arange(words.base, len(self), dtype=np.int32)
+        for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
+            keys, _ = postings.scores({term: 1.0}, statistics.average())
+            rows = row_of[keys[keys < len(row_of)]]
+            held[rows[rows >= 0]] = 1.0
+        if conversation is not None:
+            held[self.table.conversation != conversation] = 0.0
+        return np.flatnonzero(held)
 
     def alike(
         self, terms: Sequence[str], words: NDArray[np.float32], length: int

@@ -62,6 +62,10 @@ class MatrixView:
         found: NDArray[np.float32] = np.maximum.reduceat(_products(self.parts[rows], vector), begin)
         return found
 
+    def each(self, vector: NDArray[np.float32], text: int) -> NDArray[np.float32]:
+        """The cosine of each part of one text, in the order in which they stand in it."""
+        return _products(self.parts[self.parts_of(np.array([text], np.int64))[0]], vector)
+
     def parts_of(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows of these texts' parts, one text after another, and where each text begins."""
         first = self.starts[texts]

@@ -113,6 +113,8 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None) -> None:
     """Recalled turns for a person, each with its place, time and, if asked, its factors."""
+    from anaphora.recall.render import cut_text
+
     out = out or console()
     if not recall.hits:
         show_nothing(recall, out)
@@ -123,7 +125,7 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
         head.append(f"  {hit.ts:%Y-%m-%d %H:%M}  {place}", style="dim")
         head.append(f"  {hit.score:.3f}", style="green")
         out.print(head)
-        show_text(out, hit.text)
+        show_text(out, cut_text(hit.excerpt, hit.text))
         show_versions(out, hit)
         if why:
             show_factors(out, hit.factors)

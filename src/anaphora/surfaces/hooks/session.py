@@ -156,9 +156,11 @@ class SessionHooks:
     def bearing(self, event: HookEvent) -> list[SearchHit]:
         """What is likely to bear on a prompt, not of this session, and not given to it before."""
         from anaphora.core.analyser import analyse
+        from anaphora.recall.query import truncated_question
         from anaphora.recall.unasked import worth_showing
 
-        prompt = strip_recalled(event.prompt)
+        said = strip_recalled(event.prompt)
+        prompt, _ = truncated_question(said)
         words = set(analyse(prompt, keep_stop_words=False))
         if len(words) < LEAST_WORDS or prompt.startswith("/"):
             return []
@@ -167,7 +169,7 @@ class SessionHooks:
             kinds=("memory", "note", "turn"),
             top_k=3 * MOST_HITS,
             directory=event.directory or None,
-            exclude=prompt,
+            exclude=said,
             budget=1 << 30,
         )
         own, given = self._own(event), set(self._state(event).given)

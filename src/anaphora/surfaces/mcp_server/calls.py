@@ -83,7 +83,7 @@ def _row(hit: SearchHit) -> dict[str, Any]:
 def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Lasting memories for a query."""
     found = memory.recall(**given)
-    return _rows(found, render.hits_text(found))
+    return _rows(found, render.hits_text(found, given["query"]))
 
 
 def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
@@ -116,7 +116,7 @@ def recall_conversation(memory: Memory, given: Given, context: CallContext) -> A
     """Turns of earlier conversations."""
     times = {name: time_of(name, given.get(name)) for name in ("since", "until")}
     found = recalled_turns(memory, **{"conversation_id": None, **given, **times})
-    return _rows(found, render.turns_text(found))
+    return _rows(found, render.turns_text(found, given["query"]))
 
 
 def _rows(found: Recall[Any], text: str) -> Answer:

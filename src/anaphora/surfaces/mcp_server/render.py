@@ -12,11 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from anaphora.core.analyser import query_terms
 from anaphora.core.display import DATA, headed, one_line, quoted
 from anaphora.core.short_ids import short_id, short_turn
-from anaphora.recall.render import version_lines
+from anaphora.recall.query import truncated_question
+from anaphora.recall.render import cut_text, excerpt_place, version_lines
+from anaphora.recall.snippets import passage
 from anaphora.surfaces.wire import counted
-from anaphora.values.conversations import Degraded, Recall, Turn, TurnHit
+from anaphora.values.conversations import Degraded, Excerpt, Recall, Turn, TurnHit
 from anaphora.values.deep import DeepAnswer, Gap
 from anaphora.values.memories import Contradiction, Forgotten, MemoryHit, MemoryRecord, Remembered
 from anaphora.values.search import SearchHit
@@ -26,11 +29,11 @@ _MOST: Final = 2_000
 _MOST_OF_A_SOURCE: Final = 600
 
 
-def hits_text(found: Recall[MemoryHit]) -> str:
+def hits_text(found: Recall[MemoryHit], query: str) -> str:
     """Recalled memories, each with its id, score, date and path."""
     lines: list[str] = []
     for hit in found.hits:
-        lines += [_memory_head(hit), quoted(hit.text, _MOST), *_payload(hit.payload)]
+        lines += [_memory_head(hit), *_bearing(hit.text, query), *_payload(hit.payload)]
         lines += map(headed, version_lines(hit))
     head = counted(len(found.hits), "memory.", "memories.")
     return _recalled(found, lines, head if found.hits else "No memory fits this.")
@@ -74,15 +77,25 @@ def _memory_head(hit: MemoryHit) -> str:
     return headed(f"{hit.id}: {', '.join(facts)}")
 
 
-def turns_text(found: Recall[TurnHit]) -> str:
+def turns_text(found: Recall[TurnHit], query: str) -> str:
     """Recalled turns, each with its speaker, time and place."""
     lines: list[str] = []
     for hit in found.hits:
         place = f"turn {hit.index} of conversation {one_line(hit.conversation_id)}"
-        lines += [_said(hit, place if hit.current else f"{place}, older"), quoted(hit.text, _MOST)]
+        lines.append(_said(hit, place if hit.current else f"{place}, older"))
+        lines += _bearing(cut_text(hit.excerpt, hit.text), query)
         lines += map(headed, version_lines(hit))
     head = counted(len(found.hits), "turn.", "turns.")
     return _recalled(found, lines, head if found.hits else "No turn fits this.")
+
+
+def _bearing(text: str, query: str) -> list[str]:
+    """Words as they are shown: of a long text the part that bears on the question, and which."""
+    if len(text) <= _MOST:
+        return [quoted(text)]
+    start, end = passage(text, query_terms(truncated_question(query)[0]), _MOST)
+    part = Excerpt(start, end, len(text))
+    return [quoted(cut_text(part, text[start:end])), headed(f"shown: {excerpt_place(part)}")]
 
 
 def recent_text(turns: Sequence[tuple[str, Turn]]) -> str:

@@ -112,6 +112,10 @@ _OF_TYPE: Final[Mapping[str, Schema]] = {
     "Mapping[str, Any] | None": {"type": ["object", "null"]},
     "tuple[str, ...]": STRINGS,
     "RelatedTurn | None": {"type": ["object", "null"]},
+    "Excerpt | None": {
+        "type": ["object", "null"],
+        "description": "Where the text stands in a turn too long to come whole, in characters.",
+    },
     "RelatedMemory | None": {"type": ["object", "null"]},
 }
 
@@ -374,7 +378,7 @@ _SPECS = (
             result(
                 TurnHit,
                 "conversation_id index role speaker? text ts score "
-                "current? older_than? previous? occurrences?",
+                "current? older_than? previous? occurrences? excerpt?",
             ),
         ),
         ("query",),

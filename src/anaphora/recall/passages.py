@@ -1,0 +1,73 @@
+"""The passage of a long turn that stands for it, where it cannot come whole.
+
+In: a view, a question's terms and vector, a turn that was found and the tokens that it may take.
+Out: the turn with a verbatim part of its text, and where in it that stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from anaphora.core.recalled import recalled_blocks
+from anaphora.recall.snippets import passage
+from anaphora.values.conversations import Excerpt, RelatedTurn, TurnHit
+
+if TYPE_CHECKING:
+    from anaphora.embed.base import Vector
+    from anaphora.index.turns.view import TurnView
+
+FAR: Final = 8_000
+"""Characters from which on a turn is compared with others by its best passage: what a statement
+says is read from its beginning, and in a text this long something else may stand there."""
+
+COMPARED: Final = 150
+"""Tokens of that passage."""
+
+TurnT = TypeVar("TurnT", TurnHit, RelatedTurn)
+
+
+@dataclass(frozen=True)
+class PassageFinder:
+    """Finds passages for one question to one view. `vector` is None where it could not be had."""
+
+    view: TurnView
+    terms: Sequence[str]
+    vector: Vector | None
+
+    @cached_property
+    def _weights(self) -> Mapping[str, float]:
+        """How rare each term is among the turns: what is in all of them tells no part apart."""
+        return dict(zip(self.terms, self.view.idf(self.terms).tolist(), strict=True))
+
+    def shortened(self, turn: TurnT, row: int, room: int | None) -> TurnT:
+        """The turn of `row` with its best passage of at most `room` tokens; None: as it is."""
+        if room is None:
+            return turn
+        start, end = self._place(turn.text, row, room)
+        place = Excerpt(start, end, len(turn.text))
+        return replace(turn, text=turn.text[start:end], excerpt=place)
+
+    def compared(self, text: str, row: int) -> str | None:
+        """The passage by which a very long turn is compared with others; None: by its text."""
+        if len(text) <= FAR:
+            return None
+        start, end = self._place(text, row, COMPARED)
+        return text[start:end]
+
+    def _place(self, text: str, row: int, room: int) -> tuple[int, int]:
+        near = [] if self.vector is None else self.view.chunks(self.vector, row).tolist()
+        told = text
+        blocks = list(recalled_blocks(text))
+        for begin, end in blocks:
+            # What was recalled was not said by this turn: nothing in it is looked for.
+            told = f"{told[:begin]}{' ' * (end - begin)}{told[end:]}"
+        start, end = passage(told, self.terms, 4 * room, weights=self._weights, near=near)
+        for first, last in blocks:
+            if first <= start < last:
+                start = min(last, len(text) - 1)
+            elif start < first < end:
+                end = first
+        return start, max(start + 1, end)

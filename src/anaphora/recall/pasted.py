@@ -1,0 +1,223 @@
+"""What a long question asks, told from what is pasted into it.
+
+In: a text that people wrote around a stack trace, a log, code or somebody else's prose. Out: the
+lines to search by, in their order: those that ask, and of what is pasted those that identify it
+(the exception and its message, the frames of the user's own code, errors in a log). Pure; the work
+is bounded by `LOOKED` characters at either end, whatever the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+LOOKED: Final = 8_192
+"""Characters at either end that are looked at. A trace is seldom longer, and its exception stands
+at one of its ends."""
+
+ASKING: Final = 1_024
+"""Characters of the user's own words that are read: one window of the bundled model."""
+
+_LONGEST: Final = 240
+_PLAIN: Final = 300
+_EXCEPTIONS: Final = 4
+_FRAMES: Final = 3
+_ERRORS: Final = 3
+_LEAST_PASTED: Final = 3
+"""Lines in a row that make a block; fewer are quoted in passing and stay with the words."""
+
+_FENCE: Final = re.compile(r"\s{0,3}(```|~~~)")
+_SOURCE: Final = (
+    r"[\w./\\-]+\.(?:py|pyx|js|jsx|mjs|ts|tsx|vue|go|rs|java|kt|scala|rb|php|c|cc|cpp|h|hpp|cs|swift"
+    r"|ex|exs|erl|clj|lua|dart|sql|sh)"
+)
+_FRAME: Final = re.compile(
+    r"\s*(?:"
+    r'File "[^"\n]+", line \d+'  # Python
+    r"|at (?:async )?[^\n(]{0,160}\([^\n()]{1,200}\)\s*$"  # Java, JavaScript, .NET
+    rf"|at [^\s:]+:\d+(?::\d+)?\s*$|{_SOURCE}:\d+"  # JavaScript, Go, Rust, Ruby
+    r"|from \S+:\d+:in |#\d+ +(?:0x|/|\w)|\d+: +\S+::\S"
+    r")"
+)
+_LIBRARY: Final = re.compile(
+    r"site-packages|dist-packages|node_modules|/lib/python\d|<frozen |node:|internal/|/rustc/"
+    r"|\.cargo/registry|\b(?:core|std|alloc|tokio)::|/usr/(?:lib|local/go)/|/vendor/|/gems/|/go/pkg/mod/"
+    r"|\bat (?:java|javax|jdk|sun|kotlin|scala|org\.springframework|org\.apache|System|Microsoft)\."
+)
+_EXCEPTION: Final = re.compile(
+    r"\s*(?:(?:Caused by|Exception in thread \S+|Uncaught|Unhandled \w+|panic|fatal(?: error)?"
+    r"|thread '[^']*' panicked at|error\[E\d+\]|E)\b:?\s+)?"
+    r"(?:[\w$]+[.:]+)*[A-Z][\w$]*(?:Error|Exception|Fault|Failure|Interrupt|Panic|Timeout)\b"
+    r"(?=\s*(?::|$|\())"
+    r"|\s*(?:Caused by: |panic: |fatal(?: error)?: |thread '[^']*' panicked|error(?:\[E\d+\])?: )",
+)
+_STAMP: Final = (
+    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*Z?(?:[+-]\d\d:?\d\d)?\]?"
+    r"|\[?\d\d:\d\d:\d\d[\d.,]*\]?|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
+)
+_LEVEL: Final = r"\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\b"
+_STAMPED: Final = re.compile(rf"\s*(?:{_STAMP}|{_LEVEL})")
+_WHEN: Final = re.compile(rf"\s*(?:{_STAMP})\s*")
+_FAILED: Final = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b|\b(?:Error|Exception)\b")
+_MARKED: Final = re.compile(
+    r"(?: {4}|\t)\S|\s*[>|] |\s*[}\])]+[,;)]*\s*$|.*[{;]\s*$|(?:[+-]{3} |@@ |diff --git )"
+    r"|\s*(?:#include\b|import \w[\w.]*;?\s*$|from [\w.]+ import |def \w+\(|class \w+[(:])"
+    r"|\s*</?\w+[ />]"
+    r"|Traceback \(most recent call last\):|During handling of the above exception"
+    r"|The above exception was the direct cause|goroutine \d+ \[|\s*\.\.\. \d+ more"
+)
+_ASKS: Final = re.compile(
+    r"\?\s*[\"')*_]*\s*$|\?\s|^\s*(?:what|why|who|whom|whose|when|where|which|how|can|could|would"
+    r"|should|is|are|do|does|did|please|help|explain|tell|show|find|fix|summari[sz]e)\b",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
+_BLANK: Final = re.compile(r"\n[ \t]*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class LongQuestion:
+    """What was told apart: the user's own words, and the lines that identify what is pasted.
+
+    `asks`: the words hold a question, or are short enough to be one; otherwise they are two ends.
+    """
+
+    words: str
+    identifying: tuple[str, ...]
+    asks: bool
+
+    @property
+    def text(self) -> str:
+        """What to search by."""
+        return "\n".join(part for part in (self.words, *self.identifying) if part)
+
+
+def tell_apart(text: str, most: int = ASKING) -> LongQuestion:
+    """The user's words in `text`, and what identifies the blocks that are pasted around them.
+
+    Words of more than `most` characters are taken for pasted prose.
+    """
+    own: list[str] = []
+    pasted: list[str] = []
+    for end in _ends(text):
+        kinds = list(_blocks(end))
+        own.append("\n".join(line for line, is_pasted in kinds if not is_pasted).strip())
+        pasted += [line for line, is_pasted in kinds if is_pasted]
+    words, asks = _asking([part for part in own if part], most)
+    return LongQuestion(words, tuple(_identifying(pasted)), asks)
+
+
+def has_pasted(text: str) -> bool:
+    """Whether some lines of `text` form a block that was pasted: code, a trace, a log, a quote."""
+    return any(is_pasted for end in _ends(text) for _, is_pasted in _blocks(end))
+
+
+def _ends(text: str) -> list[str]:
+    """All of the text, or what is looked at of its beginning and of its end, in whole lines."""
+    if len(text) <= 2 * LOOKED:
+        return [text]
+    head, tail = text[:LOOKED], text[-LOOKED:]
+    cut, begin = head.rfind("\n"), tail.find("\n")
+    return [
+        head[:cut] if cut > LOOKED // 2 else head,
+        tail[begin + 1 :] if 0 <= begin < LOOKED // 2 else tail,
+    ]
+
+
+def _blocks(text: str) -> Iterable[tuple[str, bool]]:
+    """Each line, and whether it belongs to a pasted block."""
+    lines = text.split("\n")
+    marked, fence = [], ""
+    for line in lines:
+        match = _FENCE.match(line)
+        if match and (not fence or match[1] == fence):
+            fence = "" if fence else match[1]
+            marked.append(2)
+        else:
+            marked.append(2 if fence else int(_looks_pasted(line)))
+    if fence:
+        # The end of a fence that begins above, or one that nobody closed: judged line by line.
+        marked = [1 if _FENCE.match(line) or _looks_pasted(line) else 0 for line in lines]
+    _join(lines, marked)
+    return zip(lines, (mark > 0 for mark in marked), strict=True)
+
+
+def _join(lines: Sequence[str], marked: list[int]) -> None:
+    """Take single lines between pasted ones into their block, and give up blocks of too few."""
+    size = len(lines)
+    for at in range(1, size - 1):
+        between = not marked[at] and marked[at - 1] and marked[at + 1]
+        if between and len(lines[at]) < _LONGEST and not _ASKS.search(lines[at]):
+            marked[at] = 1
+    at = 0
+    while at < size:
+        end = at
+        while end < size and marked[end]:
+            end += 1
+        named = any(_EXCEPTION.match(line) or _FRAME.match(line) for line in lines[at:end])
+        if 0 < end - at < _LEAST_PASTED and max(marked[at:end]) < 2 and not named:
+            marked[at:end] = [0] * (end - at)
+        at = max(end, at + 1)
+
+
+def _looks_pasted(line: str) -> bool:
+    return bool(
+        _FRAME.match(line) or _EXCEPTION.match(line) or _STAMPED.match(line) or _MARKED.match(line)
+    )
+
+
+def _identifying(lines: Sequence[str]) -> list[str]:
+    """Of pasted lines the exceptions, the user's own frames next to them, and errors of a log."""
+    raised = [at for at, line in enumerate(lines) if _EXCEPTION.match(line)]
+    frames = [at for at, line in enumerate(lines) if _FRAME.match(line)]
+    stamped = (at for at, line in enumerate(lines) if _STAMPED.match(line) and at not in raised)
+    failed = (at for at in stamped if _FAILED.search(lines[at]))
+    # The last exception is what came out in Python, the first in Java; both name the trouble.
+    kept = _distinct(lines, [*raised[-1:], *raised], _EXCEPTIONS)
+    near = sorted(frames, key=lambda at: min((abs(at - one) for one in raised[-2:]), default=0))
+    kept += _distinct(lines, (at for at in near if not _LIBRARY.search(lines[at])), _FRAMES)
+    kept += _distinct(lines, failed, _ERRORS)
+    return [_WHEN.sub("", lines[at]).strip()[:_LONGEST] for at in sorted(kept)]
+
+
+def _distinct(lines: Sequence[str], places: Iterable[int], most: int) -> list[int]:
+    """The first `most` places whose lines differ, times aside."""
+    found: dict[str, int] = {}
+    for at in places:
+        if len(found) == most:
+            break
+        found.setdefault(_WHEN.sub("", lines[at]).strip(), at)
+    return list(found.values())
+
+
+def _asking(ends: Sequence[str], most: int) -> tuple[str, bool]:
+    """What asks in the user's own words, and whether anything does.
+
+    Words of more than `most` characters are pasted prose with a question before or after it: of
+    its first and its last part those that ask, at most `ASKING` characters.
+    """
+    whole = "\n".join(ends)
+    if len(whole) <= most:
+        return whole, bool(whole)
+    first, last = _outer(ends[0], 0), _outer(ends[-1], -1)
+    asking = [part for part in (first, last) if _ASKS.search(part)]
+    # What is pasted may ask too; a question of somebody's own is short and ends as one.
+    plain = [part for part in asking if part.endswith("?") and len(part) <= _PLAIN]
+    if asking:
+        return "\n".join(dict.fromkeys(plain or asking)), True
+    return f"{whole[: ASKING // 2]}\n{whole[-ASKING // 2 :]}", False
+
+
+def _outer(text: str, which: int) -> str:
+    """The first (0) or last (-1) part of a text: a paragraph, else a line, else sentences."""
+    part = _BLANK.split(text)[which].strip()
+    if len(part) <= ASKING // 2:
+        return part
+    part = part.split("\n")[which].strip()
+    if len(part) <= ASKING // 2:
+        return part
+    sentences = _SENTENCE.split(part)
+    part = sentences[which].strip()
+    return part[: ASKING // 2] if which == 0 else part[-ASKING // 2 :]
