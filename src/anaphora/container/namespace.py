@@ -602,7 +602,7 @@ class NamespaceServices:
         from anaphora.deep.dreaming.jobs import DreamCycle
         from anaphora.ingest.linking import Linker, Relinker
 
-        linker = Linker(self.vectors, self.container.embedder.name, self.memories.neighbours)
+        linker = Linker(self.vectors, self.embedder, self.memories.neighbours)
         relink = Relinker(self.records, linker)
         dream = Dreamer(
             self.recall_deep, self.gaps, self.remember, relink, self.remember.fill_vectors
@@ -673,6 +673,8 @@ class NamespaceServices:
         memories = self.remember.fill_vectors(progress=labelled(progress, "memories"))
         self._memories_settled()
         self.upkeep.fill_vectors()
+        if (away := self.embedder.away) is not None:
+            raise away
         return Reindexed(
             self.embedder.name, turns.embedded, memories.embedded, turns.pending + memories.failed
         )
