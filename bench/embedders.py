@@ -3,7 +3,7 @@
 In: REALTALK and BEAM, and embedders as `Memory.open` takes them. Out: how much of the evidence is
 among the first ten turns by the whole ranking, with the embedder's cosines as they are and as they
 are calibrated, and by cosine alone; processor time of a text; size of the model. Kept by embedder
-in bench/results/embedders.json and .md: a run leaves those of other embedders as they were.
+in bench/results/embedders.json and .md: a run leaves what others have measured as it was.
 
 Each chat is searched alone, as bench/fit_turns.py does. Nothing is fitted here; that answers belong
 on MiniLM's line (rather than only the spread of unrelated texts) was chosen on chats 1 to 4 of
@@ -174,9 +174,14 @@ def _keep(measured_now: Sequence[Measured]) -> None:
     if place.is_file():
         kept = json.loads(place.read_text("utf-8"))["embedders"]
     for one in measured_now:
-        kept[one.embedder] = {"machine": machine(), **asdict(one)}
-    value = {"embedders": kept}
-    write(NAME, json.dumps(value, indent=1), _markdown(json.loads(json.dumps(kept))))
+        value: dict[str, Any] = {"machine": machine(), **asdict(one)}
+        again = {(row.data, row.half) for row in one.recalled}
+        before = kept.get(one.embedder, {})
+        if before.get("name") == one.name:
+            rows = (row for row in before["recalled"] if (row["data"], row["half"]) not in again)
+            value["recalled"] = [*rows, *value["recalled"]]
+        kept[one.embedder] = value
+    write(NAME, json.dumps({"embedders": kept}, indent=1), _markdown(json.loads(json.dumps(kept))))
 
 
 def _markdown(kept: dict[str, dict[str, Any]]) -> str:
