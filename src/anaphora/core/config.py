@@ -24,6 +24,7 @@ from anaphora.values.memories import HalfLives
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 DECAY_VARIABLES = {kind: f"ANAPHORA_DECAY_{kind.upper()}" for kind in asdict(HalfLives())}
 SETTINGS_FILE = "settings.json"
+EMBEDDERS_FILE = "embedders.json"
 _REFUSALS: dict[int, type[StoreError]] = {
     errno.ENOSPC: DiskFull,
     errno.EDQUOT: DiskFull,

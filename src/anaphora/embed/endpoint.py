@@ -274,8 +274,10 @@ class EndpointEmbedder:
 
     def look(self) -> None:
         """Find out whether the endpoint answers, and as it did; `away` says what was found."""
+        # Where that was never compared, comparing is asking.
+        texts = _probe_texts(self._endpoint)[:1] if self._compared else []
         try:
-            self._asked(_probe_texts(self._endpoint)[:1], attempts=1, even_away=True)
+            self._asked(texts, attempts=1, even_away=True)
         except EmbeddingError:
             return
 
@@ -302,7 +304,7 @@ class EndpointEmbedder:
         try:
             if not self._compared:
                 self._compare(attempts)
-            found = self._sent(texts, attempts)
+            found = self._sent(texts, attempts) if texts else []
         except EndpointError as error:
             with self._lock:
                 self._away, self._look_at = error, time.monotonic() + _AWAY_SECONDS

@@ -12,9 +12,10 @@ import os
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-FILE: Final = "embedders.json"
+from anaphora.core.config import EMBEDDERS_FILE
+
 Record = dict[str, Any]
 
 
@@ -26,7 +27,7 @@ class EmbedderRegistry:
     """
 
     def __init__(self, home: Path | None) -> None:
-        self._path = None if home is None else home / FILE
+        self._path = None if home is None else home / EMBEDDERS_FILE
         self._fresh: dict[str, dict[str, Record]] = {}
         self._lock = threading.Lock()
 

@@ -369,6 +369,9 @@ class EmbedderService:
         if self._loader is not None:
             self._loader.join()
         self._registry.flush()
+        close: Callable[[], None] | None = getattr(self._embedder, "close", None)
+        if self.remote and close is not None:
+            close()
 
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until loading has ended, at most `timeout` seconds (None: as long as it takes).
