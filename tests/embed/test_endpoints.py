@@ -79,8 +79,10 @@ def test_a_busy_endpoint_is_asked_again(tmp_path: Path, server: EmbeddingServer)
     server.failures = [429, 503]
     with Memory.open(tmp_path, embedder=server.openai) as memory:
         fill(memory)
-        server.failures = [500, 429, 502]
+        server.failures = [500]
         memory.remember("The piano tuner comes on Friday.")
+        server.failures = [500, 429, 502]
+        memory.remember_many(["The tuner wants cash.", "The cat hides from the tuner."])
         found = memory.recall("who comes on Friday?", mode="vector")
         assert (found[0].text, found.degraded) == ("The piano tuner comes on Friday.", ())
         assert server.failures == []

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anaphora.embed.base import Embedder
     from anaphora.embed.registry import EmbedderRegistry
     from anaphora.embed.service import EmbedderService, ShareModel
+    from anaphora.errors import EndpointError
     from anaphora.store.db.engine import Database
     from anaphora.store.home.sealing import Home, Sealing
 
@@ -61,6 +62,7 @@ class Container:
     on_removal: Callable[[NamespaceServices], object] = lambda _: None
     _open: dict[str, NamespaceServices] = field(default_factory=dict)
     _standing: dict[str, NamespaceServices] = field(default_factory=dict)
+    _filled: dict[str, EndpointError] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _closed: bool = False
 
@@ -125,9 +127,15 @@ class Container:
         While the embedder is away they are others, with the local one: its vectors lie beside the
         endpoint's, are made as they are needed, and are never compared with them.
         """
-        if self.stand_in is not None and self.embedder.away is not None:
-            return self._of(replace(self, embedder=self.stand_in), self._standing, name)
-        return self.own(name)
+        away = None if self.stand_in is None else self.embedder.away
+        if self.stand_in is None or away is None:
+            return self.own(name)
+        found = self._of(replace(self, embedder=self.stand_in), self._standing, name)
+        if self._filled.get(name) is not away:
+            # Once for each time that the endpoint was found away.
+            self._filled[name] = away
+            found.fill_in_background()
+        return found
 
     def own(self, name: str) -> NamespaceServices:
         """The same with the home's own embedder, even while it is away. Raises Closed."""

@@ -65,6 +65,7 @@ _MORE_SECONDS: Final = 4.0
 _ATTEMPTS: Final = 4
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 20.0
+_SHORT_PAUSE: Final = 2.0
 _AWAY_SECONDS: Final = 15.0
 _BUSY: Final = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 _TOO_LONG: Final = frozenset((400, 413, 422))
@@ -259,7 +260,8 @@ class EndpointEmbedder:
         flat = [self._endpoint.document_prefix + part for own in parts for part in own]
         rows: list[Vectors] = []
         for batch in _batches(flat):
-            rows += self._asked(batch)
+            # One text is somebody who waits: `remember`.
+            rows += self._asked(batch, attempts=_ATTEMPTS if len(texts) > 1 else 2)
         found = iter(rows)
         return [np.concatenate([next(found) for _ in own]) for own in parts]
 
@@ -378,7 +380,10 @@ class _Client:
         self._dimensions = dimensions
         self._pause = pause
         self._failed = httpx.HTTPError
-        self._hopeless = (httpx.ConnectError, httpx.TimeoutException, httpx.UnsupportedProtocol)
+        # The last is of a client that was closed meanwhile.
+        self._hopeless = (
+            httpx.ConnectError, httpx.TimeoutException, httpx.UnsupportedProtocol, RuntimeError
+        )  # fmt: skip
         self._timeout = httpx.Timeout
         # Proxies of the environment are the user's own wish; redirects could lead elsewhere.
         self._http = httpx.Client(
@@ -408,7 +413,8 @@ class _Client:
                 continue
             if answer.status_code not in _BUSY or attempt == attempts:
                 return self._read(answer, len(texts))
-            self._pause(_asked_pause(answer, _FIRST_PAUSE * 2 ** (attempt - 1)))
+            longest = _LONGEST_PAUSE if attempts > 2 else _SHORT_PAUSE
+            self._pause(min(longest, _asked_pause(answer, _FIRST_PAUSE * 2 ** (attempt - 1))))
         raise AssertionError("the last attempt returns or raises")
 
     def _body(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -479,9 +485,9 @@ class _Client:
 
 
 def _asked_pause(answer: Any, otherwise: float) -> float:
-    """How long the endpoint wants to be left alone, in seconds, within reason."""
+    """How long the endpoint wants to be left alone, in seconds."""
     try:
         wanted = float(answer.headers.get("retry-after", otherwise))
     except ValueError:
         wanted = otherwise
-    return otherwise if math.isnan(wanted) else min(max(wanted, 0.0), _LONGEST_PAUSE)
+    return otherwise if math.isnan(wanted) else max(wanted, 0.0)

@@ -123,7 +123,10 @@ def read_folder(place: Path) -> ModelFolder:
     if chosen is not None and not (root / "modules.json").is_file():
         root = root.parent
     if not root.is_dir() or (chosen is not None and not chosen.is_file()):
-        raise _refused(place, "it is not there; `anaphora reindex --embedder minilm` goes back")
+        raise _refused(
+            place,
+            "it is not there (nothing is downloaded); `anaphora reindex --embedder minilm` goes back",
+        )
     steps = _steps(place, root)
     config = _json(root / "config.json", {})
     sentences = _json(root / "sentence_bert_config.json", {})
