@@ -125,7 +125,7 @@ def read_folder(place: Path) -> ModelFolder:
     if not root.is_dir() or (chosen is not None and not chosen.is_file()):
         raise _refused(
             place,
-            "it is not there (nothing is downloaded); `anaphora reindex --embedder minilm` goes back",
+            "it is not there, and is not fetched; `anaphora reindex --embedder minilm` goes back",
         )
     steps = _steps(place, root)
     config = _json(root / "config.json", {})
