@@ -108,7 +108,7 @@ def test_prefixes_and_dimensions_are_part_of_the_setting(
 @pytest.mark.promise("embed.endpoint")
 def test_a_text_that_is_too_long_is_halved_not_cut(tmp_path: Path, server: EmbeddingServer) -> None:
     """What a server refuses for its length comes in parts, and every word of it was sent."""
-    with Memory.open(tmp_path, embedder=server.ollama) as memory:
+    with Memory.open(tmp_path, embedder=f"{server.ollama}?document=tell%20") as memory:
         fill(memory)
         server.longest = 40
         words = [f"word{number}" for number in range(300)]
@@ -117,6 +117,7 @@ def test_a_text_that_is_too_long_is_halved_not_cut(tmp_path: Path, server: Embed
         assert found.degraded == ()
         assert found[0].text.endswith("word299")
     accepted = [text for text in server.texts if len(text.split()) <= 40]
+    assert all(text.startswith("tell ") for text in accepted if "word7" in text)
     assert set(words) <= {word for text in accepted for word in text.split()}
 
 

@@ -257,18 +257,19 @@ class EndpointEmbedder:
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, dimensions) each, unit rows."""
         parts = [self._parts(text) for text in texts]
-        flat = [self._endpoint.document_prefix + part for own in parts for part in own]
+        flat = [part for own in parts for part in own]
+        prefix = self._endpoint.document_prefix
         rows: list[Vectors] = []
         for batch in _batches(flat):
             # One text is somebody who waits: `remember`.
-            rows += self._asked(batch, attempts=_ATTEMPTS if len(texts) > 1 else 2)
+            rows += self._asked(batch, prefix, _ATTEMPTS if len(texts) > 1 else 2)
         found = iter(rows)
         return [np.concatenate([next(found) for _ in own]) for own in parts]
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question, shape (dimensions,): the normalised mean of its parts."""
-        parts = [self._endpoint.query_prefix + part for part in self._parts(text)]
-        return mean_vector(np.concatenate(self._asked(parts, attempts=1)))
+        rows = self._asked(self._parts(text), self._endpoint.query_prefix, 1)
+        return mean_vector(np.concatenate(rows))
 
     def query_key(self, text: str) -> Hashable:
         """The text as it is sent: word pieces are known where the model is."""
@@ -276,10 +277,9 @@ class EndpointEmbedder:
 
     def look(self) -> None:
         """Find out whether the endpoint answers, and as it did; `away` says what was found."""
-        # Where that was never compared, comparing is asking.
-        texts = _probe_texts(self._endpoint)[:1] if self._compared else []
         try:
-            self._asked(texts, attempts=1, even_away=True)
+            # Nothing but the comparison, which is made anew after every absence.
+            self._asked([], "", 1, even_away=True)
         except EmbeddingError:
             return
 
@@ -298,7 +298,7 @@ class EndpointEmbedder:
         return [block[spans[0][0] : spans[-1][1]] for block, spans in found] or [_BLANK]
 
     def _asked(
-        self, texts: Sequence[str], *, attempts: int = _ATTEMPTS, even_away: bool = False
+        self, texts: Sequence[str], prefix: str, attempts: int, *, even_away: bool = False
     ) -> list[Vectors]:
         """The vectors of parts: several for one that was too long after all."""
         if self._away is not None and not even_away:
@@ -306,10 +306,11 @@ class EndpointEmbedder:
         try:
             if not self._compared:
                 self._compare(attempts)
-            found = self._sent(texts, attempts) if texts else []
+            found = self._sent(texts, prefix, attempts) if texts else []
         except EndpointError as error:
             with self._lock:
                 self._away, self._look_at = error, time.monotonic() + _AWAY_SECONDS
+                self._compared = False
             raise
         self._away = None
         return found
@@ -325,23 +326,26 @@ class EndpointEmbedder:
             )
         self._compared = True
 
-    def _sent(self, texts: Sequence[str], attempts: int) -> list[Vectors]:
+    def _sent(self, texts: Sequence[str], prefix: str, attempts: int) -> list[Vectors]:
         try:
-            return [unit_rows(row[None, :]) for row in self._client.embed(texts, attempts)]
+            rows = self._client.embed([prefix + text for text in texts], attempts)
+            return [unit_rows(row[None, :]) for row in rows]
         except _RefusedText:
             if len(texts) > 1:
+                # Who of them it was is found out by halves.
                 middle = len(texts) // 2
-                return self._sent(texts[:middle], attempts) + self._sent(texts[middle:], attempts)
-            return [self._halved(texts[0], attempts)]
+                halves = (texts[:middle], texts[middle:])
+                return [row for half in halves for row in self._sent(half, prefix, attempts)]
+            halved = self._halved(texts[0])
+            return [np.concatenate([*self._sent(halved, prefix, attempts)])]
 
-    def _halved(self, text: str, attempts: int) -> Vectors:
-        """The vectors of a part whose tokens were more than it looked like, half by half."""
+    def _halved(self, text: str) -> list[str]:
+        """A part whose tokens were more than it looked like, cut between two of its words."""
         spans = [span for _, some in rough_windows(text, len(text)) for span in some]
         if len(spans) < _FEWEST:
             raise EmbeddingError(f"{self.name} does not take a text of {len(text)} characters")
         middle = spans[len(spans) // 2][0]
-        halves = [text[:middle], text[middle:]]
-        return np.concatenate([row for half in halves for row in self._sent([half], attempts)])
+        return [text[:middle], text[middle:]]
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
