@@ -175,10 +175,10 @@ def _keep(measured_now: Sequence[Measured]) -> None:
         kept = json.loads(place.read_text("utf-8"))["embedders"]
     for one in measured_now:
         value: dict[str, Any] = {"machine": machine(), **asdict(one)}
-        again = {(row.data, row.half) for row in one.recalled}
+        again = {(row.data, row.chats) for row in one.recalled}
         before = kept.get(one.embedder, {})
         if before.get("name") == one.name:
-            rows = (row for row in before["recalled"] if (row["data"], row["half"]) not in again)
+            rows = (row for row in before["recalled"] if (row["data"], row["chats"]) not in again)
             value["recalled"] = [*rows, *value["recalled"]]
         kept[one.embedder] = value
     write(NAME, json.dumps({"embedders": kept}, indent=1), _markdown(json.loads(json.dumps(kept))))

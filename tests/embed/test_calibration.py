@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora import Memory
@@ -69,6 +69,7 @@ def test_the_bundled_models_cosines_stay_as_they_are() -> None:
 
 
 @pytest.mark.promise("embed.calibration")
+@settings(max_examples=20, deadline=None)
 @given(st.floats(0.05, 0.9))
 def test_a_line_between_cosines_changes_nothing(a: float) -> None:
     """Of two embedders whose cosines differ by a line, both have the same after calibration."""
