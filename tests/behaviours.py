@@ -98,6 +98,13 @@ PROMISES: dict[str, str] = {
     "embed.one_bad": "S0 One text that cannot be embedded does not fail the others.",
     "embed.identity": "D Every vector remembers its embedder; another's are never compared.",
     "embed.moving": "D Another embedder comes to every namespace of a home, resumably.",
+    "embed.folder": "D A sentence-transformers folder with ONNX is done as its files say, or refused.",
+    "embed.endpoint": "D OpenAI-compatible and Ollama endpoints embed in batches; nothing is cut.",
+    "embed.endpoint_errors": "D What is wrong with an endpoint or its setting is told by kind.",
+    "embed.endpoint_key": "D An endpoint's key is in no file, message, log or repr.",
+    "embed.stand_in": "D While an endpoint is away the local model answers, and the result says so.",
+    "embed.changed": "D Another model behind an endpoint's name is found out before vectors mix.",
+    "embed.calibration": "D Cosines are brought to where MiniLM's lie; MiniLM's own stay to the bit.",
     "embed.multilingual": "D The multilingual embedder is an extra, named when missing.",
     # The index
     "index.disposable": "D Deleting the index loses nothing; the next question answers right.",

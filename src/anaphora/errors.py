@@ -18,7 +18,12 @@ AnaphoraError
 │   └── Unreadable                      an invalid row; all others can be read
 ├── EmbeddingError                      a text could not be turned into a vector
 │   ├── ModelIntegrityError             the model file is not the one that was shipped
-│   └── EmbedderNotReady                the model is still loading
+│   ├── EmbedderNotReady                the model is still loading
+│   └── EndpointError                   an embedding endpoint is of no use now
+│       ├── EndpointUnreachable         it does not answer, or only that it cannot
+│       ├── EndpointDenied              it does not accept the key
+│       ├── EndpointModelUnknown        it does not have the model
+│       └── EmbedderChanged             it gives other vectors than it did
 ├── EncryptionError                     an encrypted home that cannot be opened or trusted
 │   ├── NoKeyringError                  there is no keychain to keep the master key in
 │   ├── MissingKey                      the keychain or the key file has no key of this home
@@ -59,8 +64,13 @@ __all__ = [
     "DeviceRemoved",
     "DiskFull",
     "Diverged",
+    "EmbedderChanged",
     "EmbedderNotReady",
     "EmbeddingError",
+    "EndpointDenied",
+    "EndpointError",
+    "EndpointModelUnknown",
+    "EndpointUnreachable",
     "FilterError",
     "InvalidId",
     "InvalidInput",
@@ -235,6 +245,38 @@ class EmbedderNotReady(EmbeddingError):
     def __init__(self, waited: float) -> None:
         self.waited = waited
         super().__init__(f"the embedding model is still loading after {waited:.1f} s")
+
+
+class EndpointError(EmbeddingError):
+    """An embedding endpoint is of no use now: its `url` and `model`, and the `reason`.
+
+    Neither `url` nor `reason` ever holds a key.
+    """
+
+    def __init__(self, url: str, model: str, reason: str) -> None:
+        self.url = url
+        self.model = model
+        self.reason = reason
+        super().__init__(f"{model} at {url}: {reason}")
+
+
+class EndpointUnreachable(EndpointError):
+    """It does not answer in time, or only that it cannot now."""
+
+
+class EndpointDenied(EndpointError):
+    """It does not accept the key, or wants one: `ANAPHORA_EMBEDDER_KEY` has it."""
+
+
+class EndpointModelUnknown(EndpointError):
+    """It does not have the model, or the URL does not lead to where models are."""
+
+
+class EmbedderChanged(EndpointError):
+    """It gives other vectors under the same name than before, so that old ones cannot be compared.
+
+    `anaphora reindex --embedder …` with the same embedder makes all of them anew.
+    """
 
 
 class EncryptionError(AnaphoraError):

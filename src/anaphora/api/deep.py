@@ -51,6 +51,7 @@ class DeepQuestions(NamespaceView):
         for a model without its key, `MissingExtra` without the sandbox, `StoreError` and its kinds.
         """
         with span("deep_recall", scope=scope):
+            # Not asked again where an endpoint goes away meanwhile: a model was paid for it.
             return self._services().recall_deep.recall(
                 question,
                 scope=scope,

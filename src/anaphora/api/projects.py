@@ -145,8 +145,10 @@ class ProjectMemories(NamespaceView):
         for bad arguments, `NotFound` for a project.
         """
         with span("recall_context"):
-            return self._with_projects().recall_context.recall(
-                focus, project=project, budget=budget, include_sources=include_sources
+            return self._asked(
+                lambda services: services.with_projects().recall_context.recall(
+                    focus, project=project, budget=budget, include_sources=include_sources
+                )
             )
 
     def warm_up(
@@ -166,12 +168,14 @@ class ProjectMemories(NamespaceView):
         project itself is described. Raises `InvalidInput`, `NotFound`.
         """
         with span("warm_up"):
-            return self._with_projects().warm_up.warm_up(
-                topic,
-                project=project,
-                directory=None if directory is None else os.fspath(directory),
-                shape=shape,
-                budget=budget,
+            return self._asked(
+                lambda services: services.with_projects().warm_up.warm_up(
+                    topic,
+                    project=project,
+                    directory=None if directory is None else os.fspath(directory),
+                    shape=shape,
+                    budget=budget,
+                )
             )
 
     def _with_projects(self) -> NamespaceServices:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from anaphora.values.conversations import Degraded, Recall
+from anaphora.values.projects import RecallPackage, WarmUp
 
 if TYPE_CHECKING:
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
+
+AnswerT = TypeVar("AnswerT", bound=Recall[Any] | RecallPackage | WarmUp)
 
 
 class NamespaceView:
@@ -17,3 +24,17 @@ class NamespaceView:
 
     def _services(self) -> NamespaceServices:
         return self._container.namespace(self.namespace)
+
+    def _asked(self, ask: Callable[[NamespaceServices], AnswerT]) -> AnswerT:
+        """The answer; of the local model, and saying so, where an endpoint is away or goes away."""
+        services = self._services()
+        found = ask(services)
+        if self._container.stand_in is None:
+            return found
+        now = self._services()
+        if now is not services:
+            found = ask(now)
+        why = self._container.instead(now)
+        if not why:
+            return found
+        return replace(found, degraded=(*found.degraded, Degraded("embeddings", why)))

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from anaphora.deep.models.base import ModelRole
     from anaphora.deep.tools import DeepTools
     from anaphora.embed.base import Embedder
+    from anaphora.embed.registry import EmbedderRegistry
     from anaphora.embed.service import EmbedderService, ShareModel
+    from anaphora.errors import EndpointError
     from anaphora.store.db.engine import Database
     from anaphora.store.home.sealing import Home, Sealing
 
@@ -32,6 +34,9 @@ Handler = Callable[[Any], None]
 EVENTS = ("cache", "remember", "recall", "sync", "sync_stopped", "mirror", "mirror_stopped")
 OPEN_NAMESPACES = 64
 """Namespaces that hold files and vectors at a time; a service may have ten thousand of them."""
+
+STAND_IN = "minilm"
+"""The local embedder that answers while an endpoint is away."""
 
 _log = logging.getLogger("anaphora")
 
@@ -45,6 +50,9 @@ class Container:
     truth: Database
     sealing: Sealing
     embedder: EmbedderService
+    registry: EmbedderRegistry
+    # Answers while an endpoint is away; None where the embedder runs here.
+    stand_in: EmbedderService | None
     tools: DeepTools
     clock: Callable[[], datetime]
     ids: Callable[[], str]
@@ -53,6 +61,8 @@ class Container:
     closers: list[Callable[[], object]] = field(default_factory=list)
     on_removal: Callable[[NamespaceServices], object] = lambda _: None
     _open: dict[str, NamespaceServices] = field(default_factory=dict)
+    _standing: dict[str, NamespaceServices] = field(default_factory=dict)
+    _filled: dict[str, EndpointError] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _closed: bool = False
 
@@ -71,10 +81,12 @@ class Container:
     ) -> Container:
         """The container of the home in `settings`; the other arguments are those of `Memory.open`.
 
-        Nothing is written, no model loaded and no namespace opened. Raises `InvalidInput`,
-        `EncryptionError` when a sealed home's key is not to be had.
+        Nothing is written, no model loaded and no namespace opened. An endpoint that the home has
+        not used before is asked what its vectors are. Raises `InvalidInput`, `EndpointError` when
+        that fails, `EncryptionError` when a sealed home's key is not to be had.
         """
         from anaphora.deep.tools import DeepTools
+        from anaphora.embed.registry import EmbedderRegistry
         from anaphora.embed.service import EmbedderService, spec_for
         from anaphora.store.db.engine import open_database
         from anaphora.store.home.opening import open_home
@@ -83,17 +95,25 @@ class Container:
 
         home = Home(settings.home, settings.conversations, settings.database)
         now = clock or (lambda: datetime.now(UTC))
-        service = EmbedderService(
-            spec_for(settings.embedder if embedder is None else embedder, share=share_model),
-            cache_size=cache_size,
-            on_cache=lambda event: container.tell("cache", event),
-        )
+        registry = EmbedderRegistry(settings.home)
+
+        def service_of(one: str | Embedder) -> EmbedderService:
+            return EmbedderService(
+                spec_for(one, share=share_model, settings=settings, registry=registry),
+                cache_size=cache_size,
+                on_cache=lambda event: container.tell("cache", event),
+                registry=registry,
+            )
+
+        service = service_of(settings.embedder if embedder is None else embedder)
         container = cls(
             settings=settings,
             home=home,
             truth=open_database(home.truth),
             sealing=open_home(home, encrypt),
             embedder=service,
+            registry=registry,
+            stand_in=service_of(STAND_IN) if service.remote else None,
             tools=DeepTools(settings, model, sub_model),
             clock=now,
             ids=RecordIds(now),
@@ -102,16 +122,44 @@ class Container:
         return container
 
     def namespace(self, name: str) -> NamespaceServices:
-        """The services of a namespace, the same while it is open. Raises Closed."""
+        """The services of a namespace, the same while it is open. Raises Closed.
+
+        While the embedder is away they are others, with the local one: its vectors lie beside the
+        endpoint's, are made as they are needed, and are never compared with them.
+        """
+        away = None if self.stand_in is None else self.embedder.away
+        if self.stand_in is None or away is None:
+            return self.own(name)
+        found = self._of(replace(self, embedder=self.stand_in), self._standing, name)
+        if self._filled.get(name) is not away:
+            # Once for each time that the endpoint was found away.
+            self._filled[name] = away
+            found.fill_in_background()
+        return found
+
+    def own(self, name: str) -> NamespaceServices:
+        """The same with the home's own embedder, even while it is away. Raises Closed."""
+        return self._of(self, self._open, name)
+
+    def _of(
+        self, container: Container, among: dict[str, NamespaceServices], name: str
+    ) -> NamespaceServices:
         with self._lock:
             if self._closed:
                 raise Closed
-            found = self._open.pop(name, None) or NamespaceServices(self, name)
+            found = among.pop(name, None) or NamespaceServices(container, name)
             # The last in the dict is the one used last.
-            self._open[name] = found
-            for unused in list(self._open)[:-OPEN_NAMESPACES]:
-                self._open.pop(unused).release()
+            among[name] = found
+            for unused in list(among)[:-OPEN_NAMESPACES]:
+                among.pop(unused).release()
             return found
+
+    def instead(self, services: NamespaceServices) -> str:
+        """Whose vectors answer in the place of the endpoint's, and why; "" where these do."""
+        away = self.embedder.away
+        if away is None or services.embedder is self.embedder:
+            return ""
+        return f"{services.embedder.name} answers instead: {away}"
 
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace that holds or held anything, the default one first."""
@@ -142,10 +190,14 @@ class Container:
     def reindex(self, name: str, embedder: str | None, progress: Progress | None) -> Reindexed:
         """Make the vectors that are missing, of this embedder or another; see `Memory.reindex`."""
         if embedder is None:
-            return self.namespace(name).reindex(progress)
-        from anaphora.embed.service import EmbedderService, spec_for
+            # Not of who stands in for it, and not because it was away a moment ago.
+            self.embedder.look()
+            return self.own(name).reindex(progress)
+        from anaphora.embed.service import EmbedderService, spec_for, whole_setting
 
-        service = EmbedderService(spec_for(embedder), cache_size=0)
+        setting = whole_setting(embedder)
+        spec = spec_for(setting, settings=self.settings, registry=self.registry, anew=True)
+        service = EmbedderService(spec, cache_size=0, registry=self.registry)
         # The embedder is the whole home's: a namespace left behind would have words alone.
         names = (name, *(one for one in self.namespaces() if one != name))
         done = Reindexed(service.name, 0, 0, 0, 0)
@@ -158,7 +210,7 @@ class Container:
                     other.close()
         finally:
             service.close()
-        remember_embedder(self.settings, embedder)
+        remember_embedder(self.settings, setting)
         return done
 
     def close(self, seconds: float | None = None) -> bool:
@@ -175,9 +227,11 @@ class Container:
             if self._closed:
                 return False
             self._closed = True
-        for namespace in self._open.values():
+        for namespace in (*self._open.values(), *self._standing.values()):
             namespace.close()
         self.tools.close()
         self.embedder.close()
+        if self.stand_in is not None:
+            self.stand_in.close()
         self.truth.close()
         return True

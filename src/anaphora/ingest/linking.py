@@ -27,6 +27,7 @@ from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
+    from anaphora.embed.service import EmbedderService
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.records.vectors import RecordVectors
@@ -63,7 +64,7 @@ class Linker:
     """Keeps vectors of memories, and links the memories that they bring together."""
 
     vectors: RecordVectors
-    embedder: str
+    embedder: EmbedderService
     neighbours: Neighbours
 
     def with_near(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
@@ -72,7 +73,12 @@ class Linker:
             return []
         import numpy as np
 
-        rows = iter(self.neighbours(np.concatenate([one.vectors for one in group]), NEAR))
+        line = self.embedder.calibration.alike
+        vectors = np.concatenate([one.vectors for one in group])
+        rows = iter(
+            [(other, line.applied_to(cosine)) for other, cosine in near]
+            for near in self.neighbours(vectors, line.undone(NEAR))
+        )
         return [
             replace(one, near=_closest(n for _ in one.vectors for n in next(rows))) for one in group
         ]
@@ -83,7 +89,7 @@ class Linker:
 
         rows = np.concatenate([one.vectors for one in group])
         owner = np.repeat(np.arange(len(group)), [len(one.vectors) for one in group])
-        cosines = np.triu(rows @ rows.T, 1)
+        cosines = np.triu(self.embedder.calibration.alike.applied(rows @ rows.T), 1)
         found: list[list[Near]] = [[] for _ in group]
         for a, b in np.argwhere(cosines >= NEAR).tolist():
             # The later one makes the link, as when they come one by one.
@@ -102,7 +108,7 @@ class Linker:
         work.flush()
         rows = [row for one in group for row in vector_rows(one.record_id, one.text, one.vectors)]
         fresh = all(one.record_id in work.added for one in group)
-        self.vectors.put(self.embedder, rows, work.write, fresh=fresh)
+        self.vectors.put(self.embedder.name, rows, work.write, fresh=fresh)
         return self.link(work, group)
 
     def link(
@@ -204,7 +210,9 @@ class Relinker:
 
         since = max(0, self.records.version() - NEWEST)
         made: list[RecordLink] = []
-        for batch in self.linker.vectors.get_all(self.linker.embedder, since=since, batch=_BATCH):
+        for batch in self.linker.vectors.get_all(
+            self.linker.embedder.name, since=since, batch=_BATCH
+        ):
             rows = np.frombuffer(batch.data, "<f2").reshape(len(batch.parts), -1)
             places: dict[str, list[int]] = {}
             for place, record_id in enumerate(batch.record_ids):

@@ -92,7 +92,7 @@ class MemoryWriter:
         self._records = records
         self._vectors = vectors
         self._embedder = embedder
-        self._linker = Linker(vectors, embedder.name, neighbours)
+        self._linker = Linker(vectors, embedder, neighbours)
         self._clock = clock
         self._ids = ids
         self._backlog: Backlog[TextToEmbed] = Backlog(

@@ -318,8 +318,15 @@ class ConversationRecall:
             return None
         view, rows = question.view, question.rows
         if len(rows) < len(view):
-            return view.cosine(vector, rows)
-        return view.cosine(vector, also=None if words is None else np.flatnonzero(words))
+            cosine = view.cosine(vector, rows)
+        else:
+            cosine = view.cosine(vector, also=None if words is None else np.flatnonzero(words))
+        # By cosine alone, it is the embedder's own.
+        return (
+            cosine
+            if question.mode == "vector"
+            else self._embedder.calibration.asked.applied(cosine)
+        )
 
     def _fill(
         self, question: _Question, meaning: str | None, scores: TurnScores, limits: _Limits

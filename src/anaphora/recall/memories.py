@@ -290,8 +290,11 @@ class _AnswerBuilder:
                 yield Rejected(_hit(record, scores, place), reason)
 
     def _rank(self, found: Candidates) -> MemoryScores:
-        now = to_micros(self._wanted.moment)
-        return rank_memories(found.columns, now, self._lane.half_lives, hybrid=self._hybrid)
+        now, columns = to_micros(self._wanted.moment), found.columns
+        if self._hybrid and columns.cosine is not None:
+            cosine = self._lane.embedder.calibration.asked.applied(columns.cosine)
+            columns = replace(columns, cosine=cosine)
+        return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)
 
     def _standing(self, links: _Links, taken: list[str]) -> set[str]:
         """Which of the linked memories may be shown: those that are past stay out of sight."""

@@ -413,9 +413,15 @@ def _memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
 
 def _embedder(embedder: EmbedderService) -> Check:
     if embedder.ready(timeout=60):
-        return Check(
-            "embedder", ok=True, detail=f"{embedder.name}, {embedder.dimensions} dimensions"
-        )
+        embedder.look()
+        if (away := embedder.away) is not None:
+            detail = f"{embedder.name}: {away}; the bundled model answers until it is back"
+            return Check("embedder", ok=False, detail=detail)
+        line = embedder.calibration.asked
+        detail = f"{embedder.name}, {embedder.dimensions} dimensions"
+        if not line.identity:
+            detail += f"; its cosines count as {line.scale:.3g} × cosine {line.shift:+.3g}"
+        return Check("embedder", ok=True, detail=detail)
     reason = embedder.failure or "still loading after 60 s"
     return Check("embedder", ok=False, detail=f"{embedder.name}: {reason}")
 

@@ -108,6 +108,9 @@ def _index(services: NamespaceServices) -> tuple[int, int, Check]:
 
 def _embedder(embedder: EmbedderService) -> Check:
     if embedder.ready(timeout=0):
+        if (away := embedder.away) is not None:
+            detail = f"{embedder.name}: {away}; the bundled model answers until it is back"
+            return Check("embedder", ok=False, detail=detail)
         return Check("embedder", ok=True, detail=f"{embedder.name} is loaded")
     if embedder.failure is not None:
         return Check("embedder", ok=False, detail=f"{embedder.name}: {embedder.failure}")

@@ -110,6 +110,8 @@ class ContextRecall:
         degraded: list[Degraded],
     ) -> RecallPackage:
         found, rung = search(question.reader, wanted)
+        if found.cosine is not None:
+            found = replace(found, cosine=self.embedder.calibration.asked.applied(found.cosine))
         degraded.extend(found.degraded)
         if found.pending:
             reason = (

