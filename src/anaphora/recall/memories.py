@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from anaphora.core.analyser import query_terms
+from anaphora.core.analyser import query_words
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError
+from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.recall.currency import WINDOW, Candidate, order_memories
@@ -112,7 +113,7 @@ class MemoryRecall:
             keep=keep,
             limit=OVERFETCH * top_k,
             vector=vector,
-            terms=() if bare else query_terms(query),
+            terms=() if bare else query_words(query),
             all_words=vector is None,
             every=every,
         )
@@ -122,6 +123,9 @@ class MemoryRecall:
             with suppress(EmbeddingError):
                 self.fill(FEW)
             found = self._candidates(wanted)
+        if not bare and found.columns.cosine is not None:
+            near = traits_of(self.embedder.name).spread(found.columns.cosine)
+            found = replace(found, columns=replace(found.columns, cosine=near))
         degraded.extend(found.degraded)
         if found.pending:
             reason = f"{found.pending} memories have no vector yet and are found by words only"
@@ -137,8 +141,8 @@ class MemoryRecall:
         if vector is not None and not found.pending and mode == "hybrid":
             sure = work.confidence if self.embedder.name.startswith(CALIBRATED_FOR) else None
         if sure is not None and sure < floor and not every:
-            return Recall((), tuple(degraded), rejected, sure, nearest=hits)
-        return Recall(hits, tuple(degraded), rejected, sure)
+            return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=found.notices)
+        return Recall(hits, tuple(degraded), rejected, sure, notices=found.notices)
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
@@ -178,6 +182,10 @@ def _joined(one: Candidates, other: Candidates) -> Candidates:
         excluded=one.excluded + other.excluded,
         degraded=tuple(dict.fromkeys(one.degraded + other.degraded)),
         pending=one.pending + other.pending,
+        # A word that the other index holds was not read as another one.
+        notices=tuple(
+            told for told in one.notices if told in other.notices or not other.columns.ids
+        ),
     )
 
 
