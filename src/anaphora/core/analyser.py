@@ -13,8 +13,8 @@ What becomes of a text:
 - identifiers, paths, URLs, addresses, versions and hyphenated words stay whole, folded and
   unstemmed, and come in their parts too (`getUserName`: getusername, get, user, name);
 - Chinese, Japanese and Korean runs, and the scripts of South East Asia that put no spaces between
-  words, become overlapping pairs of characters (one character alone stays alone); the index has
-  Chinese characters alone, too. A question is cut at the function words of such a language;
+  words, become overlapping pairs of characters, and Chinese characters come alone, too. A question
+  is cut at the function words of such a language;
 - numbers lose the commas between thousands; emoji are tokens.
 
 A question's word stands for several tokens, one for each language: in which of them the texts are
@@ -183,7 +183,8 @@ def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
     tokens: list[str] = []
     for part in _parts(text):
         if part.unspaced:
-            tokens.extend(pair for run in _cut(part.token, code) for pair in _pairs(run))
+            for run in _cut(part.token, code):
+                tokens.extend((*_pairs(run), *_alone(run)))
         elif part.folded not in stops:
             tokens.append(part.token)
     return tokens
@@ -195,8 +196,7 @@ def query_terms(text: str) -> tuple[str, ...]:
     Stop words are left out, unless there is nothing else. A text with nothing that can be looked up
     (blank, punctuation) gives none.
     """
-    terms = analyse(text, keep_stop_words=False) or analyse(text)
-    return tuple(dict.fromkeys(terms))
+    return tuple(word.tokens[0] for word in query_words(text))
 
 
 def query_words(text: str) -> tuple[QueryWord, ...]:
@@ -215,7 +215,10 @@ def query_words(text: str) -> tuple[QueryWord, ...]:
     ]
     if not words:
         words = [word for part in parts for word in _lookups(part, "")]
-    return tuple({word.tokens[0]: word for word in reversed(words)}.values())[::-1]
+    distinct: dict[str, QueryWord] = {}
+    for word in words:
+        distinct.setdefault(word.tokens[0], word)
+    return tuple(distinct.values())
 
 
 def index_text(text: str) -> IndexedText:
@@ -230,9 +233,8 @@ def index_text(text: str) -> IndexedText:
         if part.folded and SHORTEST_FORM <= len(part.folded) <= LONGEST_FORM:
             forms[part.folded] = None
         if part.unspaced:
-            alone = _HAN.findall(part.token) if len(part.token) > 1 else []
-            tokens.extend(_pairs(part.token))
-            tokens.extend(alone)
+            alone = _alone(part.token)
+            tokens.extend((*_pairs(part.token), *alone))
             beside += len(alone)
         elif stemmer and part.folded and _LATIN.match(part.folded):
             tokens.append(_marked(part.raw, stemmer, code))
@@ -311,6 +313,7 @@ def _cuts(code: str) -> re.Pattern[str] | None:
 def _plain_tokens(part: _Part) -> Iterator[str]:
     if part.unspaced:
         yield from _pairs(part.token)
+        yield from _alone(part.token)
     else:
         yield part.token
 
@@ -406,6 +409,11 @@ def _humps(word: str) -> Iterator[_Part]:
 def _is_one_hump(word: str) -> bool:
     cased = word.islower() or word.isupper() or word[1:].islower() or word.lower() == word.upper()
     return cased and _LETTERS.fullmatch(word) is not None
+
+
+def _alone(run: str) -> list[str]:
+    """The Chinese characters of a run that is more than one: each can be a word."""
+    return _HAN.findall(run) if len(run) > 1 else []
 
 
 def _pairs(run: str) -> Iterator[str]:
