@@ -115,6 +115,9 @@ PROMISES: dict[str, str] = {
     "index.tail": "D Turns not yet committed are found with the main index's statistics.",
     "index.analyser": "D One analyser serves index and query: identifiers whole and in parts, CJK bigrams.",
     # Recall
+    "recall.languages": "D Words are found in other forms, and questions read, in the languages that have a file.",
+    "recall.typos": "D A word that no text holds is read as the nearest one, and the answer says so.",
+    "times.languages": "D Times are read in German, Spanish, French, Portuguese, Chinese and Japanese.",
     "recall.relevance": "S0 A relevant old turn is brought back over recent turns that are not.",
     "recall.incremental": "S0 Only turns appended since the last call are embedded.",
     "recall.new_turn": "S0 A turn appended after the first recall is found by the next.",

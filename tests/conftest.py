@@ -21,7 +21,7 @@ from tests.hostile import broken_json, naughty_strings, write_transcripts
 from anaphora.store.db.engine import Database, open_database
 
 # How fast inputs are made says something about the machine, not about what is tested.
-settings.register_profile("anaphora", suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("anaphora", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("anaphora")
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)

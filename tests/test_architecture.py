@@ -239,6 +239,7 @@ OFFERED = (
     "anaphora.core.config",
     "anaphora.core.display",
     "anaphora.core.hook_log",
+    "anaphora.core.languages.language",
     "anaphora.core.repositories",
     "anaphora.core.resident",
     "anaphora.core.tracing",

@@ -188,7 +188,7 @@ def pairs_as_linked(place: Path, clock: Callable[[], datetime], service: Embedde
     desk = Desk(open_database(place), clock)
     desk.service = service
     desk.remembering._embedder = desk.remembering._backlog._embedder = service
-    desk.remembering._linker.embedder = service.name
+    desk.remembering._linker.embedder = service
     kinds: dict[tuple[str, str], set[str]] = {}
     pairs = TWO_FACTS + ONE_FACT
     done = desk.remembering.remember_many([NewMemory(text) for pair in pairs for text in pair])

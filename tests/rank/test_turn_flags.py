@@ -19,7 +19,9 @@ from anaphora.rank.turn_table import PERSONAL, STANDING, turn_flags
         ("Thanks. From now on, answer in French.", STANDING),
         ("Please never use tabs", STANDING),
         ("She has always liked tea", 0),
-        ("Ich wohne in Köln", 0),
+        ("Ich wohne in Köln", PERSONAL),
+        ("Bitte immer die Versionsnummer nennen, wenn ich frage.", STANDING | PERSONAL),
+        ("Wohnort: Köln", 0),
     ],
 )
 def test_what_a_turn_shows_is_marked(text: str, flags: int) -> None:

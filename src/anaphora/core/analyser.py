@@ -1,51 +1,68 @@
 """Text in, tokens out: the one analyser of the word index, of queries and of focus statements.
 
-`analyse` turns any text into the tokens that are indexed, `query_terms` a question into the terms
-that are looked up; both are pure, deterministic and linear in the length of the text, and both
-take any string, lone surrogates and NUL included. A token never holds white space.
+`index_text` turns a text into the tokens that are indexed, `query_words` a question into the words
+that are looked up there. `analyse` and `query_terms` do the same without regard to languages: their
+tokens are for comparing texts and questions with each other. All are pure, deterministic and linear
+in the length of the text, and take any string, lone surrogates and NUL included. A token never
+holds white space.
 
 What becomes of a text:
-- words are folded (case, accents, width) and stemmed by script (Latin letters as English);
+- words are folded (case, accents, width) and stemmed by script (Latin letters as English); in a
+  text whose language is known to be another one, the index has that language's stem and its code
+  ("haus~de"), so that stems of two languages are never mixed up, and once "~de";
 - identifiers, paths, URLs, addresses, versions and hyphenated words stay whole, folded and
   unstemmed, and come in their parts too (`getUserName`: getusername, get, user, name);
 - Chinese, Japanese and Korean runs, and the scripts of South East Asia that put no spaces between
-  words, become overlapping pairs of characters (one character alone stays alone);
+  words, become overlapping pairs of characters, and Chinese characters come alone, too. A question
+  is cut at the function words of such a language;
 - numbers lose the commas between thousands; emoji are tokens.
 
-Stop words are indexed like any other word, so that "to be or not to be" can be found;
-`query_terms` leaves them out unless a query holds nothing else.
+A question's word stands for several tokens, one for each language: in which of them the texts are
+need not be known. Stop words are indexed like any other word, so that "to be or not to be" can be
+found; a question leaves out those of its language unless it holds nothing else.
 
-Never: a clock, a disk, a language model, the environment.
+Never: a clock, a disk (but for the lists of words), a language model, the environment.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-import unicodedata
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
 
-ANALYSER = "1"
+from anaphora.core.folding import compatible, fold, fold_letters
+from anaphora.core.languages.language import ENGLISH, english, language_of, languages
+
+__all__ = [
+    "ANALYSER",
+    "MAX_TOKEN",
+    "STOP_WORDS",
+    "IndexedText",
+    "QueryWord",
+    "analyse",
+    "fold",
+    "index_text",
+    "language_token",
+    "query_terms",
+    "query_words",
+    "token_of",
+]
+
+ANALYSER = "2"
 """The version of these rules: an index made with another one is made again."""
+
+SHORTEST_FORM: Final = 4
+LONGEST_FORM: Final = 24
+"""Letters of a word that is kept as it is written (folded), to look for what was misspelt."""
 
 MAX_TOKEN = 128
 """Characters of a token that count: what is longer (base64, minified code) is cut to this."""
 
 # Function words only: a word that could be what somebody asks for ("may", "will", "us") is absent.
-STOP_WORDS = frozenset(
-    """
-    a about after all also am an and any are aren't as at be because been before being but by can
-    can't could couldn't did didn't do does doesn't doing don't for from had hadn't has hasn't have
-    haven't having he he'd he'll he's her here's hers herself him himself his how how's i i'd i'll
-    i'm i've if in into is isn't it it'd it'll it's its itself just let's me my myself no nor not of
-    on or our ours ourselves out over shall she she'd she'll she's should shouldn't so some such
-    than that that's the their theirs them themselves then there there's these they they'd they'll
-    they're they've this those to too under until up very was wasn't we we'd we'll we're we've were
-    weren't what what's when when's where where's which while who who's whom whose why why's with
-    won't would wouldn't you you'd you'll you're you've your yours yourself yourselves
-    """.split()  # noqa: SIM905 - a list of 170 quoted words cannot be read
-)
+STOP_WORDS = english().stop
 
 # `\w` leaves out the vowel signs of the scripts of India and of their neighbours, which are marks.
 _MARKS = (
@@ -94,8 +111,9 @@ _SCRIPT_RUN = re.compile(rf"([{_UNSPACED}]+)")
 _HUMP = re.compile(rf"[A-Z]+(?=[A-Z][a-z])|[A-Z]?(?:[^\W\dA-Z_]|[{_MARKS}])+|[A-Z]+|\d+")
 _LETTERS = re.compile(rf"(?:[^\W\d_]|['{_MARKS}])+")
 _HEX = re.compile(r"(?:0x[0-9a-f]+|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,})", re.IGNORECASE)
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_SPACES = re.compile(r"\s+")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_KANA = re.compile("[\u3041-\u309f]")
+_LATIN = re.compile("[a-z]")
 
 # The stemmer of a script, by a letter range; Latin letters are read as English.
 _STEMMERS: tuple[tuple[str, str, str], ...] = (
@@ -109,75 +127,235 @@ _STEMMERS: tuple[tuple[str, str, str], ...] = (
 _stemming = threading.Lock()
 
 
-def fold(text: str) -> str:
-    """Return `text` without differences of case, accent, width and spacing.
+class _Part(NamedTuple):
+    """A part of a text: a token, and of a plain word how it is written, folded and not.
 
-    Accents of Latin, Greek and Cyrillic letters go; the vowel signs of other scripts stay, since
-    there they tell words apart.
+    A run of a script without spaces is a part that is `unspaced`: its token is all of it.
     """
-    return _SPACES.sub(" ", _fold_letters(_compatible(text))).strip()
+
+    token: str
+    folded: str = ""
+    raw: str = ""
+    unspaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedText:
+    """What the index has of a text: its tokens in order, and its words as written, each once.
+
+    `length` is how many tokens it has without those that stand beside others.
+    """
+
+    tokens: tuple[str, ...]
+    forms: tuple[str, ...]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """A word of a question, and what it may stand for in an index.
+
+    `tokens` are those of a text in no known language, the first one the word's own; `spellings`
+    are stemmed by each language of the texts (`tokens_in`). `form` is the folded word. `compounds`
+    is the code of the question's language, if that writes words together.
+    """
+
+    tokens: tuple[str, ...]
+    form: str = ""
+    spellings: tuple[str, ...] = ()
+    compounds: str = ""
+
+    def tokens_in(self, codes: Iterable[str]) -> tuple[str, ...]:
+        """All tokens it stands for where texts are in these languages, too."""
+        found = [token_of(spelling, code) for code in codes for spelling in self.spellings]
+        return (*self.tokens, *dict.fromkeys(found))
 
 
 def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
-    """Return the tokens of `text` in order, repeated as often as they occur."""
-    kind = 0 if keep_stop_words else 1
+    """Return the tokens of `text` in order, repeated as often as they occur.
+
+    They are the same in whatever language it is written; stop words are those of its language.
+    """
+    if keep_stop_words:
+        return [token for part in _parts(text) for token in _plain_tokens(part)]
+    code = language_of(text)
+    stops = _stop_words(code)
     tokens: list[str] = []
-    for match in _PIECE.finditer(_compatible(text)):
-        tokens.extend(_tokens(match.group(), match.lastgroup or "word")[kind])
+    for part in _parts(text):
+        if part.unspaced:
+            for run in _cut(part.token, code):
+                tokens.extend((*_pairs(run), *_alone(run)))
+        elif part.folded not in stops:
+            tokens.append(part.token)
     return tokens
 
 
 def query_terms(text: str) -> tuple[str, ...]:
-    """Return the distinct terms to look `text` up by, in order of appearance.
+    """Return the distinct tokens of `text` to compare it with others by, in order of appearance.
 
-    Stop words are left out; a query of stop words alone is looked up by all of them. A text with
-    nothing that can be looked up (blank, punctuation) gives no terms.
+    Stop words are left out, unless there is nothing else. A text with nothing that can be looked up
+    (blank, punctuation) gives none.
     """
-    terms = analyse(text, keep_stop_words=False) or analyse(text)
-    return tuple(dict.fromkeys(terms))
+    return tuple(word.tokens[0] for word in query_words(text))
 
 
-def _compatible(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+def query_words(text: str) -> tuple[QueryWord, ...]:
+    """Return the distinct words to look `text` up by in an index, in order of appearance.
+
+    As `query_terms`, with each word's tokens in all languages.
+    """
+    code = language_of(text)
+    stops = _stop_words(code)
+    parts = list(_parts(text))
+    words = [
+        word
+        for part in parts
+        if part.folded not in stops or part.unspaced
+        for word in _lookups(part, code)
+    ]
+    if not words:
+        words = [word for part in parts for word in _lookups(part, "")]
+    distinct: dict[str, QueryWord] = {}
+    for word in words:
+        distinct.setdefault(word.tokens[0], word)
+    return tuple(distinct.values())
 
 
-def _fold_letters(text: str) -> str:
-    if text.isascii():
-        return text.lower()
-    apart = unicodedata.normalize("NFD", text.casefold())
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
+def index_text(text: str) -> IndexedText:
+    """Return what the index has of `text`."""
+    code = language_of(text)
+    known = languages().get(code)
+    stemmer = known.stemmer if known is not None and code != ENGLISH else ""
+    tokens: list[str] = []
+    forms: dict[str, None] = {}
+    beside = 0
+    for part in _parts(text):
+        if part.folded and SHORTEST_FORM <= len(part.folded) <= LONGEST_FORM:
+            forms[part.folded] = None
+        if part.unspaced:
+            alone = _alone(part.token)
+            tokens.extend((*_pairs(part.token), *alone))
+            beside += len(alone)
+        elif stemmer and part.folded and _LATIN.match(part.folded):
+            tokens.append(_marked(part.raw, stemmer, code))
+        else:
+            tokens.append(part.token)
+    if stemmer and tokens:
+        tokens.append(language_token(code))
+        beside += 1
+    return IndexedText(tuple(tokens), tuple(forms), len(tokens) - beside)
 
 
-def _tokens(piece: str, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return all tokens of a piece, and those that remain without stop words."""
+def language_token(code: str) -> str:
+    """A token that every text of a language has in an index, where it is not English."""
+    return f"~{code}"
+
+
+def token_of(word: str, code: str) -> str:
+    """The token of a word as it is written (folded) in the index of texts in one language."""
+    known = languages().get(code)
+    if known is None or not known.stemmer or code == ENGLISH:
+        return _stem(word)
+    return _marked(word, known.stemmer, code)
+
+
+def _lookups(part: _Part, code: str) -> Iterator[QueryWord]:
+    if part.unspaced:
+        for run in _cut(part.token, code):
+            if len(run) == 1 and run != part.token and not _HAN.match(run):
+                # The index has other characters only in pairs.
+                continue
+            for pair in _pairs(run):
+                # Of a Japanese verb only its first character stays the same.
+                inflected = len(pair) == 2 and _HAN.match(pair) and _KANA.match(pair, 1)
+                yield QueryWord((pair, pair[0]) if inflected else (pair,))
+    elif part.folded and _LATIN.match(part.folded):
+        own = languages().get(code)
+        joined = own is not None and own.compounds and len(part.folded) >= SHORTEST_FORM
+        compounds = code if joined else ""
+        yield QueryWord((part.token,), part.folded, _spellings(part), compounds)
+    else:
+        yield QueryWord((part.token,), part.folded)
+
+
+def _spellings(part: _Part) -> tuple[str, ...]:
+    """A word as it stands in a question, and without accents, which are often left out."""
+    return (part.raw,) if part.raw == part.folded else (part.raw, part.folded)
+
+
+@lru_cache(maxsize=65_536)
+def _marked(word: str, stemmer: str, code: str) -> str:
+    with _stemming:
+        stem = _stemmer(stemmer)(word)
+    return f"{fold_letters(stem or word)}~{code}"[:MAX_TOKEN]
+
+
+def _stop_words(code: str) -> frozenset[str]:
+    known = languages().get(code)
+    return STOP_WORDS if known is None or not known.spaced else known.stop
+
+
+def _cut(run: str, code: str) -> list[str]:
+    """The pieces of a run between the function words of its language; all of it in no other."""
+    pattern = _cuts(code)
+    return [run] if pattern is None else [piece for piece in pattern.split(run) if piece]
+
+
+@lru_cache(maxsize=64)
+def _cuts(code: str) -> re.Pattern[str] | None:
+    known = languages().get(code)
+    if known is None or known.spaced:
+        return None
+    longest = sorted(known.stop, key=lambda word: (-len(word), word))
+    return re.compile("|".join(map(re.escape, longest)))
+
+
+def _plain_tokens(part: _Part) -> Iterator[str]:
+    if part.unspaced:
+        yield from _pairs(part.token)
+        yield from _alone(part.token)
+    else:
+        yield part.token
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    for match in _PIECE.finditer(compatible(text)):
+        yield from _tokens(match.group(), match.lastgroup or "word")
+
+
+def _tokens(piece: str, kind: str) -> tuple[_Part, ...]:
+    """Return the parts of a piece."""
     # A cache of very long pieces would hold megabytes and never hit.
     return _cached_tokens(piece, kind) if len(piece) <= MAX_TOKEN else _make_tokens(piece, kind)
 
 
-def _make_tokens(piece: str, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _make_tokens(piece: str, kind: str) -> tuple[_Part, ...]:
     if kind == "word":
-        pairs = list(_word(piece))
+        parts = list(_word(piece))
     elif kind == "url":
-        pairs = list(_joined(piece.rstrip(".,;:!?)]}'")))
+        parts = list(_joined(piece.rstrip(".,;:!?)]}'")))
     elif kind == "number":
-        pairs = [(piece.replace(",", ""), False)]
+        parts = [_Part(piece.replace(",", ""))]
     else:
-        pairs = [(_DECORATION.sub("", piece).lower(), False)]
-    pairs = [(token[:MAX_TOKEN], stop) for token, stop in pairs if token]
-    return tuple(token for token, _ in pairs), tuple(token for token, stop in pairs if not stop)
+        parts = [_Part(_DECORATION.sub("", piece).lower())]
+    return tuple(
+        part if part.unspaced else part._replace(token=part.token[:MAX_TOKEN])
+        for part in parts
+        if part.token
+    )
 
 
 _cached_tokens = lru_cache(maxsize=65_536)(_make_tokens)
 
 
-def _word(piece: str) -> Iterator[tuple[str, bool]]:
+def _word(piece: str) -> Iterator[_Part]:
     if _JOINED.search(piece):
         yield from _joined(piece)
     else:
         yield from _plain(piece)
 
 
-def _joined(piece: str, level: int = 0) -> Iterator[tuple[str, bool]]:
+def _joined(piece: str, level: int = 0) -> Iterator[_Part]:
     """Give a compound whole, then each of its parts, which can be compounds of a tighter joint."""
     if level == len(_JOINTS):
         yield from _cached_plain(piece) if len(piece) <= MAX_TOKEN else _plain(piece)
@@ -185,12 +363,12 @@ def _joined(piece: str, level: int = 0) -> Iterator[tuple[str, bool]]:
     parts = [part for part in _JOINTS[level].split(piece) if part]
     whole = piece.strip("/\\~")
     if len(parts) > 1 or (parts and parts[0] != whole):
-        yield _fold_letters(whole).replace("\u2019", "'"), False
+        yield _Part(fold_letters(whole).replace("\u2019", "'"))
     for part in parts:
         yield from _joined(part, level + 1)
 
 
-def _plain(piece: str) -> Iterator[tuple[str, bool]]:
+def _plain(piece: str) -> Iterator[_Part]:
     """Give the tokens of letters and digits without a joint; apostrophes can be among them."""
     if _APOSTROPHE.search(piece):
         piece = piece.replace("\u2019", "'")
@@ -200,37 +378,42 @@ def _plain(piece: str) -> Iterator[tuple[str, bool]]:
             return
     for run in _SCRIPT_RUN.split(piece):
         if run and _SCRIPT_RUN.fullmatch(run):
-            yield from ((pair, False) for pair in _pairs(_fold_letters(run)))
+            yield _Part(fold_letters(run), unspaced=True)
         elif run:
             yield from _humps(run)
 
 
 @lru_cache(maxsize=16_384)
-def _cached_plain(piece: str) -> tuple[tuple[str, bool], ...]:
+def _cached_plain(piece: str) -> tuple[_Part, ...]:
     return tuple(_plain(piece))
 
 
-def _humps(word: str) -> Iterator[tuple[str, bool]]:
+def _humps(word: str) -> Iterator[_Part]:
     """Give a word; one with inner capitals or with digits among letters also in its parts."""
     # What is longer than a token is no word: nothing is gained by stemming megabytes.
     word = word[:MAX_TOKEN]
-    folded = _fold_letters(word)
+    folded = fold_letters(word)
     simple = word.isdecimal() or _HEX.fullmatch(word)
     humps = [] if simple or _is_one_hump(word) else _HUMP.findall(word)
     if simple:
-        yield folded, False
+        yield _Part(folded)
     elif len(humps) > 1:
-        yield folded, False
+        yield _Part(folded)
         for hump in humps:
-            part = _fold_letters(hump)
-            yield _stem(part), part in STOP_WORDS
+            part = fold_letters(hump)
+            yield _Part(_stem(part), part, hump.lower())
     else:
-        yield _stem(folded), folded in STOP_WORDS
+        yield _Part(_stem(folded), folded, word.lower())
 
 
 def _is_one_hump(word: str) -> bool:
     cased = word.islower() or word.isupper() or word[1:].islower() or word.lower() == word.upper()
     return cased and _LETTERS.fullmatch(word) is not None
+
+
+def _alone(run: str) -> list[str]:
+    """The Chinese characters of a run that is more than one: each can be a word."""
+    return _HAN.findall(run) if len(run) > 1 else []
 
 
 def _pairs(run: str) -> Iterator[str]:
@@ -251,7 +434,7 @@ def _stem(word: str) -> str:
     return word
 
 
-@lru_cache(maxsize=len(_STEMMERS))
+@cache
 def _stemmer(language: str) -> Callable[[str], str]:
     import snowballstemmer
 

@@ -23,7 +23,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import STOP_WORDS, analyse, fold, query_terms
+from anaphora.core.analyser import STOP_WORDS, QueryWord, analyse, fold, query_words
+from anaphora.core.languages.language import ENGLISH, language_of, languages, loose
 from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 
@@ -32,7 +33,8 @@ from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 class QuestionReading:
     """What a question asks for.
 
-    - `terms`: the words to look up, analysed, distinct, names of speakers left out.
+    - `terms`: the words to look up, analysed, distinct, names of speakers left out; `words`: the
+      same with all that they may stand for in an index.
     - `meaning`: the text to embed; the question itself unless it names a speaker.
     - `speakers`: codes of the speakers it names; `roles`: roles it means by "I" or "you told".
     - `spans`: (start, end) in epoch seconds of the times it names, end excluded.
@@ -43,6 +45,7 @@ class QuestionReading:
     speakers: tuple[int, ...] = ()
     roles: tuple[int, ...] = ()
     spans: tuple[tuple[float, float], ...] = ()
+    words: tuple[QueryWord, ...] = ()
 
 
 # Names that are English words too: they are names only where they are written as one.
@@ -56,17 +59,6 @@ _WORDS_TOO = """
 ALSO_WORDS = frozenset(_WORDS_TOO.split())
 _ENGLISH = re.compile(
     r"\b(?:what|which|who|whose|when|where|why|how|is|are|was|were|do|does|did|has|have|the)\b",
-    re.IGNORECASE,
-)
-_ASKER = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our)\b|\bI['’](?:m|ve|d|ll)\b")
-_LONE_LOWER_I = re.compile(r"(?<![\w'’./-])i(?:['’](?:m|ve|d|ll))?(?![\w'’./-])")
-# Only what the assistant did before: "what would you suggest" asks for something new.
-_ADDRESSED = re.compile(
-    r"\bdid you\b"
-    r"|\byou(?:['’](?:d|ve)| have| had)?(?: also| just| once| previously| originally| earlier)?"
-    r" (?:said|told|gave|wrote|made|showed|\w{2,}[^e\W]ed)\b"
-    r"|\byour (?:\w+ )?"
-    r"(?:advice|answers?|explanation|recommendations?|reply|response|suggestions?)\b",
     re.IGNORECASE,
 )
 _THEIRS = re.compile(r"\b(?:his|her|their)\b")
@@ -93,7 +85,7 @@ def read_question(
     (name as the question has it, to code). A question that holds nothing but names is taken as it
     stands: then the names are what is looked for.
     """
-    terms = query_terms(question)
+    words = query_words(question)
     folded = fold(question)
     named = {
         code: form
@@ -105,23 +97,34 @@ def read_question(
     speakers = tuple(sorted({*named, *others.values()}))
     forms = tuple(dict.fromkeys((*named.values(), *others)))
     dropped = {token for form in forms for token in analyse(form)}
-    left = tuple(term for term in terms if term not in dropped)
+    left = tuple(word for word in words if word.tokens[0] not in dropped)
     told = not speakers and bool(left)
     return QuestionReading(
-        terms=left or terms,
+        terms=tuple(word.tokens[0] for word in left or words),
         meaning=_as_said(question, forms, len(speakers) > 1) if forms and left else question,
         speakers=speakers,
         roles=_roles(question) if told else (),
         spans=tuple(spans),
+        words=left or words,
     )
 
 
 def _roles(question: str) -> tuple[int, ...]:
-    if _ADDRESSED.search(question):
+    asked, asker = _people(language_of(question) or ENGLISH)
+    if asked.search(question):
         return (ROLE_ASSISTANT,)
-    if _ASKER.search(question) or _LONE_LOWER_I.search(question):
-        return (ROLE_USER,)
-    return ()
+    return (ROLE_USER,) if asker.search(question) else ()
+
+
+@lru_cache(maxsize=64)
+def _people(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns for what the one who is asked said before, and for who asks, in a language."""
+    known = languages()[code]
+    asked, asker = (
+        re.compile(known.any_of(known.people.get(name, ())) or _NOTHING, re.IGNORECASE)
+        for name in ("asked", "asker")
+    )
+    return asked, asker
 
 
 def _named(question: str, name: str) -> str | None:
@@ -194,15 +197,9 @@ _SHORTEST = 3
 _SHORTEST_WRONG = 5
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_DATES = frozenset((*MONTH_OF, *WEEKDAYS))
-_GREETING = (
-    r"\b(?:hey|hi|hello|hiya|heya|dear|thanks|thank you|bye|goodbye|welcome|congratulations"
-    r"|congrats|happy birthday|(?:good )?(?:morning|afternoon|evening|night)"
-    r"|(?:nice|good|great) to (?:meet|see) you)(?: there| again| so much| back)?[,!]? "
-)
-# "This is Luna" and "his name is Luna" present a cat.
-_GIVEN = r"\b(?:my name(?:['’]s| is)|call me|I go by) "
-_SAID = r"\b(?:I['’]m|I am) "
+_NOTHING = r"(?!)"
+# What may stand between a greeting and a name.
+_GREETED = r"(?: there| again| so much| back)?[,!]? "
 _ENDED = r"(?!\w)(?!['’]s)"
 _STOPPED = r"(?=\s*(?:[.,;:!?)\n]|and\b|$))"
 
@@ -232,7 +229,7 @@ def _like_a_name(match: re.Match[str]) -> bool:
     if not word[0].isupper() or len(word) < 2 or word.isupper():
         return False
     folded = fold(word)
-    if folded in STOP_WORDS or folded in _DATES:
+    if folded in STOP_WORDS or _function_word(folded) or _dates().fullmatch(word):
         return False
     return folded not in ALSO_WORDS or not _opens(match)
 
@@ -299,9 +296,43 @@ def bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
 @lru_cache(maxsize=256)
 def _patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     escaped = re.escape(name)
-    forms = (_GREETING + escaped + _ENDED, _GIVEN + escaped + _ENDED, _SAID + escaped + _STOPPED)
+    greeting, present, plain = (_before_names(kind) for kind in ("greetings", "given", "said"))
+    # "This is Luna" and "his name is Luna" present a cat.
+    forms = (
+        greeting + _GREETED + escaped + _ENDED,
+        f"{present} {escaped}{_ENDED}",
+        f"{plain} {escaped}{_STOPPED}",
+    )
     greeted, given, said = (re.compile(form, re.IGNORECASE) for form in forms)
     return greeted, given, said
+
+
+@lru_cache(maxsize=8)
+def _before_names(kind: str) -> str:
+    """What people say before a name, in all languages: friends greet in any of them."""
+    spaced = (one for one in languages().values() if one.spaced)
+    found = [pattern for one in spaced for pattern in one.people.get(kind, ())]
+    return rf"\b(?:{loose('|'.join(found))})"
+
+
+@lru_cache(maxsize=1)
+def _dates() -> re.Pattern[str]:
+    """The names of months and days of the week, in all languages."""
+    found = [*MONTH_OF, *WEEKDAYS]
+    for one in languages().values():
+        if one.spaced and one.times:
+            found += [*one.times["months"], *one.times["weekdays"]]
+    return re.compile(loose("|".join(found)), re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def _function_word(folded: str) -> bool:
+    """Whether a word that a sentence may open with, and hence a capital, asks: "Quién", "Wann"."""
+    return any(
+        folded in one.stop and len(folded) > 1 and re.fullmatch(loose(one.questions), folded)
+        for one in languages().values()
+        if one.spaced and one.code != ENGLISH and one.questions
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -2,7 +2,7 @@
 
 Of a text: its words, names, whether it asks or does not know, negates, speaks of the speaker. Of a
 question: its words and names, and whether it asks for now, for the past, or for the first of all.
-The known words are English, with the commonest of German and Spanish. It needs no numpy.
+The known words are those of the text's language (`core/languages`). It needs no numpy.
 """
 
 from __future__ import annotations
@@ -13,65 +13,45 @@ from functools import lru_cache
 from typing import Final
 
 from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
+from anaphora.core.languages.language import ENGLISH, Language, language_of, languages, loose
 from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
 _HEAD: Final = 600
 """Characters of a text that are read: what is pasted below says nothing of change."""
 
 
-def _any_of(*parts: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(parts)})\b", re.IGNORECASE)
-
-
-_UNKNOWN: Final = _any_of(
-    r"(?:do|does|did)(?:n['’]t| not) (?:know|have|see|find|recall|remember|mention|say|tell)",
-    r"(?:have|has)(?:n['’]t| not) (?:been (?:told|given)|come up|any|told|said|heard|seen|got)",
-    r"(?:nobody|no one) (?:has )?(?:told|said|mentioned)",
-    r"no (?:idea|record|note|information|mention)",
-    r"nothing (?:about|on|noted|recorded|in my notes)",
-    r"not sure|unknown|never (?:told|said|mentioned|came up)|can(?:['’]?t|not) (?:find|say|tell)",
-    r"(?:is|are|was)(?:n['’]t| not) (?:in my notes|known|recorded)",
-    r"weiß (?:ich )?(?:es )?nicht|keine (?:ahnung|notiz|information|angabe)\w*",
-    r"no (?:lo )?s[eé]|no (?:me )?(?:consta|tengo|han dicho|ha dicho)|nadie (?:me )?(?:lo )?ha",
-)
-_QUESTION_WORD: Final = re.compile(
-    r"(?:(?:and|so|hey|hi|hello|ok(?:ay)?|sorry|quick (?:one|question)|remind me|again|btw"
-    r"|by the way|also|und|oye|y)\b[,:!. ]*)*"
-    r"(?:what|which|who|whose|whom|when|where|why|how|is|are|was|were|do|does|did|has|have|can|could"
-    r"|will|would|should|wer|wie|was|wann|wo|welche\w*|qué|quién|cuándo|dónde|cómo|cuál|cuánto)\b",
-    re.IGNORECASE,
-)
-_ASKED: Final = _any_of("asked", "wanted to know", "wondered", "fragte", "preguntó")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_ASKING_MARKS: Final = ("?", "？")
+_END: Final = r"\b"
 _CAPITAL: Final = re.compile(r"\b[A-Z\u00c0-\u00dd][^\W\d_]+")
-_PERSONAL: Final = re.compile(
-    r"\b(?:I|[Mm]y|[Mm]ine|me|I['’](?:m|ve|d|ll)|[Ii]ch|[Mm]ein\w*|mir|mich|[Mm]i|[Yy]o)\b"
-)
-_NEGATION: Final = _any_of(
-    r"not?|\w+n['’]t|never|none|without|off|out|stopped|quit|nicht|kein\w*|nunca|ya no"
-)
 _CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
-_MONTHS: Final = (
-    "january|february|march|april|may|june|july|august|september|october|november|december"
-    "|spring|summer|autumn|winter"
-)
-_FIRST: Final = _any_of(
-    r"at first|original(?:ly)?|initial(?:ly)?|in the beginning|to begin with",
-    r"start(?:ed)? (?:out|off)|first(?! (?:name|aid|floor|class|thing))",
-    r"at the (?:very )?(?:start|beginning|outset)",
-    r"ursprünglich|zuerst|anfangs|erste[rnms]?|al principio|primer[oa]?|inicialmente|originalmente",
-)
-_BEFORE: Final = _any_of(
-    r"before|used to|former(?:ly)?|previous(?:ly)?|earlier|prior|back (?:in|then)",
-    rf"last (?:year|{_MONTHS})|in (?:{_MONTHS}|(?:19|20)\d\d)",
-    r"früher|vorher|antes|im (?:frühling|sommer|herbst|januar|februar|märz|mai|juni|juli|oktober)",
-)
-_PAST_TENSE: Final = _any_of("did", "was", "were", "had", "until", "old", "war", "hatte", "era")
-_NOW: Final = _any_of(
-    r"now(?:adays)?|these days|current(?:ly)?|latest|newest|at (?:the moment|present)|today|still",
-    r"any ?more|most recent(?:ly)?|present(?:ly)?|jetzt|aktuell\w*|derzeit|momentan|inzwischen",
-    r"ahora|actual(?:mente)?|hoy",
-)
+
+
+@lru_cache(maxsize=64)
+def _spoken(code: str) -> tuple[Language, ...]:
+    """English, which is spoken everywhere, and the language of a text; any where none is known."""
+    if code:
+        return tuple(languages()[one] for one in dict.fromkeys((ENGLISH, code)))
+    return tuple(one for one in languages().values() if one.spaced)
+
+
+@lru_cache(maxsize=256)
+def _cue(name: str, code: str) -> re.Pattern[str]:
+    """The pattern of a cue in a language."""
+    found = (one.any_of(one.cues.get(name, ())) for one in _spoken(code))
+    flags = 0 if name == "personal" else re.IGNORECASE
+    return re.compile("|".join(one for one in found if one) or "(?!)", flags)
+
+
+@lru_cache(maxsize=64)
+def _question_word(code: str) -> re.Pattern[str]:
+    """How a question begins in a language."""
+    found = [
+        f"(?:{loose(one.questions)}{_END if one.spaced else ''})"
+        for one in _spoken(code)
+        if one.questions
+    ]
+    return re.compile("|".join(found), re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,23 +78,24 @@ class StatementReading:
 def read_statement(text: str) -> StatementReading:
     """Read the first 600 characters of `text`."""
     head = text[:_HEAD]
+    code = language_of(head)
     sentences = [one for one in _SENTENCE_END.split(head) if one.strip()]
-    asking = [one for one in sentences if one.rstrip("\"')”’ ").endswith("?")]
+    asking = [one for one in sentences if one.rstrip("\"')”’ ").endswith(_ASKING_MARKS)]
     tokens = analyse(head, keep_stop_words=False)
     told, asks = tokens, False
     if asking:
         rest = " ".join(one for one in sentences if one not in asking)
         told, asks = analyse(rest, keep_stop_words=False), len(rest) <= len(head) / 3
-    elif len(sentences) == 1 and not head.rstrip().endswith((".", "!")):
-        asks = _QUESTION_WORD.match(head.strip()) is not None
+    elif len(sentences) == 1 and not head.rstrip().endswith((".", "!", "。", "！")):
+        asks = _question_word(code).match(head.strip()) is not None
     return StatementReading(
         frozenset(tokens),
         frozenset(told),
         _names(head),
-        _PERSONAL.search(head) is not None,
-        _NEGATION.search(head) is not None,
-        asks or _ASKED.search(head) is not None,
-        _UNKNOWN.search(head) is not None,
+        _cue("personal", code).search(head) is not None,
+        _cue("negation", code).search(head) is not None,
+        asks or _cue("asking", code).search(head) is not None,
+        _cue("unknown", code).search(head) is not None,
         len(tokens),
     )
 
@@ -142,14 +123,15 @@ class QuestionCues:
 @lru_cache(maxsize=1024)
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
-    first, now = _FIRST.search(question) is not None, _NOW.search(question) is not None
+    code = language_of(question)
+    first, now = (_cue(name, code).search(question) is not None for name in ("first", "now"))
     past = 0
-    if first or _BEFORE.search(question):
+    if first or _cue("before", code).search(question):
         past = 2
-    elif not now and _PAST_TENSE.search(question):
+    elif not now and _cue("past", code).search(question):
         past = 1
     names = _names(question)
     opening = _CAPITAL.match(question)
-    if opening is not None and _QUESTION_WORD.match(question):
+    if opening is not None and _question_word(code).match(question):
         names -= {opening.group().casefold()}
     return QuestionCues(frozenset(query_terms(question)), names, past, first, now)

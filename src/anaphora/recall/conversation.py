@@ -8,17 +8,18 @@ alone, and the result says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import analyse, query_terms
+from anaphora.core.analyser import QueryWord, analyse, query_terms, query_words
 from anaphora.core.arguments import EARLIEST, from_epoch
 from anaphora.core.recalled import quotes_recalled, strip_recalled
 from anaphora.rank.budget import LONG, fill, token_cost
+from anaphora.rank.embedders import traits_of
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns.index import TurnIndex
     from anaphora.index.turns.view import TurnView
+    from anaphora.index.words.lookup import Lookup
     from anaphora.store.threads.conversations import Conversations
 
 
@@ -89,6 +91,10 @@ _STEPS = 4
 # match by chance, and every one of them costs time.
 WORD_HITS = 200
 
+# BM25 that counts half where the embedder does not read the question's language: what it says of
+# meaning there is little more than which letters two texts share.
+WORDS_HALF_ALONE = 5.0
+
 ANY_TURN = TurnChoice()
 
 # More tokens than any thread holds.
@@ -97,7 +103,8 @@ NO_BUDGET = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One question to rows of a view. `degraded` gets what was unavailable.
+    """One question to rows of a view. `degraded` gets what was unavailable, `notices` what the
+    reader should know.
 
     `repetitions`: turns that say the same are several hits.
     """
@@ -109,6 +116,13 @@ class _Question:
     mode: RecallMode = "hybrid"
     repetitions: bool = False
     degraded: list[Degraded] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    def look_up(self, words: Sequence[QueryWord]) -> Lookup:
+        """What words are looked up by; a word that is read as another one is told."""
+        found = self.view.look_up(words)
+        self.notices.extend(found.notices("no turn"))
+        return found
 
     def scope(self) -> tuple[int | None, int]:
         """The one conversation of the rows (None: several), and how many turns words must score."""
@@ -142,6 +156,7 @@ class _CachedAnswer:
     hits: tuple[TurnHit, ...]
     degraded: tuple[Degraded, ...]
     confidence: float | None = None
+    notices: tuple[str, ...] = ()
 
 
 class ConversationRecall:
@@ -206,6 +221,7 @@ class ConversationRecall:
         limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude))
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
+        notices += answer.notices
         # A question for nothing but a time is answered by what was said then, whatever that was.
         sure = None if within else answer.confidence
         if (sure is not None and sure < floor) or (within and silent and floor > 0):
@@ -226,7 +242,8 @@ class ConversationRecall:
         if answer is None:
             meaning, scores = self._score(question)
             hits, sure = self._fill(question, meaning, scores, limits)
-            answer = _CachedAnswer(meaning, hits, tuple(question.degraded), sure)
+            told = (tuple(question.degraded), sure, tuple(question.notices))
+            answer = _CachedAnswer(meaning, hits, *told)
             # What was unavailable may be there the next time, and who wants no cache gets none.
             if not answer.degraded and self._embedder.cache_size:
                 self._answers.put(view, key, answer)
@@ -247,7 +264,8 @@ class ConversationRecall:
         question = _Question(view, rows, query, times, repetitions=True)
         meaning, scores = self._score(question)
         hits, sure = self._fill(question, meaning, scores, _Limits(top_k))
-        return Recall(hits, (*cut, *question.degraded), confidence=sure)
+        told = (*cut, *question.degraded)
+        return Recall(hits, told, confidence=sure, notices=tuple(question.notices))
 
     def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
@@ -261,7 +279,7 @@ class ConversationRecall:
                 return question.text, score_by("meaning", cosine, rows=rows)
         only, limit = question.scope()
         if mode == "words":
-            words = view.words(query_terms(question.text), only)
+            words = view.words(question.look_up(query_words(question.text)), only)
             return None, score_by("words", words, rows=rows)
         # Who speaks in these rows is the same for every question to one view.
         present = self._speakers.of(
@@ -269,12 +287,14 @@ class ConversationRecall:
         )
         called = self._called(view, question.text, present, only)
         reading = read_question(question.text, present, question.spans, called)
-        words = view.words(reading.terms, only, limit=limit)
+        looked_up = question.look_up(reading.words)
+        words = view.words(looked_up, only, limit=limit)
         cosine = None if mode == "vector" else self._cosine(question, reading.meaning, words)
-        alike = _alike(view, reading, words, lacking=cosine is None)
-        scores = score_turns(
-            view.table, reading, words, cosine, self._weights, rows=rows, alike=alike
-        )
+        alike = _alike(view, looked_up, reading, words, lacking=cosine is None)
+        weights = self._weights
+        if not traits_of(self._embedder.name).understands(question.text):
+            weights = replace(weights, words_half=WORDS_HALF_ALONE)
+        scores = score_turns(view.table, reading, words, cosine, weights, rows=rows, alike=alike)
         return None if cosine is None else reading.meaning, scores
 
     def _called(
@@ -296,7 +316,7 @@ class ConversationRecall:
         """The code of who is called `name` in the turns, -1 for nobody. Few texts are read."""
         code = self._nicknames.get(view, (name, only))
         if code is None:
-            words = view.words(query_terms(name), only, limit=TEXTS)
+            words = view.words(query_words(name), only, limit=TEXTS)
             # BM25 of one word: the shorter the turn, the better, and greetings are short.
             rows = np.argsort(-words, kind="stable")[: min(TEXTS, np.count_nonzero(words))]
             if len(rows):
@@ -468,12 +488,17 @@ def _seconds(times: Iterable[TimeSpan]) -> Spans:
 
 
 def _alike(
-    view: TurnView, reading: QuestionReading, words: NDArray[np.float32], *, lacking: bool
+    view: TurnView,
+    looked_up: Lookup,
+    reading: QuestionReading,
+    words: NDArray[np.float32],
+    *,
+    lacking: bool,
 ) -> NDArray[np.float32] | None:
     """What words tell of the meaning of turns without a vector, or of all when it is `lacking`."""
     if not lacking and view.embedded.all():
         return None
-    found = view.alike(reading.terms, words, len(analyse(reading.meaning)))
+    found = view.alike(looked_up, words, len(analyse(reading.meaning)))
     if not lacking:
         found[view.embedded] = 0.0
     return found

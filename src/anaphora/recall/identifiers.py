@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from anaphora.core.analyser import analyse, query_terms
+from anaphora.core.analyser import QueryWord, analyse, query_words
 
 _LEAST_DIGITS: Final = 4
 _LEAST_OF_A_GROUP: Final = 5
@@ -43,13 +43,18 @@ _APART = r"[\s().,\-/_]{0,3}"
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """Something that tells who or what: `terms` to look it up by, what a text has that holds it.
+    """Something that tells who or what: `words` to look it up by, what a text has that holds it.
 
-    Any one of the terms may stand in such a text: a number that is grouped otherwise has others.
+    Any one of the words may stand in such a text: a number that is grouped otherwise has others.
     """
 
-    terms: tuple[str, ...]
+    words: tuple[QueryWord, ...]
     pattern: re.Pattern[str]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The words as they are in what was analysed whatever its language."""
+        return tuple(word.tokens[0] for word in self.words)
 
     def held_by(self, text: str) -> bool:
         """Whether the text holds it."""
@@ -62,9 +67,9 @@ def identifiers_of(texts: Iterable[str]) -> tuple[Identifier, ...]:
     for text in texts:
         for written, pattern, parts in _found(text):
             if pattern not in found:
-                terms = (*query_terms(written), *parts)
+                words = (*query_words(written), *(QueryWord((part,)) for part in parts))
                 compiled = re.compile(pattern, re.IGNORECASE)
-                found[pattern] = Identifier(tuple(dict.fromkeys(terms)), compiled)
+                found[pattern] = Identifier(tuple(dict.fromkeys(words)), compiled)
     return tuple(found.values())
 
 

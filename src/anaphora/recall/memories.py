@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from anaphora.core.analyser import query_terms
+from anaphora.core.analyser import query_words
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError
 from anaphora.rank.memories import MemoryScores, rank_memories
@@ -112,7 +112,7 @@ class MemoryRecall:
             keep=keep,
             limit=OVERFETCH * top_k,
             vector=vector,
-            terms=() if bare else query_terms(query),
+            terms=() if bare else query_words(query),
             all_words=vector is None,
             every=every,
         )
@@ -137,8 +137,8 @@ class MemoryRecall:
         if vector is not None and not found.pending and mode == "hybrid":
             sure = work.confidence if self.embedder.name.startswith(CALIBRATED_FOR) else None
         if sure is not None and sure < floor and not every:
-            return Recall((), tuple(degraded), rejected, sure, nearest=hits)
-        return Recall(hits, tuple(degraded), rejected, sure)
+            return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=found.notices)
+        return Recall(hits, tuple(degraded), rejected, sure, notices=found.notices)
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
@@ -178,6 +178,10 @@ def _joined(one: Candidates, other: Candidates) -> Candidates:
         excluded=one.excluded + other.excluded,
         degraded=tuple(dict.fromkeys(one.degraded + other.degraded)),
         pending=one.pending + other.pending,
+        # A word that the other index holds was not read as another one.
+        notices=tuple(
+            told for told in one.notices if told in other.notices or not other.columns.ids
+        ),
     )
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import fold, query_terms
+from anaphora.core.analyser import analyse, fold, query_terms
 from anaphora.core.arguments import checked_moment, utc_moment
+from anaphora.core.languages.language import language_of, languages
 from anaphora.errors import InvalidInput
 from anaphora.rank.question import speakers_present
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
@@ -24,14 +26,6 @@ from anaphora.values.conversations import TimeSpan, TurnChoice
 Rows = NDArray[np.intp]
 
 _ROLES: Final = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT, "other": ROLE_OTHER}
-_HAPPENING: Final = frozenset(
-    query_terms(
-        "happen happened happening said say saying tell told talk talked talking discuss discussed "
-        "mention mentioned decide decided chat chatted write wrote do did done go went on up "
-        "passiert gesagt besprochen gemacht pasó dijo dijimos hablamos"
-    )
-)
-"""What a question may hold beside a time and still ask for nothing else."""
 _NAMED: Final = 8
 """Speakers that a notice names."""
 
@@ -108,7 +102,17 @@ def asks_for_a_time_alone(question: str, spans: Sequence[TimeSpan]) -> bool:
     rest = question
     for span in sorted(spans, key=lambda one: -one.start_char):
         rest = rest[: span.start_char] + rest[span.end_char :]
-    return set(query_terms(rest)) <= _HAPPENING
+    known = languages().get(language_of(question))
+    if known is not None and not known.spaced:
+        return set(analyse(rest, keep_stop_words=False)) <= _happening()
+    return set(query_terms(rest)) <= _happening()
+
+
+@lru_cache(maxsize=1)
+def _happening() -> frozenset[str]:
+    """What a question may hold beside a time and still ask for nothing else, in any language."""
+    found = (one.cues.get("happening", "") for one in languages().values())
+    return frozenset(token for words in found for word in words.split() for token in analyse(word))
 
 
 def rows_within(table: TurnTable, rows: Rows, spans: Sequence[TimeSpan]) -> Rows:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.core.analyser import analyse, query_terms
+from anaphora.core.analyser import analyse, query_words
 from anaphora.index.sections.state import SectionQuery
 from anaphora.recall.identifiers import Identifier, identifiers_of
 from anaphora.values.memories import SurvivingSource
@@ -73,11 +73,12 @@ class Survivors:
 
     def _saying(self, view: TurnView, text: str) -> Iterator[SurvivingSource]:
         """Turns that hold nearly all words of a text."""
-        terms = query_terms(text)
-        if not terms:
+        asked = query_words(text)
+        if not asked:
             return
-        found = np.flatnonzero(view.words(terms, limit=_LOOK_AT))
-        worth = dict(zip(terms, view.idf(terms).tolist(), strict=True))
+        found = np.flatnonzero(view.words(asked, limit=_LOOK_AT))
+        terms = [word.tokens[0] for word in asked]
+        worth = dict(zip(terms, view.idf(asked).tolist(), strict=True))
         # What no turn holds counts as much as what is rarest here.
         rarest = max(worth.values()) or 1.0
         worth = {term: value or rarest for term, value in worth.items()}
@@ -89,7 +90,7 @@ class Survivors:
 
     def _turns(self, view: TurnView, identifier: Identifier) -> Iterator[SurvivingSource]:
         for most in _STEPS:
-            rows = np.flatnonzero(view.words(identifier.terms, limit=most))
+            rows = np.flatnonzero(view.words(identifier.words, limit=most))
             pairs = zip(rows.tolist(), self.turns.texts_of(view, rows), strict=True)
             held = [row for row, text in pairs if identifier.held_by(text)]
             if len(held) < most // 2:
@@ -128,7 +129,7 @@ def _turn(view: TurnView, row: int) -> SurvivingSource:
 def _held(identifier: Identifier, records: Records, index: MemoryIndex) -> list[MemoryRecord]:
     """The records whose words hold an identifier; not all of very many."""
     for most in _STEPS:
-        found = records.many(index.matching(identifier.terms, most)).values()
+        found = records.many(index.matching(identifier.words, most)).values()
         held = [record for record in found if identifier.held_by(record.text)]
         if len(held) < most // 2:
             break

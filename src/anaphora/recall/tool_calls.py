@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.analyser import query_terms
+from anaphora.core.analyser import query_words
 from anaphora.index.memories.state import MemoryQuery
 from anaphora.store.records.rows import session_key
 from anaphora.values.conversations import TurnChoice
@@ -45,7 +45,7 @@ class ToolCallRecall:
 
         Only those of `conversations`, unless None, and of the times of `choice`.
         """
-        terms = query_terms(query)
+        terms = query_words(query)
         if not terms:
             return ()
         wanted = MemoryQuery(self.clock(), _OVERFETCH * top_k, terms=terms, all_words=True)

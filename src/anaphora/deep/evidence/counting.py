@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from anaphora.core.analyser import fold, query_terms
+from anaphora.core.analyser import fold, query_terms, query_words
 from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.values.deep import DeepSource
 
@@ -52,15 +52,16 @@ def count_mentions(scoped: ScopedEvidence, question: str) -> Counted | None:
     """The answer to a question that can be counted; None for another, and where nothing is."""
     text = fold(question[:2_000])
     kind = next((kind for kind, pattern in _PATTERNS if pattern.search(text)), None)
-    subject = tuple(term for term in query_terms(question) if term not in _ASKING)
-    if kind is None or not subject:
+    asked = tuple(word for word in query_words(question) if word.tokens[0] not in _ASKING)
+    if kind is None or not asked:
         return None
-    turns = scoped.holding(subject)
+    turns = scoped.holding(asked)
     if not turns:
         return None
     # As they were asked for, not as they are looked up.
     named = (word.strip(_EDGES) for word in question.split())
-    words = " ".join(word for word in named if set(query_terms(word)) & set(subject))
+    subject = {word.tokens[0] for word in asked}
+    words = " ".join(word for word in named if set(query_terms(word)) & subject)
     if kind == "count":
         return Counted(_told(turns, words), _ends(turns))
     one = turns[0] if kind == "first" else turns[-1]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import analyse, fold
+from anaphora.core.analyser import QueryWord, analyse, fold
 from anaphora.core.arguments import has_utc
 from anaphora.deep.evidence.sources import (
     HISTORY_TURN_CHARS,
@@ -210,10 +210,10 @@ class ScopedEvidence:
         self._report(found.degraded)
         return found.hits
 
-    def holding(self, terms: Sequence[str]) -> tuple[DeepSource, ...]:
-        """The turns in scope that hold every one of these terms, in their order."""
-        wanted = set(terms)
-        some = self._view.words(tuple(terms), limit=len(self._view))
+    def holding(self, words: Sequence[QueryWord]) -> tuple[DeepSource, ...]:
+        """The turns in scope that hold every one of these words, in their order."""
+        wanted = {word.tokens[0] for word in words}
+        some = self._view.words(words, limit=len(self._view))
         rows = self._rows[some[self._rows] > 0]
         found = (one for one in self._turns(rows) if wanted <= set(analyse(one.text)))
         kept = tuple(self._keep(one) for one in found)

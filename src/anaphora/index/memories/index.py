@@ -28,7 +28,8 @@ from anaphora.index.memories.words import MemoryWords, memory_segments
 from anaphora.index.rows import CURRENT
 from anaphora.index.vectors.ann import ANN_ERRORS
 from anaphora.index.words.index import WordIndex
-from anaphora.index.words.manifest import Document, Manifest, document_of
+from anaphora.index.words.lookup import Word
+from anaphora.index.words.manifest import Document, Manifest, document_in_language
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
@@ -168,12 +169,12 @@ class MemoryIndex:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
         return self._answer(lambda: self._state.candidates(wanted, self._seq))
 
-    def matching(self, terms: Sequence[str], limit: int) -> tuple[str, ...]:
+    def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of memories that hold any of the terms, past ones too: the best of them."""
 
         def find() -> tuple[str, ...]:
             state = self._state
-            found, _, _ = state.words.best(state.words.weights(terms), limit)
+            found, _, _ = state.words.best(state.words.look_up(terms), limit)
             return tuple(state.rows.ids[row] for row in found.tolist())
 
         return self._answer(find)
@@ -319,7 +320,7 @@ class MemoryIndex:
         return None
 
     def _document(self, record: MemoryRecord) -> Document:
-        return document_of(record.id, (self._words_of(record),), self._term_of)
+        return document_in_language(record.id, self._words_of(record), self._term_of)
 
     def _no_words(self) -> MemoryWords:
         return MemoryWords(WordIndex(self._folder, self._term_of))

@@ -17,6 +17,7 @@ from anaphora.index.memories.vectors import MemoryVectors
 from anaphora.index.memories.words import MemoryWords
 from anaphora.index.rows import GONE
 from anaphora.index.vectors.matrix import Nearest
+from anaphora.index.words.lookup import Lookup, Word
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter
 from anaphora.store.records.store import Records
@@ -46,7 +47,7 @@ class MemoryQuery:
     moment: datetime
     limit: int
     vector: NDArray[np.float32] | None = None
-    terms: Sequence[str] = ()
+    terms: Sequence[Word] = ()
     keep: Filter = field(default_factory=Filter)
     past: bool = False
     all_words: bool = False
@@ -57,13 +58,15 @@ class MemoryQuery:
 class Candidates:
     """M candidates as columns, why each may not be shown ("" where it may), and what was lacking.
 
-    `pending` counts memories that could be shown and have no vector yet.
+    `pending` counts memories that could be shown and have no vector yet; `notices` tell of words
+    that were read as others.
     """
 
     columns: MemoryCandidates
     excluded: tuple[str, ...] = ()
     degraded: tuple[Degraded, ...] = ()
     pending: int = 0
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +154,8 @@ class MemoryState:
         if wanted.vector is not None:
             near = self.vectors.nearest(wanted.vector, keep, wanted.limit)
             pending = self.vectors.lacking(keep)
-        weights = self.words.weights(wanted.terms)
-        rows, shares = self._matching(weights, keep, wanted)
+        looked_up = self.words.look_up(wanted.terms)
+        rows, shares = self._matching(looked_up, keep, wanted)
         known = dict(zip(rows.tolist(), shares.tolist(), strict=True))
         if near is not None:
             seen = set(near.rows.tolist())
@@ -160,8 +163,9 @@ class MemoryState:
             rows = np.concatenate((near.rows, np.array(others, np.int64)))
         if wanted.every and len(rows) < wanted.limit:
             rows = np.concatenate((rows, self._newest(keep, rows, wanted.limit - len(rows))))
-        columns = self._columns(rows, wanted, near, self._shares(weights, rows, known))
-        return Candidates(columns, ("",) * len(rows), self._lacking(near), pending)
+        columns = self._columns(rows, wanted, near, self._shares(looked_up, rows, known))
+        none, told = ("",) * len(rows), looked_up.notices("no memory")
+        return Candidates(columns, none, self._lacking(near), pending, told)
 
     def _newest(self, keep: NDArray[np.bool_], but: Rows, count: int) -> Rows:
         """The newest rows of `keep` that are not among `but`."""
@@ -170,18 +174,18 @@ class MemoryState:
         return rest[order[:count]].astype(np.int64)
 
     def _matching(
-        self, weights: dict[str, float], keep: NDArray[np.bool_], wanted: MemoryQuery
+        self, looked_up: Lookup, keep: NDArray[np.bool_], wanted: MemoryQuery
     ) -> tuple[Rows, Shares]:
         """Rows of `keep` that match words, the best `limit` of them, or all."""
-        if not weights:
+        if not looked_up.weights:
             return np.empty(0, np.int64), np.empty(0)
         limit = len(keep) if wanted.all_words else wanted.limit
         kept = np.flatnonzero(keep)
         if len(kept) <= min(FEW, len(keep) // 4):
-            return _best_shares(kept, self.words.of_rows(weights, kept), limit, 0.0)
+            return _best_shares(kept, self.words.of_rows(looked_up, kept), limit, 0.0)
         asked = 2 * wanted.limit
         while True:
-            rows, shares, least = self.words.best(weights, asked)
+            rows, shares, least = self.words.best(looked_up, asked)
             good = keep[rows]
             # More may match as much as the last one that came: which of them did is chance.
             best = _best_shares(rows[good], shares[good], limit, least)
@@ -190,9 +194,9 @@ class MemoryState:
                 return best
             asked *= 8
 
-    def _shares(self, weights: dict[str, float], rows: Rows, known: dict[int, float]) -> Shares:
+    def _shares(self, looked_up: Lookup, rows: Rows, known: dict[int, float]) -> Shares:
         missing = np.array([row for row in rows.tolist() if row not in known], np.int64)
-        found = self.words.of_rows(weights, missing)
+        found = self.words.of_rows(looked_up, missing)
         known = {**known, **dict(zip(missing.tolist(), found.tolist(), strict=True))}
         return np.array([known[row] for row in rows.tolist()], np.float64)
 

@@ -6,7 +6,7 @@ absolute, never relative to the best match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.words.index import WordIndex
+from anaphora.index.words.lookup import Lookup, Word, look_up
 from anaphora.index.words.manifest import SegmentFolder
-from anaphora.index.words.postings import idf
 
 FIELDS: Final = ("words",)
 
@@ -39,48 +39,53 @@ class MemoryWords:
     def __init__(self, index: WordIndex) -> None:
         self.index = index
 
-    def weights(self, terms: Sequence[str]) -> dict[str, float]:
+    def look_up(self, terms: Sequence[Word]) -> Lookup:
         """The IDF of each distinct term, of those too that no memory holds: they are the rarest."""
-        statistics = self.index.statistics
-        documents = max(statistics.documents, LEAST_DOCUMENTS)
-        names = map(self.index.term, dict.fromkeys(terms))
-        return {name: idf(documents, statistics.holding(name)) for name in names}
+        return look_up(
+            terms,
+            self.index.statistics,
+            self.index.term,
+            least_documents=LEAST_DOCUMENTS,
+            unheld=True,
+        )
 
-    def best(self, weights: Mapping[str, float], limit: int) -> tuple[Rows, Shares, float]:
+    def best(self, wanted: Lookup, limit: int) -> tuple[Rows, Shares, float]:
         """Rows that match, with their shares; others may match no more than the last value.
 
         That is 0 where these are all, else the share of the worst of the segment's `limit` best.
         """
-        rows, scores = self.index.in_memory([weights])
-        boosts = self.index.statistics.boosts(weights)
+        rows, scores = self.index.in_memory([wanted.weights])
+        boosts = self.index.statistics.boosts(wanted.weights)
         count = self.index.manifest.meta.count
         found, stored = self.index.search({FIELDS[0]: boosts}, max(1, min(limit, count)))
         alive = found >= 0
         rows = np.concatenate((found[alive], rows))
         scores = np.concatenate((stored[alive], scores))
         more = limit <= len(found) < count
-        least = float(_share(stored[-1:], weights)[0]) if more else 0.0
-        return rows, _share(scores, weights), least
+        least = float(_share(stored[-1:], wanted)[0]) if more else 0.0
+        return rows, _share(scores, wanted), least
 
-    def of_rows(self, weights: Mapping[str, float], rows: Rows) -> Shares:
+    def of_rows(self, wanted: Lookup, rows: Rows) -> Shares:
         """The share that each of these rows matches, shape of `rows`."""
         found = dict.fromkeys(rows.tolist(), 0.0)
-        for row, score in zip(*(a.tolist() for a in self.index.in_memory([weights])), strict=True):
+        for row, score in zip(
+            *(a.tolist() for a in self.index.in_memory([wanted.weights])), strict=True
+        ):
             if row in found:
                 found[row] = score
         numbers = self.index.numbers(np.array([*found], np.int64))
         numbers = numbers[numbers > 0]
-        boosts = self.index.statistics.boosts(weights)
+        boosts = self.index.statistics.boosts(wanted.weights)
         if len(numbers):
             some = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
             found.update(zip(*(a.tolist() for a in some), strict=True))
-        return _share(np.array([found[row] for row in rows.tolist()], np.float64), weights)
+        return _share(np.array([found[row] for row in rows.tolist()], np.float64), wanted)
 
 
-def _share(scores: Shares, weights: Mapping[str, float]) -> Shares:
+def _share(scores: Shares, wanted: Lookup) -> Shares:
     """BM25 as a share of the question's IDF mass: a text of average length that has it all is 1.
 
     Rounded, because a segment adds in single precision: a share does not depend on where a text is.
     """
-    total = sum(weights.values())
-    return np.minimum(np.round(scores / total, 5), 1.0) if total else np.zeros(len(scores))
+    mass = wanted.mass
+    return np.minimum(np.round(scores / mass, 5), 1.0) if mass else np.zeros(len(scores))

@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 from anaphora.index.maintenance import IndexLost, try_lock
 from anaphora.index.turns.ledger import Ledger, LedgerBusy
+from anaphora.index.turns.records import tokens_and_forms
 from anaphora.index.turns.vectors import ann_folder
 from anaphora.index.words.manifest import remove_all_but
 from anaphora.index.words.segment import (
@@ -131,7 +132,11 @@ class IndexFolder:
         None where it cannot be written. The new state counts once the ledger says so.
         """
         folder = self.words / (seen.generation or uuid.uuid4().hex)
-        documents = (NumberedTexts(row, (tokens,), thread) for row, thread, tokens in rows)
+        documents = (
+            NumberedTexts(row, (tokens,), thread, forms)
+            for row, thread, stored in rows
+            for tokens, forms in (tokens_and_forms(stored),)
+        )
         try:
             return write_segment(folder, seen, FIELDS, documents)
         except WORD_INDEX_ERRORS:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from anaphora.core.analyser import analyse
+from anaphora.core.analyser import index_text
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, turn_flags
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
@@ -34,9 +34,10 @@ class AnnCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A turn as it is indexed. `tokens` is analysed text, joined by single spaces.
+    """A turn as it is indexed. `tokens` is analysed text, joined by single spaces; behind a line
+    break the words as they are written, for those that are misspelt in a question.
 
-    In a sealed home each token is a keyed one, and so are both hashes.
+    In a sealed home each token is a keyed one, and so are both hashes; it has no words as written.
     """
 
     position: int
@@ -174,16 +175,24 @@ def record_of(
 ) -> Record:
     """Analyse a turn for the index; recalled text that it quotes is not said anew by it."""
     told = strip_recalled(turn.text)
-    tokens = [sealer.token_key(token) for token in analyse(told)]
+    found = index_text(told)
+    tokens = " ".join(map(sealer.token_key, found.tokens))
+    forms = "" if sealer.sealed else " ".join(found.forms)
     return Record(
         position=position,
         role=_ROLES.get(turn.role, ROLE_OTHER),
         speaker=speaker,
         ts=turn.ts.timestamp(),
         text=turn.text,
-        tokens=" ".join(tokens),
-        length=len(tokens),
+        tokens=f"{tokens}\n{forms}" if forms else tokens,
+        length=found.length,
         flags=turn_flags(told),
         text_hash=text_hash(turn.text, sealer.hash_key),
         digest=digest,
     )
+
+
+def tokens_and_forms(stored: str) -> tuple[str, str]:
+    """The tokens of a turn, and its words as they are written."""
+    tokens, _, forms = stored.partition("\n")
+    return tokens, forms

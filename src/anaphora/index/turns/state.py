@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.folder import FIELDS
 from anaphora.index.turns.ledger import Delta, Ledger
-from anaphora.index.turns.records import Change, Checkpoint
+from anaphora.index.turns.records import Change, Checkpoint, tokens_and_forms
 from anaphora.index.turns.table import Speakers, Turns, make_table, no_turns, of_records
 from anaphora.index.turns.vectors import AnnView, TurnAnn
 from anaphora.index.turns.view import TurnView, TurnWords
@@ -128,8 +128,9 @@ class State:
         self._changed()
 
     def _add_words(self, rows: Iterable[tuple[int, int, str]]) -> None:
-        for key, _, tokens in rows:
-            self.postings.add(key, (tokens,))
+        for key, _, stored in rows:
+            tokens, forms = tokens_and_forms(stored)
+            self.postings.add(key, (tokens,), forms)
 
     def keep(self, changes: Sequence[Change]) -> None:
         """Answer with these changes although the file has not got them."""
@@ -255,7 +256,8 @@ class State:
                 continue
             ids[code] = key
             for place, record in enumerate(change.records, len(extra)):
-                tail.add(place, (record.tokens,))
+                tokens, forms = tokens_and_forms(record.tokens)
+                tail.add(place, (tokens,), forms)
             extra = extra.joined(of_records(code, change.records, self._speakers))
         return extra, tail
 

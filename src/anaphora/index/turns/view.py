@@ -5,7 +5,7 @@ A view stays right while the index goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from anaphora.index.turns.vectors import AnnView
 from anaphora.index.vectors.matrix import MatrixView
-from anaphora.index.words.postings import WordStatistics, full_score, idf
+from anaphora.index.words.lookup import Lookup, Word, look_up
+from anaphora.index.words.postings import WordStatistics, full_score
 from anaphora.rank.turn_table import TurnTable
 
 LONG: Final = 1_000
@@ -121,36 +122,31 @@ class TurnView:
         return self._matrix.each(vector, place)
 
     def words(
-        self, terms: Sequence[str], conversation: int | None = None, limit: int = 1000
+        self, terms: Sequence[Word] | Lookup, conversation: int | None = None, limit: int = 1000
     ) -> NDArray[np.float32]:
         """BM25 of each turn for `terms`, shape (N,), 0 for those that hold none of them.
 
-        `conversation` (a code of `table`) leaves the other threads' turns at 0. Of the turns in
-        the segment, the best `limit` have scores; those in memory all have.
+        A term is a token, or a word of a question, which may stand for several. `conversation` (a
+        code of `table`) leaves the other threads' turns at 0. Of the turns in the segment, the best
+        `limit` have scores; those in memory all have.
         """
         scores = np.zeros(len(self), np.float32)
-        kept = self._unique(terms)
-        if not kept or not len(self):
+        weights = self._looked_up(terms).weights if len(self) else {}
+        if not weights:
             return scores
-        self._add_turns(scores, kept, conversation, limit)
-        self._raise_long(scores, kept, conversation)
+        self._add_turns(scores, weights, conversation, limit)
+        self._raise_long(scores, weights, conversation)
         return scores
 
     def _add_turns(
         self,
         scores: NDArray[np.float32],
-        kept: list[str],
+        weights: Mapping[str, float],
         conversation: int | None,
         limit: int,
     ) -> None:
         words, statistics = self._words, self._words.statistics
-        if not any(some.count for some in statistics.memory):
-            # All words are in the segment: its own statistics are those of everything.
-            self._add_stored(scores, dict.fromkeys(kept, 1.0), conversation, limit)
-            return
-        weights = self._idf(kept)
-        if not weights:
-            return
+        # Where all words are in the segment, its own statistics are those of everything.
         self._add_stored(scores, statistics.boosts(weights), conversation, limit)
         overlay = np.arange(words.base, len(self), dtype=np.int32)
         for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
@@ -163,7 +159,10 @@ class TurnView:
             scores[self.table.conversation != conversation] = 0.0
 
     def _raise_long(
-        self, scores: NDArray[np.float32], terms: list[str], conversation: int | None
+        self,
+        scores: NDArray[np.float32],
+        weights: Mapping[str, float],
+        conversation: int | None,
     ) -> None:
         """Let a long turn count as the best of its passages where that is more than by itself.
 
@@ -176,7 +175,7 @@ class TurnView:
         if not len(lengths) or int(lengths.max()) <= LONG:
             return
         found = np.zeros(len(self), np.float32)
-        for term, weight in self._idf(terms).items():
+        for term, weight in weights.items():
             if statistics.holding(term) <= RARE:
                 rows = self._holding(term, conversation)
                 rows = rows[lengths[rows] > LONG]
@@ -199,7 +198,7 @@ class TurnView:
         return np.flatnonzero(held)
 
     def alike(
-        self, terms: Sequence[str], words: NDArray[np.float32], length: int
+        self, terms: Sequence[Word] | Lookup, words: NDArray[np.float32], length: int
     ) -> NDArray[np.float32]:
         """How alike each turn is to a question by its words, 0 … 1, shape (N,).
 
@@ -209,7 +208,7 @@ class TurnView:
         that of a turn as long which holds every term once.
         """
         found = np.zeros(len(self), np.float32)
-        mass = sum(self._idf(self._unique(terms)).values())
+        mass = self._looked_up(terms).mass
         rows = np.flatnonzero(words)
         if not mass or not len(rows):
             return found
@@ -219,23 +218,21 @@ class TurnView:
         found[rows] = np.minimum(held, 1.0) * np.sqrt(shorter)
         return found
 
-    def idf(self, terms: Sequence[str]) -> NDArray[np.float32]:
+    def idf(self, terms: Sequence[Word]) -> NDArray[np.float32]:
         """Inverse document frequency of each term, 0 for one that no turn holds."""
-        weights = self._idf(self._unique(terms))
-        return np.array([weights.get(self._words.term_of(term), 0.0) for term in terms], np.float32)
+        return np.array(self.look_up(terms).of_words, np.float32)
 
-    def _unique(self, terms: Sequence[str]) -> list[str]:
-        return list(dict.fromkeys(map(self._words.term_of, terms)))
+    def look_up(self, terms: Sequence[Word]) -> Lookup:
+        """What terms are looked up by, and what they were read as."""
+        return look_up(terms, self._words.statistics, self._words.term_of)
 
-    def _idf(self, terms: Sequence[str]) -> dict[str, float]:
-        statistics = self._words.statistics
-        counted = {term: statistics.holding(term) for term in terms}
-        return {term: idf(statistics.documents, n) for term, n in counted.items() if n}
+    def _looked_up(self, terms: Sequence[Word] | Lookup) -> Lookup:
+        return terms if isinstance(terms, Lookup) else self.look_up(terms)
 
     def _add_stored(
         self,
         scores: NDArray[np.float32],
-        boosts: dict[str, float],
+        boosts: Mapping[str, float],
         conversation: int | None,
         limit: int,
     ) -> None:

@@ -102,7 +102,7 @@ class WordIndex:
             self._take_back(row)
             self._waiting[row] = document
             if self._postings is not None:
-                self._postings.add(row, document.texts)
+                self._postings.add(row, document.texts, document.forms)
 
     def drop(self, row: int) -> None:
         """A row was deleted: its words count no more, and must leave the disk (`stale`)."""
@@ -117,7 +117,7 @@ class WordIndex:
         if self._postings is None:
             self._postings = MemoryPostings(len(self.folder.fields))
             for row, document in self._waiting.items():
-                self._postings.add(row, document.texts)
+                self._postings.add(row, document.texts, document.forms)
         return self._postings
 
     def term(self, token: str) -> str:

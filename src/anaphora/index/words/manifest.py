@@ -16,7 +16,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.core.analyser import ANALYSER, analyse
+from anaphora.core.analyser import ANALYSER, analyse, index_text
 from anaphora.errors import SealChanged
 from anaphora.index.words.segment import (
     WORD_INDEX_ERRORS,
@@ -40,22 +40,41 @@ class CutShort(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is written of a thing: each field's tokens joined by spaces, and their digest."""
+    """What is written of a thing: each field's tokens joined by spaces, and their digest.
+
+    `forms` are its words as they are written, where those are kept.
+    """
 
     key: str
     texts: tuple[str, ...]
     digest: str
+    forms: str = ""
 
 
 def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -> Document:
-    """Analyse the fields of a document; `term_of` replaces each token."""
+    """Analyse the fields of a document whatever its language; `term_of` replaces each token."""
     fields = []
     for text in texts:
         tokens = analyse(text)
         fields.append(" ".join(tokens if term_of is None else map(term_of, tokens)))
-    joined = "\n".join(fields).encode("utf-8", "surrogatepass")
+    return _document(key, tuple(fields), "")
+
+
+def document_in_language(key: str, text: str, term_of: TermOf | None = None) -> Document:
+    """Analyse a document of one field by its language; `term_of` replaces each token.
+
+    Where it does, the words as they are written are left out: they would tell them.
+    """
+    found = index_text(text)
+    if term_of is None:
+        return _document(key, (" ".join(found.tokens),), " ".join(found.forms))
+    return _document(key, (" ".join(map(term_of, found.tokens)),), "")
+
+
+def _document(key: str, fields: tuple[str, ...], forms: str) -> Document:
+    joined = "\n".join((*fields, forms)).encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(joined, digest_size=_DIGITS // 2).hexdigest()
-    return Document(key, tuple(fields), digest)
+    return Document(key, fields, digest, forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,4 +247,4 @@ def _until(
     for number, document in enumerate(documents, first):
         if stop():
             raise CutShort
-        yield NumberedTexts(number, document.texts)
+        yield NumberedTexts(number, document.texts, forms=document.forms)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.words.segment import Segment
+from anaphora.index.words.vocabulary import Vocabulary
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -55,9 +56,21 @@ class MemoryPostings:
         self._postings: list[dict[str, list[tuple[int, int, int]]]] = [{} for _ in range(fields)]
         self.count = 0
         self.tokens = [0] * fields
+        self._forms: dict[str, None] = {}
+        self._vocabulary: Vocabulary | None = None
 
-    def add(self, key: int, texts: Sequence[str]) -> None:
-        """Add a document: its key, and each field's tokens joined by spaces."""
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of its documents as they are written."""
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary(tuple(self._forms))
+        return self._vocabulary
+
+    def add(self, key: int, texts: Sequence[str], forms: str = "") -> None:
+        """Add a document: its key, each field's tokens and its words, joined by spaces."""
+        if forms:
+            self._forms.update(dict.fromkeys(forms.split(" ")))
+            self._vocabulary = None
         for field, text in enumerate(texts):
             words = text.split(" ") if text else []
             postings = self._postings[field]
@@ -101,6 +114,12 @@ class WordStatistics:
     def documents(self) -> int:
         """How many documents there are."""
         return self._stored() + sum(some.count for some in self.memory)
+
+    def vocabularies(self) -> Iterator[Vocabulary]:
+        """The words as they are written, of the segment and of what is beside it."""
+        if self.segment is not None:
+            yield self.segment.vocabulary
+        yield from (some.vocabulary for some in self.memory)
 
     def tokens(self, field: int = 0) -> int:
         """How many tokens a field has in all documents."""

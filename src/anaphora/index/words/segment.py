@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.words.vocabulary import Vocabulary
+
 if TYPE_CHECKING:
     import tantivy
 
 _HEAP: Final = 32_000_000
+_FORMS: Final = "forms"
 WORD_INDEX_ERRORS: Final = (ValueError, OSError, RuntimeError)
 """What tantivy may raise for files that are torn, gone or locked."""
 
@@ -48,11 +51,12 @@ class SegmentMeta:
 
 
 class NumberedTexts(NamedTuple):
-    """A document to be written: each field's tokens joined by spaces."""
+    """A document to be written: each field's tokens joined by spaces, and its words as written."""
 
     number: int
     texts: Sequence[str]
     group: int | None = None
+    forms: str = ""
 
 
 class Segment:
@@ -72,6 +76,15 @@ class Segment:
             raise ValueError("the word index on disk has lost documents")
         self.fields = tuple(fields)
         self.meta = meta
+        self._vocabulary: Vocabulary | None = None
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of its documents as they are written; read once."""
+        if self._vocabulary is None:
+            found = self._searcher.terms_with_prefix(_FORMS, "")
+            self._vocabulary = Vocabulary(word for word, _ in found)
+        return self._vocabulary
 
     def holding(self, term: str, field: int = 0) -> int:
         """How many documents hold a term in a field."""
@@ -142,7 +155,7 @@ def write_segment(
     writer = index.writer(_HEAP, 1)
     tokens = [*seen.tokens] or [0] * len(fields)
     upto, count = seen.upto, seen.count
-    for number, texts, group in documents:
+    for number, texts, group, forms in documents:
         document = tantivy.Document()
         document.add_unsigned("number", number)
         if group is not None:
@@ -150,6 +163,8 @@ def write_segment(
         for at, (field, text) in enumerate(zip(fields, texts, strict=True)):
             document.add_text(field, text)
             tokens[at] += text.count(" ") + 1 if text else 0
+        if forms:
+            document.add_text(_FORMS, forms)
         writer.add_document(document)
         upto, count = number, count + 1
     writer.commit()
@@ -184,6 +199,8 @@ def _schema(fields: Sequence[str]) -> tantivy.Schema:
     # Our analyser is the only one: tokens never hold white space.
     for name in fields:
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
+    # Looked through for what is misspelt, never scored.
+    builder.add_text_field(_FORMS, tokenizer_name="whitespace", index_option="basic")
     builder.add_unsigned_field("number", indexed=True, fast=True)
     builder.add_unsigned_field("group", indexed=True)
     return builder.build()

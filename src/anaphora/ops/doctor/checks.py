@@ -22,6 +22,7 @@ from anaphora.core.environment import environment
 from anaphora.core.hook_log import failures, log_path
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
 from anaphora.ops.doctor.health import try_writing
+from anaphora.ops.doctor.language import language_check
 from anaphora.ops.doctor.repair import repair
 from anaphora.store.maintenance import note_counts
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
@@ -277,6 +278,7 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
         "index": lambda: _index(services.turns),
         "memories": lambda: (_memories(services.vectors, embedder),),
         "embedder": lambda: (_embedder(embedder),),
+        "language": lambda: language_check(services.turns, embedder.name),
         "lanes": lambda: _lanes(services),
         "deep": lambda: deep_checks(container.tools),
         "hooks": lambda: (_hooks(services.clock()),),

@@ -6,12 +6,15 @@ time gives nothing. `read_times` states the rules that a caller may rely on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
+from anaphora.core.languages.language import ENGLISH, language_of, languages
 from anaphora.errors import InvalidInput
 from anaphora.rank.dates import MONTH_OF
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
+from anaphora.recall.times.patterns import OPEN_END, OPEN_START, Named, times_by_patterns
 from anaphora.recall.times.phrases import (
     BY_WORD,
     Match,
@@ -30,11 +33,12 @@ from anaphora.recall.times.phrases import (
 )
 from anaphora.values.conversations import TimeSpan
 
+__all__ = ["MAX_SPANS", "OPEN_END", "OPEN_START", "read_times"]
+
 # A pasted log names thousands of times; a question names few.
 MAX_SPANS = 16
-# The open ends of "before" and "since", naive. 1970 keeps turns without a time (year 1) out.
-OPEN_START = datetime(1970, 1, 1)  # noqa: DTZ001 - wall clock; the zone is the asker's
-OPEN_END = datetime(2200, 1, 1)  # noqa: DTZ001
+# A question that is so short may have no word that tells its language.
+_SHORT = 200
 
 
 def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
@@ -45,10 +49,39 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
     begun (a weekday: before today), or the next one where the question speaks of the future
     ("will", "planned"). "Since X" and "after X" end at `OPEN_END`, "before X" and "until X" begin
     at `OPEN_START`. Raises InvalidInput when `now` has no zone.
+
+    A question in a language that a file of `core/languages` has times of is read by that; one in no
+    known language as English, and if that finds nothing by whichever language finds most.
     """
     if now.tzinfo is None:
         raise InvalidInput("now", now, "expected a datetime with a time zone")
-    words = split(question, now.replace(tzinfo=None, fold=0))
+    wall = now.replace(tzinfo=None, fold=0)
+    code, known = language_of(question), languages()
+    if code not in ("", ENGLISH) and known[code].times:
+        return _as_spans(question, times_by_patterns(question, wall, known[code]), now)
+    found = _english_times(question, wall, now)
+    if found or code == ENGLISH or len(question) > _SHORT:
+        return found
+    others = (times_by_patterns(question, wall, one, digits=False) for one in known.values())
+    most = max(others, key=lambda some: sum(one.last - one.first for one in some), default=[])
+    return _as_spans(question, most, now)
+
+
+def _as_spans(question: str, found: Sequence[Named], now: datetime) -> tuple[TimeSpan, ...]:
+    return tuple(
+        TimeSpan(
+            start=one.start.replace(tzinfo=now.tzinfo),
+            end=one.end.replace(tzinfo=now.tzinfo),
+            text=question[one.first : one.last],
+            start_char=one.first,
+            end_char=one.last,
+        )
+        for one in found[:MAX_SPANS]
+    )
+
+
+def _english_times(question: str, wall: datetime, now: datetime) -> tuple[TimeSpan, ...]:
+    words = split(question, wall)
     spans: list[TimeSpan] = []
     index = 0
     while index < len(words.words) and len(spans) < MAX_SPANS:

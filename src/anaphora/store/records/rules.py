@@ -93,7 +93,9 @@ def draft_memory(new: NewMemory, now: datetime, record_id: str) -> MemoryDraft:
         **said,
     )
     key = same_key_of(record) if new.dedupe else STANDS_ALONE
-    return MemoryDraft(record, key, new.supersedes, new.created_at is None, new.guarded)
+    return MemoryDraft(
+        record, key, new.supersedes, is_now=new.created_at is None, guarded=new.guarded
+    )
 
 
 def put_all(

@@ -1,0 +1,174 @@
+"""From the words of a question to the terms of an index, each with its weight.
+
+A word stands for the tokens that it has in any language. Where no text holds one of them, it may be
+written together of words that are held (in languages that do so), or misspelt: then the words of
+the texts that are nearest to it are looked up, for less. A word that any text holds is never taken
+for another one. In a sealed home, whose words are not to be read, nothing is taken as misspelt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from anaphora.core.analyser import QueryWord, language_token, token_of
+from anaphora.core.languages.language import ENGLISH, languages
+from anaphora.index.words.postings import WordStatistics, idf
+
+Word: TypeAlias = str | QueryWord
+"""A word to look up: of a question, or a token as it is."""
+
+NEAR: Final = 0.6
+"""What a word counts that is read as another one, and what one counts that is a part of another."""
+
+_READ_AS: Final = 3
+"""Words of the texts that one misspelt word may be."""
+
+_COMPOUNDS: Final = 6
+"""Longer words of the texts that one word may be a part of."""
+
+_PART: Final = 4
+_JOINTS: Final = ("", "s", "es", "n", "en", "er", "e")
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What words are looked up by.
+
+    `weights` has each term's weight, in units of IDF; `mass` is that of a text with all the words.
+    `of_words` is what each word adds to it, in their order. `read_as` has the words that no text
+    holds, with those that they were read as.
+    """
+
+    weights: dict[str, float] = field(default_factory=dict)
+    mass: float = 0.0
+    of_words: tuple[float, ...] = ()
+    read_as: tuple[tuple[str, str], ...] = ()
+
+    def notices(self, what: str) -> tuple[str, ...]:
+        """What to tell of words that were read as others; `what` holds none of them ("no turn")."""
+        return tuple(f'{what} holds "{word}": read as "{other}"' for word, other in self.read_as)
+
+
+def look_up(
+    words: Sequence[Word],
+    statistics: WordStatistics,
+    term_of: Callable[[str], str],
+    *,
+    least_documents: int = 0,
+    unheld: bool = False,
+) -> Lookup:
+    """Look words up. Rarity is judged as in `least_documents` at least; `unheld`: words that no
+    text holds are the rarest, and count in the mass; else they count nothing."""
+    return _Looking(statistics, term_of, max(statistics.documents, least_documents)).all(
+        words, unheld
+    )
+
+
+@dataclass(slots=True)
+class _Looking:
+    """One lookup in the making."""
+
+    _statistics: WordStatistics
+    _term_of: Callable[[str], str]
+    _documents: int
+    _codes: tuple[str, ...] = ()
+    _weights: dict[str, float] = field(default_factory=dict)
+    _read_as: list[tuple[str, str]] = field(default_factory=list)
+
+    def all(self, words: Sequence[Word], unheld: bool) -> Lookup:
+        parts: list[float] = []
+        seen: set[str] = set()
+        mass = 0.0
+        self._codes = self._languages()
+        for word in words:
+            one = word if isinstance(word, QueryWord) else QueryWord((word,))
+            part = self._one(one)
+            if not part and unheld:
+                # It weighs in the mass, although nothing matches it.
+                part = idf(self._documents, 0)
+                self._weights.setdefault(self._term_of(one.tokens[0]), part)
+            parts.append(part)
+            if one.tokens[0] not in seen:
+                seen.add(one.tokens[0])
+                mass += part
+        return Lookup(self._weights, mass, tuple(parts), tuple(self._read_as))
+
+    def _one(self, word: QueryWord) -> float:
+        """Add what a word stands for; what it adds to the mass, 0 where nothing holds it."""
+        held = self._held(word.tokens_in(self._codes))
+        if held:
+            weight = self._add(held)
+            if word.compounds:
+                self._add_longer(word, held)
+            return weight
+        if word.compounds and (weight := self._add_longer(word, {}) or self._add_parts(word)):
+            return weight
+        return self._add_nearest(word) if word.form else 0.0
+
+    def _languages(self) -> tuple[str, ...]:
+        """The languages of the texts, as far as those have tokens of their own."""
+        stemmed = (one.code for one in languages().values() if one.stemmer)
+        return tuple(
+            code
+            for code in stemmed
+            if self._statistics.holding(self._term_of(language_token(code)))
+        )
+
+    def _held(self, tokens: Iterable[str]) -> dict[str, int]:
+        counted = ((term, self._statistics.holding(term)) for term in map(self._term_of, tokens))
+        return {term: count for term, count in counted if count}
+
+    def _add(self, held: dict[str, int], factor: float = 1.0) -> float:
+        """Terms that mean one thing are as rare as all of them together."""
+        weight = idf(self._documents, min(self._documents, sum(held.values())))
+        for term in held:
+            self._weights.setdefault(term, factor * weight)
+        return weight
+
+    def _add_longer(self, word: QueryWord, own: dict[str, int]) -> float:
+        found: dict[str, int] = {}
+        longer = (
+            form
+            for vocabulary in self._statistics.vocabularies()
+            for form in vocabulary.holding(word.form, _PART - 1)
+        )
+        for form in sorted(longer, key=lambda one: (len(one), one))[:_COMPOUNDS]:
+            found.update(self._held((token_of(form, word.compounds),)))
+        if found := {term: count for term, count in found.items() if term not in own}:
+            return self._add(found, NEAR)
+        return 0.0
+
+    def _add_parts(self, word: QueryWord) -> float:
+        """The longest held words that it ends and begins with."""
+        form, code = word.form, word.compounds
+        for cut in range(_PART, len(form) - _PART + 1):
+            if head := self._held((token_of(form[cut:], code),)):
+                weight = self._add(head, NEAR)
+                for joint in _JOINTS:
+                    stem = form[:cut].removesuffix(joint)
+                    if len(stem) >= _PART and (first := self._held((token_of(stem, code),))):
+                        return weight + self._add(first, NEAR)
+                return weight
+        return 0.0
+
+    def _add_nearest(self, word: QueryWord) -> float:
+        near = [
+            one
+            for vocabulary in self._statistics.vocabularies()
+            for one in vocabulary.near(word.form)
+        ]
+        fewest = min((count for count, _ in near), default=0)
+        forms = dict.fromkeys(form for count, form in near if count == fewest)
+        held = {form: found for form in forms if (found := self._held(self._tokens(form)))}
+        if not held:
+            return 0.0
+        # The commonest of them: a rare one may be misspelt itself.
+        often = sorted(held, key=lambda form: (-sum(held[form].values()), form))[:_READ_AS]
+        self._read_as.append((word.form, often[0]))
+        together = {term: count for form in often for term, count in held[form].items()}
+        return self._add(together, NEAR)
+
+    def _tokens(self, form: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(token_of(form, code) for code in (ENGLISH, *self._codes)))

