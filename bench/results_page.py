@@ -41,6 +41,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         (
             Measured("conversation", f"python -m bench {DATA} --only quality"),
             Measured("turn_ablation", "python -m bench.fit_turns ../shared/data"),
+            Measured("learned_ranking", f"python -m bench.learned {DATA}"),
             Measured("pending_vectors", f"python -m bench.pending_vectors {DATA}"),
         ),
     ),
