@@ -129,7 +129,7 @@ def told_both_ways(home: Path, story: dict[str, Any]) -> Iterator[dict[str, Ask]
         Memory.open(home, namespace=FACTS, clock=lambda: now[0]) as facts,
     ):
         for session in story["sessions"]:
-            chats.conversations.extend(session["id"], list(_turns(session)))
+            chats.conversations.extend(session["id"], list(story_turns(session)))
         for fact in sorted(story["facts"], key=lambda one: str(one["when"])):
             now[0] = _moment(fact["when"])
             facts.remember(fact["text"], type=fact["type"])
@@ -155,7 +155,8 @@ def _asked(home: Path, part: str, story: Story) -> Iterator[Outcome]:
                 yield _outcome((story["id"], part, told), question, ask(question))
 
 
-def _turns(session: dict[str, Any]) -> Iterator[NewTurn]:
+def story_turns(session: dict[str, Any]) -> Iterator[NewTurn]:
+    """The turns of a session of a story, a second apart."""
     begun = _moment(session["when"])
     for place, turn in enumerate(session["turns"]):
         ts = begun + timedelta(seconds=place)

@@ -36,6 +36,7 @@ from anaphora.rank.question import (
     speakers_present,
     unknown_names,
 )
+from anaphora.rank.stages import asks_for_order, spread_over_stages
 from anaphora.rank.turn_table import (
     ROLE_ASSISTANT,
     ROLE_OTHER,
@@ -58,7 +59,15 @@ _DOTTED = re.compile(r"\b\d{1,2}\.\d{1,2}\.\d{4}\b")
 _BETWEEN_PARTS = re.compile(r",? and |, |; ")
 ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
 ALONE = Weights(
-    meaning=0, neighbour=0, speaker=0, role=0, personal=0, substance=0, time=0, standing=0
+    meaning=0,
+    neighbour=0,
+    speaker=0,
+    role=0,
+    personal=0,
+    substance=0,
+    time=0,
+    standing=0,
+    spread=0,
 )  # BM25 and nothing else
 
 Floats = NDArray[np.float64]
@@ -110,8 +119,8 @@ class Chat:
 class Variant:
     """A ranking to measure. `plain` ignores what the question says of speakers; without `roles`,
     "I" and "you" mean nobody, without `nicknames` only display names mean somebody, without `dots`
-    25.01.2024 is no date. `extra` adds a signal that the ranking does not have, `instead` scores
-    in its place."""
+    25.01.2024 is no date. `stages` says which questions are spread over stages. `extra` adds a
+    signal that the ranking does not have, `instead` scores in its place."""
 
     name: str
     weights: Weights = DEFAULT_WEIGHTS
@@ -119,6 +128,7 @@ class Variant:
     roles: bool = True
     nicknames: bool = True
     dots: bool = True
+    stages: Callable[[str], bool] = asks_for_order
     instead: tried.Instead | None = None
     extra: Callable[[Chat, Asked, TurnScores], Floats] | None = None
 
@@ -141,6 +151,8 @@ class Variant:
         if self.extra is not None:
             total = scores.total + self.extra(chat, one, scores)
             scores = replace(scores, total=total.astype(np.float32))
+        if self.stages(one.text):
+            scores = spread_over_stages(chat.table, scores, self.weights)
         ranked: list[int] = best_rows(chat.table, scores, 20).tolist()
         return ranked
 
@@ -187,7 +199,7 @@ def _chat(haystack: Haystack, model: Embedder, cache: Path | None) -> Chat:
         speakers=names,
     )
     texts = [turn.text for turn in turns]
-    vectors, owner = _vectors(texts, model, cache)
+    vectors, owner = vectors_of(texts, model, cache)
     bm25 = Words(tokens)
     pairs = [[f"{a} {b}" for a, b in pairwise(t)] for t in tokens]
     present = speakers_present(table)
@@ -259,9 +271,10 @@ def nicknames_in(
     return found
 
 
-def _vectors(
+def vectors_of(
     texts: Sequence[str], model: Embedder, cache: Path | None
 ) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
+    """The vectors of all parts of the texts, and the text of each; kept in `cache` if there is."""
     digest = hashlib.sha256(json.dumps([model.name, *texts]).encode()).hexdigest()[:24]
     kept = cache / f"{digest}.npz" if cache else None
     if kept and kept.is_file():
@@ -366,6 +379,7 @@ def variants() -> Iterator[Variant]:
     for name in ("words", "meaning", "neighbour", "speaker", "personal", "substance", "time"):
         yield Variant(f"full - {name}", _without(name))
     yield Variant("full - standing", _without("standing"))
+    yield Variant("full - spread over stages", _without("spread"))
     yield Variant("full - I and you (roles)", roles=False)
     yield Variant("full - nicknames", nicknames=False)
     yield Variant("full - dates with dots", dots=False)
@@ -380,6 +394,7 @@ def variants() -> Iterator[Variant]:
         ("substance", (0.1, 0.4)),
         ("time", (0.2, 0.8)),
         ("standing", (0.05, 0.2)),
+        ("spread", (0.1, 0.4)),
     ):
         for value in values:
             yield Variant(f"full, {name} = {value:g}", replace(DEFAULT_WEIGHTS, **{name: value}))
@@ -407,6 +422,7 @@ def _second_pass() -> Iterator[Variant]:
         yield Variant(
             f"left out: plural, spread over sittings {penalty}", extra=tried.spread(penalty)
         )
+    yield from _third_pass()
     for name, instead in (
         ("standing 0.3 for requests", tried.standing_for_requests(0.3)),
         ("the question as it stands as well", tried.both_readings(0.9)),
@@ -421,6 +437,22 @@ def _second_pass() -> Iterator[Variant]:
         ("sub-questions 0.3", tried.sub_questions(0.3)),
     ):
         yield Variant(f"left out: {name}", instead=instead)
+
+
+def _third_pass() -> Iterator[Variant]:
+    """Ten that differ for questions in the plural, and what else than the order of events could be
+    spread over stages (docs/decisions/0033)."""
+    for penalty in (0.05, 0.1):
+        for name, close in (
+            ("neighbours", tried.adjacent),
+            ("one sitting", tried.same_sitting),
+            ("alike", tried.alike),
+        ):
+            yield Variant(
+                f"left out: plural, {name} apart {penalty}", extra=tried.covering(penalty, close)
+            )
+    yield Variant("left out: plurals over stages", stages=tried.asks_for_several)
+    yield Variant("left out: summaries over stages", stages=tried.asks_for_summary)
 
 
 # -- measuring

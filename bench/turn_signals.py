@@ -41,6 +41,19 @@ _REQUEST = re.compile(
 )
 
 
+_SUMMARY = re.compile(r"\b(?:summar\w+|overview|recap)\b", re.IGNORECASE)
+
+
+def asks_for_several(question: str) -> bool:
+    """Questions in the plural."""
+    return _PLURAL.search(question) is not None
+
+
+def asks_for_summary(question: str) -> bool:
+    """Questions for a summary."""
+    return _SUMMARY.search(question) is not None
+
+
 def asks(chat: Chat) -> NDArray[np.bool_]:
     """Which turns end in a question mark, shape (N,)."""
     return np.array([text.rstrip()[-1:] == "?" for text in chat.texts])
@@ -117,6 +130,50 @@ def spread(penalty: float) -> Extra:
                 sitting = int(chat.table.session[row])
                 lost[row] = -penalty * seen[sitting]
                 seen[sitting] += 1
+        return lost
+
+    return extra
+
+
+Close = Callable[["Chat", NDArray[np.intp], int], Floats]
+"""How much each of some rows is like the one at a place among them, 0 to 1."""
+
+
+def adjacent(_: Chat, rows: NDArray[np.intp], at: int) -> Floats:
+    """At most two turns away."""
+    near: Floats = (np.abs(rows - rows[at]) <= 2).astype(float)
+    return near
+
+
+def same_sitting(chat: Chat, rows: NDArray[np.intp], at: int) -> Floats:
+    """Of the same sitting."""
+    same: Floats = (chat.table.session[rows] == chat.table.session[rows[at]]).astype(float)
+    return same
+
+
+def alike(chat: Chat, rows: NDArray[np.intp], at: int) -> Floats:
+    """The cosine of their first parts."""
+    vectors = chat.vectors[np.searchsorted(chat.owner, rows)]
+    near: Floats = np.maximum(vectors @ vectors[at], 0.0).astype(float)
+    return near
+
+
+def covering(penalty: float, close: Close) -> Extra:
+    """Questions in the plural: each of the best 60 loses `penalty` for each chosen before that it
+    is like. J. Carbonell and J. Goldstein, *The Use of MMR*, 1998, with a sum for the maximum."""
+
+    def extra(chat: Chat, one: Asked, scores: TurnScores) -> Floats:
+        lost = np.zeros(len(chat.texts))
+        if not _PLURAL.search(one.text):
+            return lost
+        rows = best_rows(chat.table, scores, 60)
+        values = scores.total[rows].astype(float)
+        left = np.ones(len(rows), dtype=bool)
+        for _ in rows:
+            at = int(np.argmax(np.where(left, values, -np.inf)))
+            left[at] = False
+            values[left] -= (penalty / DEFAULT_WEIGHTS.scale) * close(chat, rows, at)[left]
+        lost[rows] = values - scores.total[rows]
         return lost
 
     return extra

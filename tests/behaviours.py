@@ -137,6 +137,7 @@ PROMISES: dict[str, str] = {
     "recall.speakers": "D A question that names a speaker prefers that speaker's turns.",
     "recall.nicknames": "D A question may name a speaker as others call them.",
     "recall.times": "D A question that names a time prefers turns of that time.",
+    "recall.order": "D A question for the order of events gets turns of every stage of it.",
     "recall.why": "Q Each hit's factors add up to its score.",
     "recall.current": "D What holds now comes before what it replaced, and both say so.",
     "recall.repetition": "D What was said again is one hit; who only asks stands behind who knows.",

@@ -1,8 +1,9 @@
 """The conversation lane: from a question to the old turns that matter now.
 
-In the order of the walk: sync the index, read the question (times, speakers, nicknames), score,
-fill the budget. It never changes truth, and a failing embedder never makes it raise: words answer
-alone, and the result says so.
+In the order of the walk: sync the index, read the question (times, speakers, nicknames), score
+(over the stages of a history where an order of events is asked for), fill the budget. It never
+changes truth, and a failing embedder never makes it raise: words answer alone, and the result says
+so.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from anaphora.rank.question import (
     unknown_names,
 )
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
+from anaphora.rank.stages import asks_for_order, spread_over_stages
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
@@ -295,6 +297,8 @@ class ConversationRecall:
         if not traits_of(self._embedder.name).understands(question.text):
             weights = replace(weights, words_half=WORDS_HALF_ALONE)
         scores = score_turns(view.table, reading, words, cosine, weights, rows=rows, alike=alike)
+        if asks_for_order(question.text):
+            scores = spread_over_stages(view.table, scores, self._weights)
         return None if cosine is None else reading.meaning, scores
 
     def _called(

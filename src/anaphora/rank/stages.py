@@ -1,0 +1,80 @@
+"""The order of events: turns from every stage of a history, instead of ten from one stage of it.
+
+    total = score of the turn - spread · min(2, better turns of its stage)
+
+"In which order did I bring up …" asks for one turn of each stage, and the turns that are most like
+such a question are mostly of the stage that has most about the topic. The best candidates are cut
+into stages of as many turns each, by when they were said. Within a stage the order stays. Only
+questions that ask for an order are read so: lists and summaries lose by it (decision 0033).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.rank.turn_table import TurnTable
+from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows
+
+STAGES: Final = 5
+CANDIDATES: Final = 60
+"""The best turns, of which the stages are made. What is not among them is the second of its stage
+at best, and mostly far below."""
+
+MOST: Final = 2
+"""Better turns of the same stage that count."""
+
+# Not "in order to", an order that somebody placed, nor the timeline of a plan.
+_ORDER = re.compile(
+    r"\bin (?:what|which) (?:chronological |time )?order\b"
+    r"|\border (?:in which|of (?:the )?(?:events?|things|topics|steps))\b"
+    r"|\bin (?:the )?(?:right|correct|time) order\b|\bchronolog\w+"
+    r"|\b(?:sequence|time ?line) of (?:the |all )?(?:events?|steps|changes|topics)\b"
+    r"|\bfrom (?:the )?(?:first|earliest|oldest) to (?:the )?(?:last|latest|newest)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_for_order(question: str) -> bool:
+    """Whether a question asks in which order things happened or came up. English words are known;
+    in other languages the ranking stays as it is."""
+    return _ORDER.search(question) is not None
+
+
+def spread_over_stages(
+    table: TurnTable, scores: TurnScores, weights: Weights = DEFAULT_WEIGHTS
+) -> TurnScores:
+    """`scores` of M rows with one more factor, `spread`, 0 or less: see the module's formula.
+
+    No total falls below 0 by it, and with no more candidates than stages nothing changes.
+    """
+    best = best_rows(table, scores, CANDIDATES)
+    if len(best) <= STAGES:
+        return scores
+    better = np.where(scores.found, np.float32(MOST), np.float32(0.0))
+    stage = _stages(table, scores.rows[best])
+    for number in range(STAGES):
+        here = best[stage == number]
+        better[here] = np.minimum(np.arange(len(here)), MOST)
+    lost = better * np.float32(weights.spread / weights.scale)
+    spread = -np.minimum(lost, np.maximum(scores.total, 0.0))
+    return replace(
+        scores, total=scores.total + spread, factors={**scores.factors, "spread": spread}
+    )
+
+
+def _stages(table: TurnTable, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The stage of each row, 0 … STAGES - 1, of as many rows each, the oldest first."""
+    ts = table.ts[rows]
+    if np.isnan(ts).any():
+        # Where times are missing, the order of the threads and of their turns is what is left.
+        order = np.lexsort((table.position[rows], table.conversation[rows]))
+    else:
+        order = np.lexsort((table.position[rows], table.conversation[rows], ts))
+    stage = np.empty(len(rows), np.intp)
+    stage[order] = np.arange(len(rows)) * STAGES // len(rows)
+    return stage
