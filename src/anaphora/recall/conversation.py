@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import QueryWord, analyse, query_terms, query_words
+from anaphora.core.analyser import QueryWord, analyse, query_words
 from anaphora.core.arguments import EARLIEST, from_epoch
 from anaphora.core.recalled import quotes_recalled, strip_recalled
 from anaphora.rank.budget import LONG, fill, token_cost
@@ -358,7 +358,7 @@ class ConversationRecall:
         """The hits, and the probability that one of them answers, None where it is not known."""
         view, sure = question.view, None
         vector = None if meaning is None else query_vector(self._embedder, meaning, [])
-        finder = PassageFinder(view, query_terms(question.text), vector)
+        finder = PassageFinder(view, query_words(question.text), vector)
         found = self._candidates(view, scores, limits, finder)
         if question.mode == "hybrid":
             ordered = order_turns(

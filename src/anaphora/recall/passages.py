@@ -16,6 +16,7 @@ from anaphora.recall.snippets import passage
 from anaphora.values.conversations import Excerpt, RelatedTurn, TurnHit
 
 if TYPE_CHECKING:
+    from anaphora.core.analyser import QueryWord
     from anaphora.embed.base import Vector
     from anaphora.index.turns.view import TurnView
 
@@ -34,13 +35,14 @@ class PassageFinder:
     """Finds passages for one question to one view. `vector` is None where it could not be had."""
 
     view: TurnView
-    terms: Sequence[str]
+    words: Sequence[QueryWord]
     vector: Vector | None
 
     @cached_property
     def _weights(self) -> Mapping[str, float]:
-        """How rare each term is among the turns: what is in all of them tells no part apart."""
-        return dict(zip(self.terms, self.view.idf(self.terms).tolist(), strict=True))
+        """How rare each word is among the turns: what is in all of them tells no part apart."""
+        weights = self.view.idf(self.words).tolist()
+        return dict(zip((word.tokens[0] for word in self.words), weights, strict=True))
 
     def shortened(self, turn: TurnT, row: int, room: int | None) -> TurnT:
         """The turn of `row` with its best passage of at most `room` tokens; None: as it is."""
@@ -59,12 +61,12 @@ class PassageFinder:
 
     def _place(self, text: str, row: int, room: int) -> tuple[int, int]:
         near = [] if self.vector is None else self.view.chunks(self.vector, row).tolist()
-        told = text
+        told, weights = text, self._weights
         blocks = list(recalled_blocks(text))
         for begin, end in blocks:
             # What was recalled was not said by this turn: nothing in it is looked for.
             told = f"{told[:begin]}{' ' * (end - begin)}{told[end:]}"
-        start, end = passage(told, self.terms, 4 * room, weights=self._weights, near=near)
+        start, end = passage(told, tuple(weights), 4 * room, weights=weights, near=near)
         for first, last in blocks:
             if first <= start < last:
                 start = min(last, len(text) - 1)
