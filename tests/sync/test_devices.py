@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,29 @@ def test_a_fact_goes_with_its_turn_on_every_device(tmp_path: Path, where: int) -
                 "Ada drinks lapsang in the evening."
             ]
         assert state_of(one, tmp_path) == state_of(other, tmp_path)
+
+
+@pytest.mark.promise("sync.converges")
+def test_a_value_that_two_said_and_one_again(tmp_path: Path) -> None:
+    """Another value came between: all three are one line, each ended by the next."""
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    with devices(tmp_path, 3, float) as made:
+        one, two, three = made
+        said = [
+            (one, "I like tea"),
+            (two, "I like tea"),
+            (three, "I like rum"),
+            (one, "I like tea"),
+        ]
+        for minute, (memory, text) in enumerate(said):
+            at = start + timedelta(minutes=minute)
+            memory.remember(text, path="user.drink", created_at=at)
+        settle(made)
+        assert len({tuple(state_of(memory, tmp_path)) for memory in made}) == 1
+        first, between, last = two.history("user.drink")
+        texts = [value.text for value in (first, between, last)]
+        assert texts == ["I like tea", "I like rum", "I like tea"]
+        assert [first.superseded_by, between.superseded_by, last.superseded_by] == [
+            between.id, last.id, None,
+        ]  # fmt: skip
+        assert first.reinforce_count == 1

@@ -192,7 +192,9 @@ def _line(spans: list[_Span]) -> list[_Span]:
         else:
             made.append(span)
     for span, after in pairwise(made):
-        if span.end is None or span.end > after.start:
+        # One that was cut ends where another begins, and no item of it says so.
+        cut_here = not span.whole and span.end == after.start
+        if span.end is None or span.end > after.start or cut_here:
             span.end = after.start
             span.fields["superseded_by"] = after.id
         after.fields["supersedes"] = span.id
@@ -246,7 +248,8 @@ def _record(span: _Span) -> MergedRecord:
                 fields[name] = last.fields[name]
         if span.end != first.fields.get("valid_to"):
             ended = [one for one in span.items if one.fields.get("valid_to") == span.end]
-            fields["superseded_by"] = ended[0].fields.get("superseded_by") if span.end else None
+            found = ended[0].fields.get("superseded_by") if ended and span.end else None
+            fields["superseded_by"] = found
     said = [event for event in span.events if event.counts]
     times = [event.at for event in said]
     if span.whole:
