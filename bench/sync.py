@@ -57,7 +57,7 @@ SYLLABLES: Final = [
     "wen",
 ]
 THREAD: Final = 100
-_BLOCK: Final = 20
+_BLOCK: Final = 50
 """Histories after which a worker takes new remotes."""
 
 
