@@ -198,7 +198,7 @@ def at_least_one(desk: Desk) -> str:
 @row(
     "58 source",
     "filling stops at the first that does not fit",
-    on_purpose=("docs/DOMAIN.md", "What does not fit is skipped"),
+    on_purpose=("docs/DOMAIN.md", "others that do not fit are skipped"),
 )
 def skips(desk: Desk) -> str:
     memory = desk.memory()

@@ -241,6 +241,7 @@ def _home(memory: Any, folder: Path, call: Call) -> None:
     token = call("token", lambda: memory.tokens.create("reader", read_only=True))
     call("tokens", memory.tokens.list)
     call("sync", memory.sync.status)
+    call("mirror", memory.mirror.status)
     call("hosted logs", lambda: memory.hosted_logs.heads("nobody"))
     call("token revoked", lambda: memory.tokens.revoke(token.token.id))
     call("export", lambda: memory.export(folder / "export.jsonl"))

@@ -125,7 +125,9 @@ def parse_endpoint(setting: str) -> Endpoint | None:
     if parts.username or parts.password or parts.query:
         # The setting is written into the home.
         raise InvalidInput(
-            "embedder", f"{api}:…#{model}", "a key belongs in ANAPHORA_EMBEDDER_KEY, not in the URL"
+            "embedder",
+            f"{api}:…#{model}",
+            "its key belongs in ANAPHORA_EMBEDDER_KEY, not in the URL",
         )
     return Endpoint(api, url, model.strip(), **_options(setting, options))
 

@@ -174,13 +174,21 @@ def spec_for(
     if endpoint is not None:
         return _endpoint(endpoint, settings, registry, anew=anew)
     if _is_path(embedder):
-        return _folder(Path(embedder), registry)
+        return _folder(folder_at(embedder), registry)
     raise _unknown(embedder)
+
+
+def folder_at(setting: str) -> Path:
+    """The path that a setting names. InvalidInput for the home of a user who is not there."""
+    try:
+        return Path(setting).expanduser()
+    except RuntimeError as error:
+        raise InvalidInput("embedder", setting, "names the home of nobody here") from error
 
 
 def whole_setting(embedder: str) -> str:
     """The setting as a home remembers it: a folder by its whole path, anything else as it is."""
-    return str(Path(embedder).expanduser().resolve()) if _is_path(embedder) else embedder
+    return str(folder_at(embedder).resolve()) if _is_path(embedder) else embedder
 
 
 def _is_path(setting: str) -> bool:

@@ -66,6 +66,7 @@ from anaphora.values.conversations import (
 )
 
 if TYPE_CHECKING:
+    from anaphora.embed.base import Vector
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns.index import TurnIndex
     from anaphora.index.turns.view import TurnView
@@ -357,7 +358,10 @@ class ConversationRecall:
     ) -> tuple[tuple[TurnHit, ...], float | None]:
         """The hits, and the probability that one of them answers, None where it is not known."""
         view, sure = question.view, None
-        vector = None if meaning is None else query_vector(self._embedder, meaning, [])
+
+        def vector() -> Vector | None:
+            return None if meaning is None else query_vector(self._embedder, meaning, [])
+
         finder = PassageFinder(view, query_words(question.text), vector)
         found = self._candidates(view, scores, limits, finder)
         if question.mode == "hybrid":

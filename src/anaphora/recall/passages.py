@@ -6,7 +6,7 @@ Out: the turn with a verbatim part of its text, and where in it that stands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -32,11 +32,19 @@ TurnT = TypeVar("TurnT", TurnHit, RelatedTurn)
 
 @dataclass(frozen=True)
 class PassageFinder:
-    """Finds passages for one question to one view. `vector` is None where it could not be had."""
+    """Finds passages for one question to one view.
+
+    `vector_of` gives the question's vector, None where there is none; it is asked where a turn is
+    too long to come whole.
+    """
 
     view: TurnView
     words: Sequence[QueryWord]
-    vector: Vector | None
+    vector_of: Callable[[], Vector | None]
+
+    @cached_property
+    def _vector(self) -> Vector | None:
+        return self.vector_of()
 
     @cached_property
     def _weights(self) -> Mapping[str, float]:
@@ -60,7 +68,7 @@ class PassageFinder:
         return text[start:end]
 
     def _place(self, text: str, row: int, room: int) -> tuple[int, int]:
-        near = [] if self.vector is None else self.view.chunks(self.vector, row).tolist()
+        near = [] if self._vector is None else self.view.chunks(self._vector, row).tolist()
         told, weights = text, self._weights
         blocks = list(recalled_blocks(text))
         for begin, end in blocks:

@@ -143,22 +143,25 @@ def import_(
             _show_kept(memory)
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except UnknownFormat as error:
-            _show_unknown(error)
+            if not _show_unknown(error):
+                raise
             raise typer.Exit(EXIT_INPUT) from None
     give(report, _show_import, as_json=as_json)
     if report.problems:
         raise typer.Exit(EXIT_PARTLY)
 
 
-def _show_unknown(error: UnknownFormat) -> None:
-    """What was wrong, and the list of what is known in lines of its own."""
+def _show_unknown(error: UnknownFormat) -> bool:
+    """What was wrong, and the list of what is known in lines of its own; False: there is none."""
     from anaphora.ingest.importers import RECOGNISED
 
-    reason, _, listed = error.reason.partition(RECOGNISED)
+    reason, known, _ = error.reason.partition(RECOGNISED)
+    if not known:
+        return False
     reason = reason.rstrip(".\n")
     show_error(UnknownFormat(error.what, None, f"{reason} (given {error.value})"))
-    if listed:
-        console(stderr=True).print(Text(RECOGNISED))
+    console(stderr=True).print(Text(RECOGNISED))
+    return True
 
 
 def _show_kept(memory: Memory) -> None:
