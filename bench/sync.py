@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Final
 
@@ -165,11 +166,10 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 @contextmanager
-def _places() -> Iterator[Callable[[Path, int], tuple[str, str | None]]]:
+def _places(storage: str) -> Iterator[Callable[[Path, int], tuple[str, str | None]]]:
     """Gives the address and token of an empty remote, one kind after the other."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        storage = stack.enter_context(s3_server(folder / "s3"))
         memory = stack.enter_context(Memory.open(folder / "server", embedder="hashing", warm=False))
         options = ServerOptions(page=None, rate=1_000_000, burst=1_000_000)
         url = stack.enter_context(serving(memory, options))
@@ -189,9 +189,14 @@ def _histories(count: int, workers: int) -> tuple[int, int]:
     """How many random histories agreed, of how many; Ctrl-C ends it early."""
     agreed = ran = 0
     blocks = [range(at, min(at + _BLOCK, count)) for at in range(0, count, _BLOCK)]
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        storage = stack.enter_context(s3_server(folder))
+        spawning = multiprocessing.get_context("spawn")
+        pool = stack.enter_context(ProcessPoolExecutor(workers, spawning))
         try:
-            for block, found in zip(blocks, pool.map(_block, blocks), strict=True):
+            made = pool.map(_block, blocks, repeat(storage))
+            for block, found in zip(blocks, made, strict=True):
                 agreed, ran = agreed + found, ran + len(block)
                 print(f"{agreed} of {ran} histories agree", file=sys.stderr, flush=True)
         except KeyboardInterrupt:
@@ -200,8 +205,8 @@ def _histories(count: int, workers: int) -> tuple[int, int]:
     return agreed, ran
 
 
-def _block(numbers: range) -> int:
-    with _places() as places:
+def _block(numbers: range, storage: str) -> int:
+    with _places(storage) as places:
         return sum(_history(1000 + number, places) for number in numbers)
 
 
