@@ -7,8 +7,6 @@ waited for, which has a test of its own.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,9 +18,11 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput, MirrorError
+from anaphora.surfaces.cli.app import app
 
 HOUR = 3600.0
 
@@ -346,17 +346,16 @@ def test_in_the_background_and_one_process_at_a_time(memory: Memory, vault: Path
 
 
 @pytest.mark.promise("mirror.surfaces")
-def test_from_the_command_line(tmp_path: Path) -> None:
+def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin, compare, see, leave."""
+    monkeypatch.chdir(tmp_path)
 
-    def run(*words: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "anaphora", "--home", str(tmp_path / "home"), *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, ["--home", str(tmp_path / "home"), *words])
+        assert done.exit_code == 0, done.output
+        return done.output
 
     run("remember", "Staging listens on 5433", "--path", "staging.port")
-    assert "mirror init" in run("mirror", "now", code=2)
     run("mirror", "init", "vault")
     assert "1 file written" in run("mirror", "now")
     edit(tmp_path / "vault/memories/staging/port.md", "5433", "5439")
@@ -364,6 +363,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert "5439" in run("list")
     assert "1 file" in run("mirror", "status")
     run("mirror", "leave")
+    assert "not mirrored" in run("mirror", "status")
 
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r"), min_size=1, max_size=60)
