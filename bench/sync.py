@@ -66,23 +66,24 @@ def run(memories: int, turns: int, histories: int, kills: int, workers: int) -> 
     """Every figure, kept in bench/results/: what it costs, and what became of random histories."""
     if memories or turns:
         keep("sync", "What syncing costs", _sizes(memories, turns))
-    held: list[Figure] = []
     if histories:
         agreed, ran = _histories(histories, workers)
-        held += [
+        held = [
             Figure("random histories of 3 to 5 devices over three remotes", ran),
             at_least("of these: one state, nothing lost, nothing alive", agreed, ran),
         ]
-    if kills:
-        lost, twice, said = _killed(kills)
-        held += [
-            Figure("kills of devices and their server", kills),
-            Figure("acknowledged writes before them", said),
-            exactly("of these lost on a device", lost, 0),
-            exactly("turns that are there twice", twice, 0),
-        ]
-    if held:
         keep("sync-histories", "What random histories of devices come to", held)
+    if kills:
+        keep("sync-kills", "What kills leave of what devices said", _kill_figures(*_killed(kills)))
+
+
+def _kill_figures(lost: int, twice: int, said: int, kills: int) -> list[Figure]:
+    return [
+        Figure("kills of devices and their server", kills),
+        Figure("acknowledged writes before them", said),
+        exactly("of these lost on a device", lost, 0),
+        exactly("turns that are there twice", twice, 0),
+    ]
 
 
 def _sizes(memories: int, turns: int) -> list[Figure]:
@@ -257,8 +258,8 @@ def _server(home: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
         program.wait()
 
 
-def _killed(kills: int) -> tuple[int, int, int]:
-    """Acknowledged writes that are missing on a device, turns that are twice, and all writes."""
+def _killed(kills: int) -> tuple[int, int, int, int]:
+    """Writes that are missing on a device, turns that are twice, all acknowledged writes, kills."""
     chance = random.Random(11)
     said: set[str] = set()
     with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
@@ -299,7 +300,7 @@ def _killed(kills: int) -> tuple[int, int, int]:
                 thread = memory.conversations.get("talk")
                 texts = [turn.text for turn in thread.turns] if thread is not None else []
                 twice += len(texts) - len(set(texts))
-    return lost, twice, len(said)
+    return lost, twice, len(said), kills
 
 
 def main(words: Sequence[str] | None = None) -> None:
