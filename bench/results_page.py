@@ -74,6 +74,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         "Several devices",
         (
             Measured("sync", "python -m bench.sync --histories 0 --kills 0"),
+            Measured("sync-histories", "python -m bench.sync --memories 0 --turns 0 --kills 0"),
             Measured("sync-kills", "python -m bench.sync --memories 0 --turns 0 --histories 0"),
         ),
     ),
