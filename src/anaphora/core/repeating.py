@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from anaphora.core.late_threads import begins
-from anaphora.errors import AnaphoraError, Closed
+from anaphora.errors import AnaphoraError, Closed, MirrorError, RemoteError
 
 _LONGEST: Final = 300.0
 _PATIENCE: Final = 10.0
@@ -18,21 +18,14 @@ _log = logging.getLogger("anaphora")
 class RepeatedCall:
     """Makes a call every so many seconds until it is stopped, or until trying again will not help.
 
-    `passes` tells of an error whether it may pass: then the call is made again later and later, up
-    to every five minutes. Any other error of ours is logged and ends it.
+    After an error that may pass (a remote or a folder that is away) the call is made again later
+    and later, up to every five minutes. Any other error of ours is logged and ends it.
     """
 
-    def __init__(
-        self,
-        name: str,
-        call: Callable[[], object],
-        every: float,
-        passes: Callable[[AnaphoraError], bool],
-    ) -> None:
+    def __init__(self, name: str, call: Callable[[], object], every: float) -> None:
         self._name = name
         self._call = call
         self._every = every
-        self._passes = passes
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -56,7 +49,7 @@ class RepeatedCall:
             except Closed:
                 return
             except AnaphoraError as error:
-                if not self._passes(error):
+                if not isinstance(error, RemoteError | MirrorError) or error.lasting:
                     _log.warning("%s stopped: %s", self._name, error)
                     return
                 wait = min(_LONGEST, max(wait, 1.0) * 2)

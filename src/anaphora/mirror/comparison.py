@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Final
 
 from anaphora.errors import InvalidInput, MirrorError
@@ -95,6 +96,7 @@ class Comparison:
         self._report = _Report()
         self._names: dict[str, str] = {}
         self._related: Mapping[str, tuple[str, ...]] = {}
+        self._here: Mapping[str, HomePage] = {}
         self._pairs: dict[str, Pair] = {one.file: one for one in ledger.pairs}
 
     def run(self, *, dry_run: bool, accept_deletions: bool) -> MirrorReport:
@@ -179,6 +181,7 @@ class Comparison:
 
     def _tasks(self, files: Mapping[str, Stamp]) -> list[_Task]:
         pages = self._pages.all()
+        self._here = pages
         read = self._read(files)
         tasks = self._of_pages_with_ids(files, read, pages)
         known = {task.home.id for task in tasks if task.home is not None}
@@ -247,6 +250,14 @@ class Comparison:
     def _named(self, one: ReadFile, pages: Mapping[str, HomePage]) -> str | None:
         """The id of the page that a file names by its id, None where the home has none."""
         return None if one.page.id is None else self._present(one.page.id, pages)
+
+    @cached_property
+    def _told(self) -> dict[tuple[str | None, str], str]:
+        """Ids by path and digest: what the home says already, if a comparison was interrupted."""
+        found: dict[tuple[str | None, str], str] = {}
+        for page in self._here.values():
+            found.setdefault((page.path, page.said.digest), page.id)
+        return found
 
     def _present(self, record_id: str, pages: Mapping[str, HomePage]) -> str | None:
         """The id under which the home has a page now, None where it has none."""
@@ -320,9 +331,11 @@ class Comparison:
         assert task.said is not None
         kind = kind_of(task.file)
         path = None if kind == "note" else task.read.page.path or path_of(task.file)
-        there = self._pages.alike(path, task.said)
+        there = self._told.get((path, task.said.digest))
         record_id = there or self._pages.add(kind, path, task.said, task.file)
-        self._put(task, self._pages.one(record_id))
+        page = self._pages.one(record_id)
+        self._told.setdefault((page.path, page.said.digest), page.id)
+        self._put(task, page)
         self._report.note("added", task.file)
 
     def _edit(self, task: _Task) -> None:

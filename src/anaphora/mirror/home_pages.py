@@ -74,12 +74,6 @@ class HomePages:
             found = record.superseded_by
         return None
 
-    def alike(self, path: str | None, said: Said) -> str | None:
-        """The page that says this already, where a comparison was interrupted; None for none."""
-        digest = said.digest
-        found = (one for one in self.all().values() if one.path == path)
-        return next((one.id for one in found if one.said.digest == digest), None)
-
     def edit(self, page: HomePage, said: Said) -> str:
         """Let a page say something else: a new version if its words differ; its present id.
 

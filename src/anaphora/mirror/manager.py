@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.repeating import RepeatedCall
-from anaphora.errors import AnaphoraError, InvalidInput, MirrorError
+from anaphora.errors import InvalidInput, MirrorError
 from anaphora.mirror.comparison import Comparison, Progress
 from anaphora.mirror.folder import MirrorFolder
 from anaphora.mirror.home_pages import HomePages
@@ -102,7 +102,7 @@ class Mirror:
             raise InvalidInput("every", every, "expected more than 0 seconds")
         if self._ledger.load() is None:
             return False
-        loop = RepeatedCall("mirror", self.now, every, _passes)
+        loop = RepeatedCall("mirror", self.now, every)
         self._services.container.closers.append(loop.stop)
         loop.start()
         return True
@@ -153,10 +153,6 @@ class Mirror:
     def _lock(self) -> AbstractContextManager[None]:
         """What one process at a time holds while it compares."""
         return self._locks.hold(self._key)
-
-
-def _passes(error: AnaphoraError) -> bool:
-    return isinstance(error, MirrorError) and not error.lasting
 
 
 def _nobody(_what: str, _done: int, _total: int) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.repeating import RepeatedCall
-from anaphora.errors import AnaphoraError, InvalidInput, RemoteError, SyncError
+from anaphora.errors import InvalidInput, RemoteError, SyncError
 from anaphora.store.crypto.cipher import Random
 from anaphora.store.db.locks import hold_server_lock, try_server_lock
 from anaphora.store.threads.files import ThreadLocks
@@ -138,7 +138,7 @@ class Sync:
             raise InvalidInput("every", every, "expected more than 0 seconds")
         if self._store.get(MEMBER) is None:
             return False
-        loop = RepeatedCall("sync", self.now, every, _passes)
+        loop = RepeatedCall("sync", self.now, every)
         self._services.container.closers.append(loop.stop)
         loop.start()
         return True
@@ -349,10 +349,6 @@ class Pairing:
         """Until it was typed; so many seconds for each step. PairingFailed, or RemoteError."""
         with closing(self._remote):
             self._meeting.give(self._offer, self._told(), patience)
-
-
-def _passes(error: AnaphoraError) -> bool:
-    return isinstance(error, RemoteError) and not error.lasting
 
 
 def _read_key(key: str) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
-from threading import Event
 from typing import Annotated
 
 import typer
 
 from anaphora.mirror.manager import EVERY
 from anaphora.surfaces.cli.output import Json, console, give, shown, tracker
+from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted
 from anaphora.values.mirror import MirrorReport, MirrorStatus
@@ -66,21 +65,9 @@ def watch(
     every: Annotated[float, typer.Option(min=1, help="Seconds between two comparisons.")] = EVERY,
 ) -> None:
     """Compare again and again, until interrupted."""
-    out = console()
-    ended = Event()
     with opened(context) as memory:
         memory.on("mirror", _show_report)
-        if not memory.mirror.start(every):
-            # It says what to do.
-            memory.mirror.now()
-        out.print("mirroring; Ctrl-C ends it")
-        with suppress(KeyboardInterrupt):
-            while memory.mirror.status().stopped is None and not ended.wait(1.0):
-                pass
-        stopped = memory.mirror.status().stopped
-    if stopped is not None:
-        out.print(shown(f"stopped: {stopped}", "red"))
-        raise typer.Exit(1)
+        watch_until_stopped(memory.mirror, every, "mirroring")
 
 
 @app.command()

@@ -9,15 +9,14 @@ from __future__ import annotations
 import platform
 import re
 import sys
-from contextlib import suppress
 from pathlib import Path
-from threading import Event
 from typing import Annotated, Final
 
 import typer
 
 from anaphora.errors import StoreError
 from anaphora.surfaces.cli.output import Json, console, emit, give, shown, table, tracker
+from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted, time_of
 from anaphora.sync.manager import EVERY
@@ -103,21 +102,9 @@ def watch(
     every: Annotated[float, typer.Option(min=1, help="Seconds between two exchanges.")] = EVERY,
 ) -> None:
     """Exchange again and again, until interrupted."""
-    out = console()
-    ended = Event()
     with opened(context) as memory:
         memory.on("sync", _show_report)
-        if not memory.sync.start(every):
-            # It says what to do.
-            memory.sync.now()
-        out.print("syncing; Ctrl-C ends it")
-        with suppress(KeyboardInterrupt):
-            while memory.sync.status().stopped is None and not ended.wait(1.0):
-                pass
-        stopped = memory.sync.status().stopped
-    if stopped is not None:
-        out.print(shown(f"stopped: {stopped}", "red"))
-        raise typer.Exit(1)
+        watch_until_stopped(memory.sync, every, "syncing")
 
 
 @app.command()
