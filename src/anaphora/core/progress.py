@@ -12,6 +12,10 @@ ProgressCount: TypeAlias = Callable[[int, int], None]
 """Called with (done, total): of one thing, which the caller knows."""
 
 
+def no_progress(_label: str, _done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
 def labelled(progress: Progress | None, label: str) -> ProgressCount | None:
     """A callback (done, total) that tells `progress` under one label."""
     if progress is None:

@@ -11,6 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.arguments import checks_arguments
+from anaphora.core.progress import no_progress
 from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import InvalidInput, MirrorError
 from anaphora.mirror.comparison import Comparison, Progress
@@ -82,7 +83,7 @@ class Mirror:
         """
         try:
             with self._lock():
-                report = self._compare(dry_run, accept_deletions, progress or _nobody)
+                report = self._compare(dry_run, accept_deletions, progress or no_progress)
         except MirrorError as error:
             if error.lasting and not dry_run:
                 self._note_stopped(str(error))
@@ -153,7 +154,3 @@ class Mirror:
     def _lock(self) -> AbstractContextManager[None]:
         """What one process at a time holds while it compares."""
         return self._locks.hold(self._key)
-
-
-def _nobody(_what: str, _done: int, _total: int) -> None:
-    """Tell nobody."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.core.progress import no_progress
 from anaphora.errors import Diverged, InvalidInput, NotFound, RemoteTampered
 from anaphora.store.crypto.cipher import Random
 from anaphora.sync.changes import Patch
@@ -65,13 +66,13 @@ class SyncClient:
 
     def now(self, progress: Progress | None = None) -> SyncReport:
         """Send and fetch everything there is. Raises SyncError and its kinds, StoreError."""
-        tell = progress or _nobody
+        tell = progress or no_progress
         with self._exchanging():
             return self._exchange(tell)
 
     def compact(self, progress: Progress | None = None) -> SyncReport:
         """Exchange, and say all that counts again in few entries; the others lose their content."""
-        tell = progress or _nobody
+        tell = progress or no_progress
         with self._exchanging():
             before = self._exchange(tell)
             sent = self._compact(tell)
@@ -82,7 +83,7 @@ class SyncClient:
 
         Raises InvalidInput for this device, and for one that is none.
         """
-        tell = progress or _nobody
+        tell = progress or no_progress
         with self._exchanging():
             self._exchange(tell)
             if device == self._project.own:
@@ -99,7 +100,7 @@ class SyncClient:
         with self._exchanging():
             heads = self._remote.heads(self._project.name)
             self._refuse_rollback(heads)
-            read, gone = self._reader.verify(heads, progress or _nobody)
+            read, gone = self._reader.verify(heads, progress or no_progress)
             return SyncVerification(read, gone, len(heads))
 
     def note_removal(self) -> None:
@@ -385,7 +386,3 @@ def _blocks(patches: Sequence[Patch]) -> Iterator[list[Patch]]:
         size += length
     if block:
         yield block
-
-
-def _nobody(_what: str, _done: int, _total: int) -> None:
-    """Tell nobody."""

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.progress import Progress
+from anaphora.core.progress import Progress, no_progress
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.index.backlog import Backlog
 from anaphora.ingest.notes import NoteLinker
@@ -125,7 +125,7 @@ class ProjectIndexer:
         """
         began = time.perf_counter()
         place = project_folder(root)
-        tell = progress or _nobody
+        tell = progress or no_progress
         project = self._registered(place, name)
         history = read_history(place, project.head)
         known = self._projects.files(project.id)
@@ -165,11 +165,11 @@ class ProjectIndexer:
                 sync.missing = {path: files[path] for path in gone}
             if len(todo) + len(sync.missing) > _REFRESHED:
                 return RefreshReport(left=len(todo) + len(sync.missing))
-            sync.write_changes(todo, _nobody)
+            sync.write_changes(todo, no_progress)
             counts = sync.counts
             moved = sync.reshaped or any(counts[one] for one in ("added", "removed", "renamed"))
             if moved or sync.touched:
-                self._graph_of(sync, _nobody, whole=moved)
+                self._graph_of(sync, no_progress, whole=moved)
             if moved or walked:
                 self._finish(sync, None, started)
             return RefreshReport(
@@ -192,7 +192,7 @@ class ProjectIndexer:
         Each text is embedded once, however many sections have it. Waits for the model; raises
         EmbeddingError when it cannot be loaded. A text that cannot be embedded hides no other.
         """
-        name, tell = self._embedder.name, progress or _nobody
+        name, tell = self._embedder.name, progress or no_progress
         total = self._projects.pending(name, project)
         return self._backlog.fill(
             lambda after, room: self._projects.without_vector(
@@ -368,7 +368,3 @@ def _committed(history: GitHistory | None) -> dict[str, datetime]:
         for path in commit.files:
             found.setdefault(path, commit.at)
     return found
-
-
-def _nobody(_label: str, _done: int, _total: int) -> None:
-    pass

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from anaphora.core.config import EMBEDDERS_FILE, SETTINGS_FILE
-from anaphora.core.progress import Progress
+from anaphora.core.progress import Progress, no_progress
 from anaphora.errors import EncryptionError, InvalidInput, StoreError
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.key_stores import KEY_FILE
@@ -128,7 +128,7 @@ def _convert(home: Home, state: markers.State, progress: Progress | None) -> Con
 
 def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
     """Do what the marker says, from wherever it stopped. The caller holds the home's lock."""
-    tell = progress or _nobody
+    tell = progress or no_progress
     source, target = _sides(home, marker)
     if marker.state == "renewing":
         rows = renew_rows(home.truth, source.rows, target.rows, tell)
@@ -205,10 +205,6 @@ def _check_threads_open(home: Home) -> None:
 def _number(home: Home) -> int:
     """A number that no earlier conversion of this home has left in the file."""
     return 1 + int.from_bytes(home.random(4), "big") % (2**31 - 2)
-
-
-def _nobody(_label: str, _done: int, _total: int) -> None:
-    pass
 
 
 def left_in_clear(home: Home) -> tuple[str, ...]:
