@@ -66,12 +66,17 @@ async def connected(
     told = {"list_roots_callback": named} if roots is not None or broken_roots else {}
     with (home.parent / "server.log").open("a") as log:
         start = server(home, *words, embedder=embedder, cwd=cwd, settings=settings)
-        async with (
-            stdio_client(start, errlog=log) as streams,
-            ClientSession(*streams, **told) as session,  # type: ignore[arg-type]
-        ):
-            await session.initialize()
-            yield session
+        try:
+            async with (
+                stdio_client(start, errlog=log) as streams,
+                ClientSession(*streams, **told) as session,  # type: ignore[arg-type]
+            ):
+                await session.initialize()
+                yield session
+        except BaseException:
+            # The client is told the kind of an internal error; where it was stands here alone.
+            print(Path(log.name).read_text())
+            raise
 
 
 async def call(session: ClientSession, tool: str, **arguments: Any) -> dict[str, Any]:

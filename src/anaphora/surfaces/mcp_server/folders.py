@@ -7,7 +7,9 @@ folder that the server was started in, which nobody asked for.
 from __future__ import annotations
 
 import shlex
+import sys
 import threading
+import traceback
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
@@ -125,6 +127,9 @@ def _index(memory: Memory, folder: Path, worded: threading.Event) -> str | None:
         memory.index_project(folder)
     except AnaphoraError as error:
         return f"{folder} was not indexed: {error}"
+    except Exception as error:  # noqa: BLE001 - questions go on without this folder, and say so
+        traceback.print_exception(error, file=sys.stderr)
+        return f"{folder} was not indexed: {type(error).__name__}: {error}"
     finally:
         worded.set()
     return None
