@@ -230,7 +230,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 frozenset((exclude,) if isinstance(exclude, str) else exclude),
             )
             found = self._asked(
-                lambda services: services.with_projects().recall_everything.recall(
+                lambda services: services.recall_everything.recall(
                     question,
                     choice,
                     top_k=top_k,

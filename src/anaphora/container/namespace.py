@@ -468,8 +468,12 @@ class NamespaceServices:
             self.embedder,
             self.clock,
             self.container.settings.half_lives,
-            fill=self.remember.fill_vectors,
+            fill=self._fill_memories,
         )
+
+    def _fill_memories(self, limit: int) -> None:
+        # Most questions find nothing to fill, and need not load what writes.
+        self.remember.fill_vectors(limit)
 
     @service
     def recall_kept(self) -> MemoryRecall:
@@ -477,7 +481,7 @@ class NamespaceServices:
         from anaphora.recall.memories import KeptNotes
 
         def fill(limit: int) -> None:
-            self.remember.fill_vectors(limit)
+            self._fill_memories(limit)
             self.note_taking.fill_vectors(limit)
 
         notes = KeptNotes(self.observations, self.observation_index)
@@ -521,7 +525,9 @@ class NamespaceServices:
         from anaphora.store.projects.store import holds_any
 
         # The index of sections is opened only where there is anything for it.
-        return self.recall_context if holds_any(self.truth, self.namespace) else None
+        if not holds_any(self.truth, self.namespace):
+            return None
+        return self.with_projects().recall_context
 
     @service
     def recall_context(self) -> ContextRecall:

@@ -19,13 +19,11 @@ from anaphora.mirror.folder import MirrorFolder
 from anaphora.mirror.home_pages import HomePages
 from anaphora.mirror.ledger import Ledger, LedgerFile
 from anaphora.store.threads.files import ThreadLocks
-from anaphora.values.mirror import MirrorReport, MirrorStatus
+from anaphora.values.mirror import MIRROR_EVERY, MirrorReport, MirrorStatus
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-EVERY: Final = 5.0
-"""Seconds between two comparisons."""
 _LEDGERS: Final = "mirrors"
 
 
@@ -93,7 +91,7 @@ class Mirror:
             self._services.container.tell("mirror", report)
         return report
 
-    def start(self, every: float = EVERY) -> bool:
+    def start(self, every: float = MIRROR_EVERY) -> bool:
         """Compare every so many seconds in the background, until the memory is closed.
 
         False, and nothing begins, where this namespace is not mirrored. A folder that is not there

@@ -34,6 +34,7 @@ from anaphora.sync.remotes.opening import open_remote
 from anaphora.sync.rollback import roll_back
 from anaphora.sync.store import CAPTURED, SyncStore
 from anaphora.values.sync import (
+    SYNC_EVERY,
     SyncDevice,
     SyncReport,
     SyncRollback,
@@ -44,8 +45,6 @@ from anaphora.values.sync import (
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-EVERY: Final = 10.0
-"""Seconds between two exchanges."""
 _REMOTE: Final = "remote"
 _LAST: Final = "last"
 _STOPPED: Final = "stopped"
@@ -127,7 +126,7 @@ class Sync:
             self._services.container.tell("sync", report)
         return report
 
-    def start(self, every: float = EVERY) -> bool:
+    def start(self, every: float = SYNC_EVERY) -> bool:
         """Exchange every so many seconds in the background, until the memory is closed.
 
         False, and nothing begins, where this namespace is not synced. A remote that is away is

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 __all__ = ["MirrorConflict", "MirrorProblem", "MirrorReport", "MirrorStatus"]
+
+MIRROR_EVERY: Final = 5.0
+"""Seconds between two comparisons, unless told."""
 
 
 @dataclass(frozen=True, slots=True)

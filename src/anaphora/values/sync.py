@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 __all__ = ["SyncDevice", "SyncReport", "SyncRollback", "SyncStatus", "SyncVerification"]
+
+SYNC_EVERY: Final = 10.0
+"""Seconds between two exchanges, unless told."""
 
 
 @dataclass(frozen=True, slots=True)

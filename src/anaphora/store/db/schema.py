@@ -21,7 +21,6 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -39,6 +38,9 @@ class EscapedText(TypeDecorator[str]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """Text; on PostgreSQL without the locale, whose order differs from place to place."""
         if dialect.name == "postgresql":
+            # Takes a fiftieth of a second to load, which homes in a file should not wait for.
+            from sqlalchemy.dialects import postgresql
+
             return dialect.type_descriptor(postgresql.TEXT(collation="C"))
         return dialect.type_descriptor(Text())
 

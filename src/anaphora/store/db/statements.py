@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NoReturn
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
@@ -86,8 +86,12 @@ def _new(names: Iterable[str]) -> dict[str, Any]:
 
 def insert_into(dialect: str, table: Table) -> Any:
     """An INSERT that knows ON CONFLICT, in the words of a database."""
-    make = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return make(table)
+    if dialect == "postgresql":
+        # Takes a fiftieth of a second to load, which a home in a file should not wait for.
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    return sqlite.insert(table)
 
 
 def one_or_many(rows: Sequence[Row]) -> Any:
@@ -95,18 +99,18 @@ def one_or_many(rows: Sequence[Row]) -> Any:
     return list(rows) if len(rows) > 1 else rows[0]
 
 
-def _locking(make: Any) -> Any:
+@cache
+def _locking(dialect: str) -> Any:
+    # Made once: every write runs it, and building it takes as long as running it.
     # An upsert that changes nothing locks the row on every database, FOR UPDATE only on some.
     return (
-        make(head)
+        insert_into(dialect, head)
         .values(namespace=bindparam("namespace"), seq=0)
         .on_conflict_do_update(index_elements=["namespace"], set_={"seq": head.c.seq})
         .returning(head.c.seq)
     )
 
 
-# Made once: every write runs both, and building them takes as long as running them.
-_LOCK = {"postgresql": _locking(postgresql.insert), "sqlite": _locking(sqlite.insert)}
 # For this transaction alone (`true`): a pooler may give the connection to another program then.
 _LIMITS = (
     f"SELECT set_config('lock_timeout', '{BUSY_SECONDS}s', true), "  # noqa: S608 - names of ours
@@ -130,7 +134,7 @@ def lock(connection: Connection, namespace: str) -> int:
         found = connection.exec_driver_sql(_FOUND).scalar_one()
     if found != REVISION:
         _refuse(str(found))
-    statement = _LOCK[connection.dialect.name]
+    statement = _locking(connection.dialect.name)
     return int(connection.execute(statement, {"namespace": namespace}).scalar_one())
 
 

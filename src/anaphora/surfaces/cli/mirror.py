@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from anaphora.mirror.manager import EVERY
 from anaphora.surfaces.cli.output import Json, console, give, shown, tracker
 from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted
-from anaphora.values.mirror import MirrorReport, MirrorStatus
+from anaphora.values.mirror import MIRROR_EVERY, MirrorReport, MirrorStatus
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -62,7 +61,9 @@ def now(
 @app.command()
 def watch(
     context: typer.Context,
-    every: Annotated[float, typer.Option(min=1, help="Seconds between two comparisons.")] = EVERY,
+    every: Annotated[
+        float, typer.Option(min=1, help="Seconds between two comparisons.")
+    ] = MIRROR_EVERY,
 ) -> None:
     """Compare again and again, until interrupted."""
     with opened(context) as memory:

@@ -19,8 +19,8 @@ from anaphora.surfaces.cli.output import Json, console, emit, give, shown, table
 from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted, time_of
-from anaphora.sync.manager import EVERY
 from anaphora.values.sync import (
+    SYNC_EVERY,
     SyncDevice,
     SyncReport,
     SyncRollback,
@@ -99,7 +99,9 @@ def now(context: typer.Context, as_json: Json = False) -> None:
 @app.command()
 def watch(
     context: typer.Context,
-    every: Annotated[float, typer.Option(min=1, help="Seconds between two exchanges.")] = EVERY,
+    every: Annotated[
+        float, typer.Option(min=1, help="Seconds between two exchanges.")
+    ] = SYNC_EVERY,
 ) -> None:
     """Exchange again and again, until interrupted."""
     with opened(context) as memory:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from threading import Event
+from typing import TYPE_CHECKING
 
 import typer
 
-from anaphora.mirror.manager import Mirror
 from anaphora.surfaces.cli.output import console, shown
-from anaphora.sync.manager import Sync
+
+if TYPE_CHECKING:
+    from anaphora.mirror.manager import Mirror
+    from anaphora.sync.manager import Sync
 
 
 def watch_until_stopped(what: Sync | Mirror, every: float, called: str) -> None:
