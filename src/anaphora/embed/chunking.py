@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 PAGE = "\f"
@@ -55,6 +56,12 @@ ROUGH_PIECES: Final = re.compile(
 """About a word piece, where a model's own are not to be had; rarely more than two of them."""
 
 _ROUGH_BLOCK: Final = 1 << 16
+
+
+def first_pieces(text: str, count: int) -> str:
+    """The beginning of `text`: at most `count` rough pieces."""
+    end = next(islice(ROUGH_PIECES.finditer(text), count - 1, None), None)
+    return text if end is None else text[: end.end()]
 
 
 def rough_windows(text: str, size: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:

