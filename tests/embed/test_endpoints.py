@@ -239,6 +239,8 @@ def test_the_local_model_answers_while_the_endpoint_is_away(tmp_path: Path, encr
         assert later[0].text == "My sister plays the cello."
         assert [one.part for one in later.degraded] == ["embeddings"]
         assert memory.search("string music").degraded
+        deep = memory.deep_recall("Who trades in dairy products?", scope="all_sessions")
+        assert any("minilm" in one.reason for one in deep.degraded)
         check = next(one for one in memory.doctor() if one.name == "embedder")
         assert (check.ok, "bundled model answers" in check.detail) == (False, True)
         with pytest.raises(EndpointUnreachable):

@@ -124,6 +124,13 @@ def test_stages_without_times_are_those_of_the_thread(tmp_path: Path) -> None:
         ("What is the timeline for the shed?", False),
         ("What did I do first on the shed?", False),
         ("List everything about the shed.", False),
+        ("In welcher Reihenfolge habe ich vom shed gesprochen?", True),
+        ("Was habe ich für den shed bestellt?", False),
+        ("Dans quel ordre ai-je parlé du shed ?", True),
+        ("¿En qué orden hablé del shed en el jardín?", True),
+        ("Em que ordem falei do shed?", True),
+        ("我是按什么顺序提到 shed 的？", True),
+        ("どの順番で shed の話をしましたか？", True),
     ],
 )
 def test_only_questions_for_an_order_are_read_so(

@@ -52,7 +52,8 @@ class DeepQuestions(NamespaceView):
         """
         with span("deep_recall", scope=scope):
             # Not asked again where an endpoint goes away meanwhile: a model was paid for it.
-            return self._services().recall_deep.recall(
+            services = self._services()
+            found = services.recall_deep.recall(
                 question,
                 scope=scope,
                 conversation_id=conversation_id,
@@ -60,6 +61,7 @@ class DeepQuestions(NamespaceView):
                 budget=budget,
                 on_step=on_step,
             )
+            return self._with_stand_in(services, found)
 
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """Questions that memory could not answer, the most asked first; None: of every status."""

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anaphora.values.conversations import Degraded, Recall
+from anaphora.values.deep import DeepAnswer
 from anaphora.values.projects import RecallPackage, WarmUp
 
 if TYPE_CHECKING:
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
 
-AnswerT = TypeVar("AnswerT", bound=Recall[Any] | RecallPackage | WarmUp)
+AnswerT = TypeVar("AnswerT", bound=Recall[Any] | RecallPackage | WarmUp | DeepAnswer)
 
 
 class NamespaceView:
@@ -34,7 +35,11 @@ class NamespaceView:
         now = self._services()
         if now is not services:
             found = ask(now)
-        why = self._container.instead(now)
+        return self._with_stand_in(now, found)
+
+    def _with_stand_in(self, services: NamespaceServices, found: AnswerT) -> AnswerT:
+        """The answer of these services, saying so where a local model stood in for an endpoint."""
+        why = self._container.instead(services)
         if not why:
             return found
         return replace(found, degraded=(*found.degraded, Degraded("embeddings", why)))

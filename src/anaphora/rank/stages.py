@@ -10,13 +10,13 @@ questions that ask for an order are read so: lists and summaries lose by it (dec
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.rank.statements import read_cues
 from anaphora.rank.turn_table import TurnTable
 from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows
 
@@ -28,21 +28,10 @@ at best, and mostly far below."""
 MOST: Final = 2
 """Better turns of the same stage that count."""
 
-# Not "in order to", an order that somebody placed, nor the timeline of a plan.
-_ORDER = re.compile(
-    r"\bin (?:what|which) (?:chronological |time )?order\b"
-    r"|\border (?:in which|of (?:the )?(?:events?|things|topics|steps))\b"
-    r"|\bin (?:the )?(?:right|correct|time) order\b|\bchronolog\w+"
-    r"|\b(?:sequence|time ?line) of (?:the |all )?(?:events?|steps|changes|topics)\b"
-    r"|\bfrom (?:the )?(?:first|earliest|oldest) to (?:the )?(?:last|latest|newest)\b",
-    re.IGNORECASE,
-)
-
 
 def asks_for_order(question: str) -> bool:
-    """Whether a question asks in which order things happened or came up. English words are known;
-    in other languages the ranking stays as it is."""
-    return _ORDER.search(question) is not None
+    """Whether a question asks in which order things happened or came up, in a language we know."""
+    return read_cues(question).order
 
 
 def spread_over_stages(

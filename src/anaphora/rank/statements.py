@@ -110,7 +110,8 @@ class QuestionCues:
     """What a question says of time, its words and the names in it.
 
     `past` is 0 for the present, 1 where only a tense speaks of the past ("was"), 2 where words do
-    ("before", "used to"); `first` asks for the oldest ("at first"); `now` says so ("these days").
+    ("before", "used to"); `first` asks for the oldest ("at first"); `now` says so ("these days");
+    `order` asks in which order things happened.
     """
 
     terms: frozenset[str]
@@ -118,13 +119,16 @@ class QuestionCues:
     past: int
     first: bool
     now: bool
+    order: bool = False
 
 
 @lru_cache(maxsize=1024)
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
     code = language_of(question)
-    first, now = (_cue(name, code).search(question) is not None for name in ("first", "now"))
+    first, now, order = (
+        _cue(name, code).search(question) is not None for name in ("first", "now", "order")
+    )
     past = 0
     if first or _cue("before", code).search(question):
         past = 2
@@ -134,4 +138,4 @@ def read_cues(question: str) -> QuestionCues:
     opening = _CAPITAL.match(question)
     if opening is not None and _question_word(code).match(question):
         names -= {opening.group().casefold()}
-    return QuestionCues(frozenset(query_terms(question)), names, past, first, now)
+    return QuestionCues(frozenset(query_terms(question)), names, past, first, now, order)
