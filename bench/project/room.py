@@ -159,6 +159,6 @@ def _vectors(
     """Whose each vector is, (V,), and the vectors, (V, dimensions)."""
     if embedder is None or not parsed:
         return np.empty(0, np.int64), np.empty((0, 0), np.float32)
-    parts = embedder.embed([embedded_text(one, role_of(path)) for path, one in parsed])
+    parts = embedder.embed([embedded_text(one) for _, one in parsed])
     owner = np.repeat(np.arange(len(parts)), [len(rows) for rows in parts])
     return owner, np.concatenate(parts)

@@ -29,7 +29,7 @@ from anaphora.ingest.projects.sections import Section, lacks_parser, parse
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.hashing import hash_text
 from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
-from anaphora.values.projects import Skipped, SourceRole
+from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
     from anaphora.store.projects.transaction import ProjectTransaction
@@ -55,11 +55,8 @@ _LASTING: Final = frozenset({"binary", "too_large", "minified"})
 _FILES: Final = 64
 _BATCH_CHARS: Final = 2_000_000
 
-CODE_PIECES: Final = 48
-"""Word pieces, about, of a section that become its vector: of a signature and what follows it."""
-
-PROSE_PIECES: Final = 128
-"""The same of documentation, about 90 words."""
+EMBEDDED_PIECES: Final = 64
+"""Word pieces, about, of a section that become its vector."""
 
 COUNTS: Final = ("added", "changed", "renamed", "removed", "unchanged")
 """What becomes of files, by the names of an `IndexReport`."""
@@ -132,14 +129,14 @@ def whole_text(title: str, heading: tuple[str, ...], text: str) -> str:
     return f"{named}\n{text}" if named else text
 
 
-def embedded_text(section: SectionRow | Section, role: SourceRole) -> str:
+def embedded_text(section: SectionRow | Section) -> str:
     """What of a section becomes its vector: headings and title, and how its text begins.
 
-    A signature, what is said of it and the first lines tell what code is about; what comes after
-    is found by its words, and would take four fifths of the time (decision 0043).
+    A signature, what is said of it and the first lines tell what a section is about; what comes
+    after is found by its words, and would take four times as long (decision 0043).
     """
     whole = whole_text(section.title, section.heading, section.text)
-    return first_pieces(whole, PROSE_PIECES if role == "docs" else CODE_PIECES)
+    return first_pieces(whole, EMBEDDED_PIECES)
 
 
 def _section(file: FileRow, one: Section) -> SectionRow:

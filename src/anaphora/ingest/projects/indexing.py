@@ -103,7 +103,7 @@ class ProjectIndexer:
         self._backlog: Backlog[SectionRow] = Backlog(
             embedder,
             lambda row: row.text_hash,
-            lambda row: embedded_text(row, row.role),
+            embedded_text,
             self._put_vectors,
         )
         self._lock = threading.Lock()
