@@ -77,6 +77,18 @@ def test_a_changed_file_is_seen_by_the_next_question(memory: Memory, root: Path)
     assert "src/heron/nest.py" not in paths(memory.recall_context("Nest add_egg"))
 
 
+@pytest.mark.promise("project.fresh")
+def test_vectors_that_are_lacking_come_behind_the_first_question(
+    memory: Memory, root: Path
+) -> None:
+    """Words answer at once and say what is lacking; nobody has to ask for it to be made."""
+    assert memory.index_project(root, embed=False).pending > 0
+    first = memory.recall_context("weight of an egg")
+    assert paths(first)[0] == "src/heron/nest.py"
+    assert any("no vector yet" in one.reason for one in first.degraded)
+    assert any(not memory.recall_context("weight of an egg").degraded for _ in range(2_000))
+
+
 @pytest.mark.promise("project.notes")
 def test_notes_come_back_and_are_superseded(memory: Memory, root: Path) -> None:
     """A decision is recalled with the files it names; what it replaced is history alone."""

@@ -542,6 +542,7 @@ class NamespaceServices:
             self.embedder,
             self.clock,
             refresh=self.upkeep.refresh,
+            fill=self.upkeep.begin_filling,
         )
 
     @service

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from anaphora.ingest.projects.indexing import ProjectIndexer
     from anaphora.store.projects.store import Projects
 
-_GROUP = 256
+_GROUP = 64
+"""Texts between two looks at whether the home is being closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class ProjectUpkeep:
             return (Degraded("project", f"changed files were not indexed: {error}"),)
         if done.added or done.changed:
             # Words answer at once; vectors of what changed come behind.
-            self.worker.begin(self._fill_quietly)
+            self.begin_filling()
         found: list[Degraded] = []
         if done.missing:
             found.append(Degraded("project", "its folder does not exist; the last index is used"))
@@ -98,6 +99,10 @@ class ProjectUpkeep:
         self.sections.sync()
         self.sections.settle()
         return named(gone, survivors(gone.texts) if survivors is not None else ())
+
+    def begin_filling(self) -> None:
+        """Begin to embed what has no vector yet, in the background."""
+        self.worker.begin(self._fill_quietly)
 
     def fill_vectors(self) -> None:
         """Embed what has no vector yet, of sections and notes. Waits for the model."""

@@ -50,7 +50,10 @@ Refresh = Callable[[str], tuple[Degraded, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ContextRecall:
-    """Answers focus statements from the projects and notes of one namespace."""
+    """Answers focus statements from the projects and notes of one namespace.
+
+    `refresh` takes in what changed of a project; `fill` begins to make vectors that are lacking.
+    """
 
     projects: Projects
     graph: Graph
@@ -59,6 +62,7 @@ class ContextRecall:
     embedder: EmbedderService
     clock: Callable[[], datetime]
     refresh: Refresh | None = None
+    fill: Callable[[], None] | None = None
     _names: FileNames = field(default_factory=lambda: FileNames(1))
 
     def recall(
@@ -118,6 +122,8 @@ class ContextRecall:
                 f"{found.pending} sections and notes have no vector yet and are found by words only"
             )
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
+            if self.fill is not None:
+                self.fill()
         if rung == "none":
             what = _NOTHING if question.projects else _NO_PROJECT
             return _empty(question, budget, degraded, what)
