@@ -255,7 +255,9 @@ class RecordTransaction(NamespaceTransaction):
         for record_id in mended:
             self._renumber(VECTOR, record_id=record_id)
 
-    def _fetch(self, column: str, values: Iterable[str]) -> None:
+    def _fetch(self, column: str, values: Collection[str]) -> None:
+        if not values:
+            return
         if column != "record_id":
             values = [self._lookup(column, value) for value in values]
         self._take(self._rows(RECORD, kind=self._kind, **{column: list(values)}))
