@@ -344,7 +344,10 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
     number in it, were the user's, or where it holds nearly all that the user said: of several
     statements the one that it has most words of, then the last one.
     """
-    at, readings = statements.at.copy(), statements.readings
+    at = statements.at.copy()
+    if not statements.assistant.any():
+        return at
+    readings = statements.readings
     told = np.array([not (read.asks or read.unknown) for read in readings], np.bool_)
     numbers = [_with_digits(read.words) for read in readings]
     users = np.flatnonzero(~statements.assistant & told).tolist()

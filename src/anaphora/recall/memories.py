@@ -196,6 +196,7 @@ class _AnswerBuilder:
     confidence: float = 0.0
     _rejected: list[tuple[int, str]] = field(default_factory=list)
     _scores: MemoryScores | None = None
+    _read: dict[str, MemoryRecord] = field(default_factory=dict)
 
     def hits(self, found: Candidates, top_k: int, least: float) -> tuple[MemoryHit, ...]:
         """The best `top_k` of at least this score, restatements shown once."""
@@ -215,7 +216,7 @@ class _AnswerBuilder:
                 self._rejected.append((one.place, f"same_as {twin}"))
             else:
                 taken.append(one)
-        records = self._lane.many(self._mentioned(ids, taken))
+        records = self._records(self._mentioned(ids, taken))
         related = self._standing(links, [ids[one.place] for one in taken])
         versions = _versions(records, ids, taken)
         hits = []
@@ -248,7 +249,7 @@ class _AnswerBuilder:
         self, found: Candidates, scores: MemoryScores, places: Sequence[int]
     ) -> Iterator[Candidate]:
         columns, meaning = found.columns, scores.factors.get("meaning")
-        read = self._lane.many(columns.ids[p] for p in places[:WINDOW]) if self._hybrid else {}
+        read = self._records(columns.ids[p] for p in places[:WINDOW]) if self._hybrid else {}
         for number, place in enumerate(places):
             record = read.get(columns.ids[place])
             if self._hybrid and number < WINDOW and record is None:
@@ -261,6 +262,13 @@ class _AnswerBuilder:
                 # What was said again holds from then on.
                 float(columns.reinforced_at[place]) / 1e6,
             )
+
+    def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
+        """What is known of these ids, and of others: each is read once, after the search."""
+        unread = [one for one in ids if one not in self._read]
+        if unread:
+            self._read |= self._lane.many(unread)
+        return self._read
 
     def _mentioned(self, ids: Sequence[str], taken: Sequence[Candidate]) -> set[str]:
         """The ids of the hits, and of what they replace or are replaced by."""
