@@ -369,7 +369,9 @@ def test_resources_and_prompts(home: Path) -> None:
     async def scenario() -> None:
         async with connected(home, "--tools", "all") as session:
             listed = [one.uri for one in (await session.list_resources()).resources]
-            assert listed == ["anaphora://turns/recent", "anaphora://memories/recent"]
+            assert listed == [
+                "anaphora://core", "anaphora://turns/recent", "anaphora://memories/recent",
+            ]  # fmt: skip
             (template,) = (await session.list_resource_templates()).resource_templates
             assert template.uri_template == "anaphora://memory/{id}"
             turns = [{"role": "user", "text": "Hello\nworld"}]
@@ -380,6 +382,11 @@ def test_resources_and_prompts(home: Path) -> None:
                 (content,) = (await session.read_resource(uri)).contents
                 return getattr(content, "text", "")
 
+            assert await read("anaphora://core") == "The core block is empty."
+            await call(session, "store_memory", content="Never push to main.")
+            assert "| Never push to main." in await read("anaphora://core")
+            warm = await call(session, "warm_up")
+            assert [one["text"] for one in warm["data"]["core"]] == ["Never push to main."]
             assert "| Hello\n| world" in await read("anaphora://turns/recent")
             assert "| Tea, never coffee." in await read("anaphora://memories/recent")
             one = await read(f"anaphora://memory/{kept['data']['id']}")

@@ -52,7 +52,7 @@ class DeepQuestions(NamespaceView):
         """
         with span("deep_recall", scope=scope):
             # Not asked again where an endpoint goes away meanwhile: a model was paid for it.
-            return self._services().recall_deep.recall(
+            found = self._services().recall_deep.recall(
                 question,
                 scope=scope,
                 conversation_id=conversation_id,
@@ -60,6 +60,7 @@ class DeepQuestions(NamespaceView):
                 budget=budget,
                 on_step=on_step,
             )
+        return self._told("deep", found, question)
 
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """Questions that memory could not answer, the most asked first; None: of every status."""

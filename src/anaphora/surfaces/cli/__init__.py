@@ -24,8 +24,10 @@ def main() -> None:
     # A client waits for its hook: nothing else is imported for it.
     if run_at_once(sys.argv[1:]):
         return
+    from anaphora.core.caller import come_from
     from anaphora.errors import AnaphoraError
 
+    come_from("command line")
     try:
         if not serve_mcp_at_once(sys.argv[1:]):
             from anaphora.surfaces.cli.app import app
