@@ -21,17 +21,12 @@ class CallOrigin:
 
 
 _origin: ContextVar[CallOrigin | None] = ContextVar("anaphora_call_origin", default=None)
-_of_process = [CallOrigin()]
+_PROGRAM = CallOrigin()
 
 
 def call_origin() -> CallOrigin:
     """Where the present call comes from: a program of the user's own, if nobody said otherwise."""
-    return _origin.get() or _of_process[0]
-
-
-def come_from(surface: str) -> None:
-    """Say what this whole process is, where no call says otherwise."""
-    _of_process[0] = CallOrigin(surface)
+    return _origin.get() or _PROGRAM
 
 
 @contextmanager
