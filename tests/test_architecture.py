@@ -258,6 +258,7 @@ OFFERED = (
     "anaphora.ingest.watch",
     "anaphora.ops",
     "anaphora.rank.*",
+    "anaphora.recall.context.core_block",
     "anaphora.recall.snippets",
     "anaphora.recall.context.excerpts",
     "anaphora.recall.context.focus",

@@ -112,10 +112,12 @@ def test_what_was_remembered_stands_beside_the_notes(desk: ContextDesk, clock: C
         chat.append(f"day-{day}", "assistant", f"Item {day} is done.", ts=clock())
     desk.note("Use UTC.", kind="constraint")
     warm = desk.warm_up()
-    assert [one.text for one in warm.constraints] == [
-        "Use UTC.", "Answer in short sentences.", "Never push to main without a review.",
+    assert [one.text for one in warm.core] == [
+        "Answer in short sentences.", "Never push to main without a review.",
+        "The user prefers vitest over jest.",
     ]  # fmt: skip
-    assert [one.text for one in warm.preferences] == ["The user prefers vitest over jest."]
+    assert [one.text for one in warm.constraints] == ["Use UTC."]
+    assert warm.preferences == ()
     assert [one.text for one in warm.decisions] == ["The queue runs on PostgreSQL."]
     assert [one.text for one in warm.changed] == [
         "Staging is on port 5439.\n(until 2026-05-03: Staging is on port 5433.)"
@@ -126,7 +128,7 @@ def test_what_was_remembered_stands_beside_the_notes(desk: ContextDesk, clock: C
     assert [one.id for one in warm.sessions] == ["day-4", "day-3", "day-2"]
     assert warm.sessions[0].text == "user: What about item 4?\nassistant: Item 4 is done."
     # In a project too, and after two weeks a change is a fact like others.
-    assert desk.warm_up(project="shop").preferences == warm.preferences
+    assert desk.warm_up(project="shop").core == warm.core
     clock.advance(days=20)
     later = desk.warm_up()
     assert later.changed == ()

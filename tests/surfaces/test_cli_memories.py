@@ -195,3 +195,22 @@ def test_forgetting_is_asked_for_and_can_be_undone_for_a_day(run: Run) -> None:
     assert len(data(run("list", "--json"))["items"]) == 1
     assert "forgot 1" in run("forget", short, "--now", "--yes").stdout
     assert run("undo-forget", short).returncode == 3
+
+
+@pytest.mark.promise("core.surfaces")
+def test_the_core_block_by_commands(run: Run) -> None:
+    """Added, pinned by path, moved and taken out; what it is, told to people and to programs."""
+    assert "nothing yet" in run("core", "show").stdout
+    first = data(run("core", "add", "I prefer short answers.", "--path", "user.style", "--json"))
+    data(run("remember", "Staging is on port 5433.", "--path", "staging.port", "--json"))
+    port = data(run("core", "pin", "staging.port", "--json"))
+    data(run("core", "move", port["id"][-8:], "1", "--json"))
+    found = data(run("core", "show", "--json"))
+    assert [one["id"] for one in found["entries"]] == [port["id"], first["id"]]
+    assert [one["position"] for one in found["entries"]] == [1, 2]
+    shown = run("core", "show").stdout
+    assert shown.index("Staging is on port 5433.") < shown.index("I prefer short answers.")
+    assert "| I prefer short answers." in run("core", "show", "--block").stdout
+    assert "Core block" in run("project", "warm-up").stdout
+    assert run("core", "unpin", "user.style").returncode == 0
+    assert "prefer" not in run("core", "show").stdout

@@ -369,7 +369,9 @@ def test_resources_and_prompts(home: Path) -> None:
     async def scenario() -> None:
         async with connected(home, "--tools", "all") as session:
             listed = [one.uri for one in (await session.list_resources()).resources]
-            assert listed == ["anaphora://turns/recent", "anaphora://memories/recent"]
+            assert listed == [
+                "anaphora://core", "anaphora://turns/recent", "anaphora://memories/recent",
+            ]  # fmt: skip
             (template,) = (await session.list_resource_templates()).resource_templates
             assert template.uri_template == "anaphora://memory/{id}"
             turns = [{"role": "user", "text": "Hello\nworld"}]
@@ -380,6 +382,10 @@ def test_resources_and_prompts(home: Path) -> None:
                 (content,) = (await session.read_resource(uri)).contents
                 return getattr(content, "text", "")
 
+            # A memory that says "never" is a rule, as far as words tell.
+            assert "| Tea, never coffee." in await read("anaphora://core")
+            warm = await call(session, "warm_up")
+            assert [one["text"] for one in warm["data"]["core"]] == ["Tea, never coffee."]
             assert "| Hello\n| world" in await read("anaphora://turns/recent")
             assert "| Tea, never coffee." in await read("anaphora://memories/recent")
             one = await read(f"anaphora://memory/{kept['data']['id']}")
@@ -429,7 +435,7 @@ def test_a_new_session_is_told_what_was_stored_and_nothing_about_mars(home: Path
         async with connected(home, embedder="minilm") as session:
             told = await session.call_tool("warm_up", {})
             text = text_of(told)
-            for part in ("Constraints:", "Preferences:", "Decisions:", "vitest", "PostgreSQL"):
+            for part in ("Core block:", "Never push", "vitest", "Decisions:", "PostgreSQL"):
                 assert part in text, part
 
     run(scenario)

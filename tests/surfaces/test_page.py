@@ -38,6 +38,7 @@ VIEWS = {
     "ask": "ask",
     "questions": "questions?status=all",
     "contradictions": "contradictions",
+    "core": "core",
     "status": "status",
     "devices": "devices",
 }

@@ -16,6 +16,7 @@ from anaphora.deep.models.base import ModelRole
 from anaphora.embed.base import Embedder
 from anaphora.mirror.manager import Mirror
 from anaphora.ops import Backup, Exported
+from anaphora.ops.audit import Audit
 from anaphora.ops.doctor.health import Health
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import DEFAULT_RECENT
@@ -50,6 +51,7 @@ from anaphora.values.deep import (
 )
 from anaphora.values.memories import (
     Contradiction,
+    CoreBlock,
     Forgotten,
     MemoryHit,
     MemoryRecord,
@@ -287,6 +289,10 @@ class AsyncMemory:
         """As `Memory.tokens`."""
 
     @property
+    def audit(self) -> Audit:
+        """As `Memory.audit`."""
+
+    @property
     def sync(self) -> Sync:
         """As `Memory.sync`."""
 
@@ -357,6 +363,15 @@ class AsyncMemory:
 
     async def update(self, id: str, **changes: Any) -> Remembered:
         """As `Memory.update`."""
+
+    async def core_block(self, *, budget: int | None = None) -> CoreBlock:
+        """As `Memory.core_block`."""
+
+    async def pin(self, id: str, position: int | None = None) -> str:
+        """As `Memory.pin`."""
+
+    async def unpin(self, id: str) -> str:
+        """As `Memory.unpin`."""
 
     async def contradictions(
         self, *, settled: bool = False, limit: int = 50

@@ -61,7 +61,7 @@ class DeepQuestions(NamespaceView):
                 budget=budget,
                 on_step=on_step,
             )
-            return self._with_stand_in(services, found)
+        return self._told("deep", self._with_stand_in(services, found), question)
 
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """Questions that memory could not answer, the most asked first; None: of every status."""

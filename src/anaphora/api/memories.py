@@ -16,6 +16,7 @@ from anaphora.errors import NotFound
 from anaphora.values.conversations import Recall, RecallMode
 from anaphora.values.memories import (
     Contradiction,
+    CoreBlock,
     Forgotten,
     MemoryHit,
     MemoryRecord,
@@ -135,15 +136,17 @@ class LastingMemories(NamespaceView):
                 )
             )
         self._container.tell("recall", found)
-        return found
+        return self._told("memory", found, query)
 
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
         """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""
         services = self._services()
         try:
-            return services.records.get(id)
+            found = services.records.get(id)
         except NotFound:
-            return services.observations.get(id)
+            found = services.observations.get(id)
+        self._tell_audit("read", "memory", found)
+        return found
 
     def list(
         self,
@@ -154,11 +157,15 @@ class LastingMemories(NamespaceView):
         """Memories, the last changed first, `limit` a page; `cursor` of a page gets the next."""
         from anaphora.store.filters import parse
 
-        return self._services().records.list(parse(filters), limit=limit, cursor=cursor)
+        found = self._services().records.list(parse(filters), limit=limit, cursor=cursor)
+        self._tell_audit("read", "memory", found)
+        return found
 
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that a path had, the oldest first."""
-        return self._services().records.history(path)
+        found = self._services().records.history(path)
+        self._tell_audit("read", "memory", found)
+        return found
 
     def update(self, id: str, **changes: Any) -> Remembered:  # noqa: A002 - the field's own name
         """Change a memory: `text`, `payload`, `path`, `tags`, `type`, `category`, `expires_at`.
@@ -170,6 +177,34 @@ class LastingMemories(NamespaceView):
             done = self._services().remember.update(id, **changes)
         self._container.tell("remember", done)
         return done
+
+    def core_block(self, *, budget: int | None = None) -> CoreBlock:
+        """What every session is told: pinned memories in their order, then rules and preferences.
+
+        What was replaced gives way to what holds now. At most `budget` tokens (120 or more; None:
+        `ANAPHORA_CORE_TOKENS`, else 400) as text; what did not fit is `left_out`. Raises
+        `InvalidInput`.
+        """
+        with span("core_block"):
+            return self._told("core", self._services().core_block.block(budget))
+
+    def pin(self, id: str, position: int | None = None) -> str:  # noqa: A002 - the field's own name
+        """Pin a memory in the core block, at `position` among the pinned (from 1) or at their end.
+
+        One that is pinned already moves there, or stays. The pin goes on to whatever takes the
+        memory's place. Returns the id of what is pinned: the present version, where `id` is that of
+        an older one. Raises `NotFound`, `InvalidInput`, `StoreError`.
+        """
+        with span("pin"):
+            return self._services().pinning.pin(id, position)
+
+    def unpin(self, id: str) -> str:  # noqa: A002 - the field's own name
+        """Take a memory out of the core block: a pinned one, or a rule that came by itself.
+
+        It stays out until it is pinned. Returns and raises as `pin`.
+        """
+        with span("unpin"):
+            return self._services().pinning.unpin(id)
 
     def contradictions(
         self, *, settled: bool = False, limit: int = 50

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from anaphora.embed.base import Embedder
     from anaphora.mirror.manager import Mirror
     from anaphora.ops import Backup, Exported
+    from anaphora.ops.audit import Audit
     from anaphora.ops.doctor.health import Health
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.tokens import Tokens
@@ -187,7 +188,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 )
             )
         self._container.tell("recall", found)
-        return found
+        return self._told("turn", found, query)
 
     def search(
         self,
@@ -239,7 +240,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
                 )
             )
         self._container.tell("recall", found)
-        return found
+        return self._told("everything", found, question)
 
     def import_(
         self,
@@ -341,11 +342,13 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """
         from anaphora import ops
         from anaphora.mirror.checks import mirror_checks
+        from anaphora.ops.audit import audit_checks
         from anaphora.sync.checks import sync_checks
 
         services = self._container.own(self.namespace)
         found = ops.doctor(services, mend=repair)
-        return (*found, *sync_checks(services), *mirror_checks(services))
+        more = (sync_checks(services), mirror_checks(services), audit_checks(services))
+        return (*found, *(check for checks in more for check in checks))
 
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.
@@ -363,6 +366,13 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
 
         home = self._container
         return Tokens(home.truth, home.sealing.rows, clock=home.clock, ids=home.ids)
+
+    @property
+    def audit(self) -> Audit:
+        """What was done in this namespace, by whom and when, without a word of it."""
+        from anaphora.ops.audit import Audit
+
+        return Audit(self._services())
 
     @property
     def sync(self) -> Sync:
@@ -390,6 +400,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         from anaphora import ops
 
         home = self._container
+        self._tell_audit("exported", "backup")
         return ops.backup(home.home, home.truth, path, clock=home.clock, progress=progress)
 
     @staticmethod
@@ -409,6 +420,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """Write this namespace as JSON Lines (docs/formats.md): to a path whole or not at all."""
         from anaphora import ops
 
+        self._tell_audit("exported", "export")
         return ops.export(
             self._container,
             path,

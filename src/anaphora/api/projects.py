@@ -145,11 +145,12 @@ class ProjectMemories(NamespaceView):
         for bad arguments, `NotFound` for a project.
         """
         with span("recall_context"):
-            return self._asked(
+            found = self._asked(
                 lambda services: services.with_projects().recall_context.recall(
                     focus, project=project, budget=budget, include_sources=include_sources
                 )
             )
+        return self._told("context", found, focus if isinstance(focus, str) else "\n".join(focus))
 
     def warm_up(
         self,
@@ -168,7 +169,7 @@ class ProjectMemories(NamespaceView):
         project itself is described. Raises `InvalidInput`, `NotFound`.
         """
         with span("warm_up"):
-            return self._asked(
+            found = self._asked(
                 lambda services: services.with_projects().warm_up.warm_up(
                     topic,
                     project=project,
@@ -177,6 +178,7 @@ class ProjectMemories(NamespaceView):
                     budget=budget,
                 )
             )
+        return self._told("warm_up", found, topic or "")
 
     def _with_projects(self) -> NamespaceServices:
         return self._services().with_projects()

@@ -13,7 +13,9 @@ from anaphora.values.projects import RecallPackage, WarmUp
 if TYPE_CHECKING:
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
+    from anaphora.values.audit import AuditAction
 
+FoundT = TypeVar("FoundT")
 AnswerT = TypeVar("AnswerT", bound=Recall[Any] | RecallPackage | WarmUp | DeepAnswer)
 
 
@@ -25,6 +27,20 @@ class NamespaceView:
 
     def _services(self) -> NamespaceServices:
         return self._container.namespace(self.namespace)
+
+    def _told(self, lane: str, found: FoundT, question: str = "") -> FoundT:
+        """What was recalled, once the audit trail has it, where one is kept."""
+        self._tell_audit("recalled", lane, found, question)
+        return found
+
+    def _tell_audit(
+        self, action: AuditAction, lane: str, found: object = (), question: str = ""
+    ) -> None:
+        trail = self._services().audit
+        if trail.is_on():
+            from anaphora.container.auditing import tell_answer
+
+            tell_answer(trail, action, lane, found, question)
 
     def _asked(self, ask: Callable[[NamespaceServices], AnswerT]) -> AnswerT:
         """The answer; of the local model, and saying so, where an endpoint is away or goes away."""

@@ -106,10 +106,12 @@ class Container:
             )
 
         service = service_of(settings.embedder if embedder is None else embedder)
+        truth = open_database(home.truth)
+        truth.clock = now
         container = cls(
             settings=settings,
             home=home,
-            truth=open_database(home.truth),
+            truth=truth,
             sealing=open_home(home, encrypt),
             embedder=service,
             registry=registry,

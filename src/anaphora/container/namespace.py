@@ -38,9 +38,11 @@ if TYPE_CHECKING:
     from anaphora.ingest.imported_memories import ImportedMemoryWriter
     from anaphora.ingest.memories import MemoryEraser, MemoryWriter
     from anaphora.ingest.notes import NoteWriter
+    from anaphora.ingest.pinning import Pinning
     from anaphora.ingest.projects.indexing import ProjectIndexer
     from anaphora.ingest.projects.upkeep import ProjectUpkeep
     from anaphora.ingest.sessions import SessionWriter
+    from anaphora.recall.context.core_block import CoreBlockRecall
     from anaphora.recall.context.lane import ContextRecall
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.recall.conversation import ConversationRecall
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from anaphora.recall.short_ids import ShortIds
     from anaphora.recall.survivors import Survivors
     from anaphora.recall.tool_calls import ToolCallRecall
+    from anaphora.store.audit import AuditTrail
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
     from anaphora.store.projects.graph import Graph
@@ -158,6 +161,7 @@ class NamespaceServices:
     @service
     def conversations(self) -> ConversationStore | SqlConversationStore:
         """The threads. Strict; each write counts as a call on the home."""
+        from anaphora.container.auditing import tell_of_threads
         from anaphora.store.home.opening import open_conversations
         from anaphora.store.threads.conversations import WRITES
 
@@ -170,8 +174,16 @@ class NamespaceServices:
             clock=self.clock,
             on_removed=self._words_removed,
         )
+        tell_of_threads(self.audit, store)
         self.container.calls.count(store, WRITES)
         return store
+
+    @service
+    def audit(self) -> AuditTrail:
+        """What was done, by whom and when, where a trail of it is kept."""
+        from anaphora.store.audit import AuditTrail
+
+        return AuditTrail(self.truth, self.namespace, self._rows)
 
     def _words_removed(self, conversation_id: str) -> None:
         """What is deleted or redacted leaves the index's files at once, not with a question."""
@@ -561,7 +573,22 @@ class NamespaceServices:
             repositories = {known[one].repository for one in foreign} - {""}
             return replace(found, own=own, foreign=frozenset(foreign | repositories))
 
-        return WarmUpRecall(self.recall_context, standing)
+        return WarmUpRecall(self.recall_context, standing, self.container.settings.core_tokens)
+
+    @service
+    def core_block(self) -> CoreBlockRecall:
+        """What every session is told."""
+        from anaphora.recall.context.core_block import CoreBlockRecall
+
+        tokens = self.container.settings.core_tokens
+        return CoreBlockRecall(self.records, self.clock, tokens)
+
+    @service
+    def pinning(self) -> Pinning:
+        """What stands in the core block, and where."""
+        from anaphora.ingest.pinning import Pinning
+
+        return Pinning(self.records, self.clock)
 
     # Deep recall.
 

@@ -20,6 +20,7 @@ from anaphora.core.arguments import path_of
 from anaphora.core.environment import environment, set_default
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
 from anaphora.values.memories import HalfLives
+from anaphora.values.projects import LEAST_BUDGET
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 DECAY_VARIABLES = {kind: f"ANAPHORA_DECAY_{kind.upper()}" for kind in asdict(HalfLives())}
@@ -33,6 +34,7 @@ _REFUSALS: dict[int, type[StoreError]] = {
     errno.EPERM: ReadOnly,
 }
 EXACT_CAP = 150_000
+CORE_TOKENS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ VARIABLES = tuple(
             "vectors scanned exactly before LanceDB is used; 0: always LanceDB",
             f"{EXACT_CAP:,}",
         ),
+        (
+            "ANAPHORA_CORE_TOKENS",
+            "tokens that the core block may take in every session",
+            str(CORE_TOKENS),
+        ),
         *(
             (name, f"half-life of {kind} memories, days", str(getattr(HalfLives(), kind)))
             for kind, name in DECAY_VARIABLES.items()
@@ -99,7 +106,7 @@ class Settings:
     `conversations` holds the threads of the default namespace; `database` is a PostgreSQL URL,
     None for the SQLite file of the home; `embedder` is a setting that `anaphora.embed` knows;
     `exact_cap` is how many vectors of a namespace are scanned exactly before the extra `large`
-    takes over (0: it always does).
+    takes over (0: it always does); `core_tokens` is what the core block may take in a session.
     """
 
     home: Path
@@ -110,6 +117,7 @@ class Settings:
     embedder_key: str | None = field(default=None, repr=False)
     openai_key: str | None = field(default=None, repr=False)
     exact_cap: int = EXACT_CAP
+    core_tokens: int = CORE_TOKENS
     half_lives: HalfLives = field(default_factory=HalfLives)
     # Deep recall: "provider:model" or a name at the base URL of an OpenAI-compatible server; the
     # model that writes code, and the one that reads. Keys are no part of a repr.
@@ -152,7 +160,8 @@ def load_settings(
         embedder=_text(env, "ANAPHORA_EMBEDDER") or remembered.get("embedder") or "minilm",
         embedder_key=_text(env, "ANAPHORA_EMBEDDER_KEY"),
         openai_key=_text(env, "OPENAI_API_KEY"),
-        exact_cap=_cap(env, "ANAPHORA_EXACT_CAP"),
+        exact_cap=_count(env, "ANAPHORA_EXACT_CAP", EXACT_CAP),
+        core_tokens=_count(env, "ANAPHORA_CORE_TOKENS", CORE_TOKENS, LEAST_BUDGET),
         half_lives=HalfLives(
             **{
                 kind: _days(env, name, getattr(HalfLives(), kind))
@@ -280,12 +289,12 @@ def _own_key(env: Mapping[str, str], model: str | None, url: str | None) -> str 
     return next((env[name] for name in names if _text(env, name)), None)
 
 
-def _cap(env: Mapping[str, str], name: str) -> int:
+def _count(env: Mapping[str, str], name: str, default: int, least: int = 0) -> int:
     text = _text(env, name)
     if text is None:
-        return EXACT_CAP
-    if not text.isdecimal():
-        raise InvalidInput(name, text, "expected an integer, 0 or more")
+        return default
+    if not text.isdecimal() or int(text) < least:
+        raise InvalidInput(name, text, f"expected an integer, {least} or more")
     return int(text)
 
 

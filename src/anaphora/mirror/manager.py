@@ -11,6 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.arguments import checks_arguments
+from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.progress import no_progress
 from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import InvalidInput, MirrorError
@@ -80,7 +81,7 @@ class Mirror:
         the namespace is not mirrored, MirrorError, StoreError and its kinds.
         """
         try:
-            with self._lock():
+            with called_from(CallOrigin("mirror")), self._lock():
                 report = self._compare(dry_run, accept_deletions, progress or no_progress)
         except MirrorError as error:
             if error.lasting and not dry_run:

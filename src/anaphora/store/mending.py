@@ -125,5 +125,5 @@ def mend_records(truth: Database, namespace: str, sealer: Sealer) -> int:
             work = RecordTransaction(write, sealer, kind)
             # A change mends what it touches.
             work.load(ids=ids)
-            work.flush()
+            work.finish()
     return sum(map(len, found.values()))

@@ -13,6 +13,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.arguments import checks_arguments
+from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import InvalidInput, RemoteError, SyncError
 from anaphora.store.crypto.cipher import Random
@@ -111,7 +112,7 @@ class Sync:
         namespace is not synced, SyncError and its kinds, StoreError and its kinds.
         """
         try:
-            with self._client() as client:
+            with called_from(CallOrigin("sync")), self._client() as client:
                 report = client.now(progress)
         except SyncError as error:
             lasting = not isinstance(error, RemoteError) or error.lasting

@@ -11,6 +11,9 @@ from anaphora.values.projects import NoteKind
 
 __all__ = [
     "Contradiction",
+    "CoreBlock",
+    "CoreEntry",
+    "CoreKind",
     "Forgotten",
     "HalfLives",
     "MemoryHit",
@@ -28,6 +31,7 @@ __all__ = [
 
 MemoryType = Literal["episodic", "semantic", "procedural"]
 Verdict = Literal["replaces", "both_hold", "wrong"]
+CoreKind = Literal["constraint", "preference", "decision", "fact"]
 Action = Literal["added", "reinforced", "superseded", "updated"]
 ItemT = TypeVar("ItemT")
 
@@ -129,7 +133,8 @@ class MemoryRecord:
     """A memory as truth has it. `valid_to` and `superseded_by` are set once a newer value came.
 
     `reinforce_count` counts restatements after the first; `sources` are all of them, in order.
-    `seq` is its number in the namespace's order of commits, moved by every change to it.
+    `seq` is its number in the namespace's order of commits, moved by every change to it. `pin` is
+    its place in the core block, above 0 and rising; 0 keeps it out; None leaves it to its kind.
     """
 
     id: str
@@ -153,6 +158,7 @@ class MemoryRecord:
     valid_to: datetime | None = None
     reinforce_count: int = 0
     forgotten: bool = False
+    pin: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +233,42 @@ class MemoryHit:
     older_than: RelatedMemory | None = None
     previous: tuple[RelatedMemory, ...] = ()
     sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CoreEntry:
+    """A memory of the core block. Its `text` is cut after 300 characters.
+
+    `position` is its place among the pinned ones, from 1; None where it comes by its `kind`, a rule
+    ("constraint") or a preference. `sources`, `conversation_id` and `turn_index` say where it comes
+    from, `since` from when on it holds, `previous` what it replaced in the last two weeks.
+    """
+
+    id: str
+    text: str
+    kind: CoreKind
+    position: int | None
+    since: datetime
+    path: str | None = None
+    sources: tuple[str, ...] = ()
+    conversation_id: str | None = None
+    turn_index: int | None = None
+    previous: RelatedMemory | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CoreBlock:
+    """What every session is told: pinned memories in their order, then rules, then preferences.
+
+    Its text takes `tokens` of at most `budget` tokens (ceil of UTF-8 bytes / 4); `left_out` are the
+    entries that did not fit.
+    """
+
+    entries: tuple[CoreEntry, ...]
+    left_out: tuple[CoreEntry, ...]
+    tokens: int
+    budget: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,8 +253,10 @@ class RecallPackage:
 class WarmUp:
     """What a new session should know first. `shape` describes the projects in a few lines.
 
-    Constraints, preferences and decisions are notes and memories; `changed` are memories that took
-    another one's place lately, `facts` other memories, `sessions` the last conversations.
+    `core` is the core block; `core_left_out` says how many of its entries stand nowhere in it.
+    Nothing comes twice: constraints, preferences and decisions are notes and other memories,
+    `changed` memories that took another one's place lately, `facts` the rest, `sessions` the last
+    conversations.
     """
 
     constraints: tuple[ContextMemory, ...]
@@ -263,6 +265,8 @@ class WarmUp:
     blockers: tuple[ContextMemory, ...]
     diary: tuple[ContextMemory, ...]
     shape: tuple[str, ...]
+    core: tuple[ContextMemory, ...] = ()
+    core_left_out: int = 0
     changed: tuple[ContextMemory, ...] = ()
     sessions: tuple[ContextMemory, ...] = ()
     facts: tuple[ContextMemory, ...] = ()

@@ -218,6 +218,14 @@ def real_in(line: Line, name: str) -> float:
         raise ValueError(f'"{name}" is too large a number') from None
 
 
+def real_or_none(line: Line, name: str) -> float | None:
+    """A member that is a number from 0 on, or None. ValueError."""
+    value = None if line.get(name) is None else real_in(line, name)
+    if value is not None and value < 0:
+        raise ValueError(f'"{name}" is below 0')
+    return value
+
+
 def object_in(line: Line, name: str) -> dict[str, Any] | None:
     """A member that is an object, or None where it is missing. ValueError."""
     value = line.get(name)
@@ -247,6 +255,7 @@ _READERS: Final[Mapping[Any, Reader]] = {
     int: number_in,
     int | None: number_in,
     float: real_in,
+    float | None: real_or_none,
     bool: flag_in,
     datetime: time_in,
     datetime | None: time_in,

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
 _SAID = ("added", "restated", "linked")
-_IN_PLACE = [name for name, one in MEMORY_FIELDS.items() if one.changes == "in_place"]
+_IN_PLACE = [*(name for name, one in MEMORY_FIELDS.items() if one.changes == "in_place"), "pin"]
 
 
 # Members in the order of the file; fields that come to a record stand behind them.
@@ -364,7 +364,7 @@ class RecordMerger:
 
 
 def _value(record: MemoryRecord) -> str:
-    # Type, tags, category and expiry change in place: they are not what a memory says.
+    # Type, tags, category, expiry and pin change in place: they are not what a memory says.
     return same_key_of(replace(record, type="semantic"))
 
 
@@ -414,6 +414,7 @@ def _gained(
             # None is no missing time: such a memory never expires.
             ends = here.expires_at, there.expires_at
             gained["expires_at"] = ends[0] and ends[1] and max(ends[0], ends[1])
+        gained["pin"] = there.pin if here.pin is None else here.pin
     sources = [event.source for event in fresh if event.source is not None]
     count = here.reinforce_count + sum(event.kind in _SAID for event in fresh)
     return gained | {"sources": _joined(here.sources, sources), "reinforce_count": count}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MOST_IMPORTANT = 5
 _PAYLOAD = ("importance", "subject", "project")
 # A note has no place for these.
-_UNUSED = ("path", "payload", "category", "conversation_id", "turn_index", "parent")
+_UNUSED = ("path", "payload", "category", "conversation_id", "turn_index", "parent", "pin")
 _FIELDS: Final[Mapping[NoteRecordKind, RecordFields]] = {
     "observation": RecordFields(NOTE_KINDS, "note", _UNUSED),
     "diary": RecordFields((), "note", (*_UNUSED, "type")),

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
+from anaphora.container.auditing import tell_of_turns
 from anaphora.errors import CorruptThread, EncryptionError
 from anaphora.ops.transfer.lines import Line, LineFields, string
 from anaphora.ops.transfer.reading import BATCH, BatchReader, LineReader, Target
@@ -37,6 +38,7 @@ from anaphora.values.conversations import ImportProblem, Thread, Turn
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
+    from anaphora.store.audit import AuditTrail
 
 _TURN_NOTE: Final = LineFields(
     TurnNote,
@@ -128,7 +130,7 @@ class ThreadReader(LineReader):
         else:
             form = services.container.sealing.threads(services.namespace)
             folder = ThreadFolder(services.folder, form)
-            self._write = partial(_write_file, folder)
+            self._write = partial(_write_told, services.audit, folder)
         # The thread whose turns follow, how many they are said to be, and the number of its line.
         self._head: Thread | None = None
         self._said: object = None
@@ -196,6 +198,16 @@ class ThreadReader(LineReader):
         if not notes or not all(note.forgotten for note in notes):
             return False
         return services.conversations.get(conversation_id) is None
+
+
+def _write_told(
+    trail: AuditTrail, folder: ThreadFolder, conversation_id: str, thread: Thread
+) -> int | None:
+    """As `_write_file`, and tell the audit trail, as a store of conversations would."""
+    count = _write_file(folder, conversation_id, thread)
+    if count:
+        tell_of_turns(trail, "remembered", conversation_id, count)
+    return count
 
 
 def _write_file(folder: ThreadFolder, conversation_id: str, thread: Thread) -> int | None:

@@ -8,7 +8,7 @@ first, then the newest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
@@ -18,7 +18,7 @@ import numpy as np
 
 from anaphora.core.display import cut
 from anaphora.core.recalled import strip_recalled
-from anaphora.values.memories import LABELS, MemoryRecord
+from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
 from anaphora.values.projects import ContextMemory
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SESSIONS: Final = 3
 TEXT: Final = 300
 """Characters of a memory, or of a turn, that are shown."""
 
-_NAMES: Final = {
+_NAMES: Final[Mapping[str, CoreKind]] = {
     "constraint": "constraint",
     "constraints": "constraint",
     "rule": "constraint",
@@ -47,7 +47,7 @@ _NAMES: Final = {
     "decision": "decision",
     "decisions": "decision",
 }
-_WORDS: Final = (
+_WORDS: Final[tuple[tuple[CoreKind, str], ...]] = (
     ("preference", r"prefer\w*|likes?|loves?|hates?|dislikes?|favou?rites?|rather than|bevorzugt"),
     (
         "constraint",
@@ -80,12 +80,14 @@ class Standing:
     own: frozenset[str] | None = None
     foreign: frozenset[str] = frozenset()
 
-    def memories(self) -> dict[str, list[ContextMemory]]:
-        """Memories by the parts of a warm-up: those of notes, `changed` and `facts`."""
-        page = self.records.list(limit=LOOKED_AT, now=self.now)
-        held = sorted(
-            page.items, key=lambda r: (-r.reinforce_count, -r.last_reinforced.timestamp(), r.id)
-        )
+    def memories(
+        self, held: Sequence[MemoryRecord], shown: Collection[str] = ()
+    ) -> dict[str, list[ContextMemory]]:
+        """Memories by the parts of a warm-up: those of notes, `changed` and `facts`.
+
+        Of `held`, but for those that are `shown` already.
+        """
+        held = [record for record in held if record.id not in shown]
         before = self.records.many(
             record.supersedes
             for record in held
@@ -142,8 +144,13 @@ _PARTS: Final = {
 }
 
 
-def kind_of(record: MemoryRecord) -> str:
-    """ "constraint", "preference", "decision" or "fact"."""
+def weightiest(records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
+    """What was said most often first, then the newest."""
+    return sorted(records, key=lambda r: (-r.reinforce_count, -r.last_reinforced.timestamp(), r.id))
+
+
+def kind_of(record: MemoryRecord) -> CoreKind:
+    """Told by its labels, else by its words."""
     given = [getattr(record, name) or () for name in LABELS]
     labels = [(one,) if isinstance(one, str) else one for one in given]
     for label in chain(*labels, re.split(r"[./]", record.path or "")):

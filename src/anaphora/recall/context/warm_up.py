@@ -15,6 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.display import headed, one_line
 from anaphora.rank.budget import token_cost
+from anaphora.recall.context.core_block import (
+    as_context,
+    core_entries,
+    held_memories,
+    left_out_line,
+)
 from anaphora.recall.context.evidence import note_memory
 from anaphora.recall.context.excerpts import Excerpts
 from anaphora.recall.context.lane import ContextRecall
@@ -44,6 +50,7 @@ TOPIC: Final = "On the topic:"
 SHAPE_CHARACTERS: Final = 600
 STANDING_CHARACTERS: Final = 200
 _HEADINGS: Final = {
+    "core": "Core block:",
     "constraints": "Constraints:",
     "blockers": "Blocked:",
     "decisions": "Decisions:",
@@ -69,6 +76,7 @@ class WarmUpRecall:
 
     lane: ContextRecall
     standing: Callable[[str | None], Standing]
+    core_tokens: int
 
     def warm_up(
         self,
@@ -79,7 +87,7 @@ class WarmUpRecall:
         shape: bool = True,
         budget: int = 2000,
     ) -> WarmUp:
-        """Notes by importance and then by age, memories, sessions, and the shape of the projects.
+        """The core block, notes by importance and then by age, memories, sessions, and the shape.
 
         With a `topic` half of the budget is a package about it. `directory` is where the session
         begins: what is known to belong to other projects is left out. Its text takes at most
@@ -94,13 +102,23 @@ class WarmUpRecall:
             left.tokens = 0
         keep = round(left.tokens * (1 - NOTES_SHARE)) if rows and shape else 0
         names = {row.id: row.name for row in rows}
+        standing = self.standing(directory)
+        held = held_memories(standing.records, standing.now)
+        core = [as_context(one) for one in core_entries(standing.records, held, standing.now)]
+        notes = {"core": with_tokens(self._core(core, left))}
+        shown = {one.id for one in notes["core"]}
+        told = len(shown) < len(core) and left.pay(left_out_line(len(core)), _HEADINGS["core"])
         found = self._notes(names, directory, one_project=project is not None)
-        notes = {
-            part: with_tokens(left.take(found[part], rendered_memory, heading, MOST, keep))
-            for part, heading in _HEADINGS.items()
-        }
+        lasting = standing.memories(held, shown) | {"sessions": list(standing.sessions())}
+        for part, heading in _HEADINGS.items():
+            if part != "core":
+                items = [*found.get(part, ()), *lasting.get(part, ())]
+                notes[part] = with_tokens(left.take(items, rendered_memory, heading, MOST, keep))
+        shown |= {one.id for some in notes.values() for one in some}
         lines, open_first = self._shape(rows if shape else (), left)
         warm = WarmUp(
+            core=notes["core"],
+            core_left_out=sum(one.id not in shown for one in core) if told else 0,
             constraints=notes["constraints"],
             preferences=notes["preferences"],
             decisions=notes["decisions"],
@@ -115,6 +133,11 @@ class WarmUpRecall:
             degraded=focused.degraded if focused is not None else (),
         )
         return replace(warm, tokens=token_cost(render_warm_up(warm)))
+
+    def _core(self, core: Sequence[ContextMemory], left: TokenBudget) -> list[ContextMemory]:
+        """As much of the core block as its budget holds, and at most half of what is left."""
+        keep = left.tokens - min(self.core_tokens, left.tokens // 2)
+        return left.take(core, rendered_memory, _HEADINGS["core"], len(core), keep)
 
     def _projects(self, project: str | None) -> tuple[ProjectRow, ...]:
         projects = self.lane.projects
@@ -157,10 +180,7 @@ class WarmUpRecall:
             if directory is None or row.project is None or row.project in names
         ][:DIARY]
         found["diary"] = [_memory(row, names) for row in diary]
-        standing = self.standing(directory)
-        memories = standing.memories()
-        kept = {part: found.get(part, []) + memories.get(part, []) for part in _HEADINGS}
-        return kept | {"sessions": list(standing.sessions())}
+        return found
 
     def _shape(
         self, rows: Sequence[ProjectRow], left: TokenBudget
@@ -185,7 +205,10 @@ def render_warm_up(warm: WarmUp) -> str:
     """The warm-up as compact text for an agent. What was recalled stands behind the mark."""
     lines = [HEADER]
     for part, heading in _HEADINGS.items():
-        lines += rendered_part(heading, map(rendered_memory, getattr(warm, part)))
+        items = [rendered_memory(one) for one in getattr(warm, part)]
+        if part == "core" and warm.core_left_out:
+            items.append(left_out_line(warm.core_left_out))
+        lines += rendered_part(heading, items)
     lines += rendered_part(SHAPE, map(_shape_line, warm.shape))
     lines += rendered_part(HIGHLIGHTS, map(rendered_target, warm.highlights))
     if warm.topic is not None:

@@ -12,9 +12,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +55,16 @@ def open_database(database: Path | str) -> Database:
 
 @dataclass(slots=True)
 class Write:
-    """A write under way: its connection, and the next sequence numbers of its namespace."""
+    """A write under way: its connection, and the next sequence numbers of its namespace.
+
+    `audit` is what the namespace's head says of its audit trail, `now` the clock of the home.
+    """
 
     connection: Connection
     namespace: str
     seq: int
+    audit: str | None
+    now: Callable[[], datetime]
     _before: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,6 +96,8 @@ class Database:
         self._reader: sqlite.Reader | None = None
         self._closed = False
         self._process = os.getpid()
+        self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+        """What says when entries of an audit trail were made."""
 
     @property
     def location(self) -> str:
@@ -210,7 +218,8 @@ class Database:
                 with ExitStack() as begun:
                     transaction = self._transaction("write", anaphora_begin="BEGIN IMMEDIATE")
                     connection = begun.enter_context(transaction)
-                    change = Write(connection, namespace, statements.lock(connection, namespace))
+                    seq, audit = statements.lock(connection, namespace)
+                    change = Write(connection, namespace, seq, audit, self.clock)
                     stack.enter_context(begun.pop_all())
                     return change
             except StoreError as error:

@@ -107,7 +107,7 @@ def _locking(dialect: str) -> Any:
         insert_into(dialect, head)
         .values(namespace=bindparam("namespace"), seq=0)
         .on_conflict_do_update(index_elements=["namespace"], set_={"seq": head.c.seq})
-        .returning(head.c.seq)
+        .returning(head.c.seq, head.c.audit)
     )
 
 
@@ -121,8 +121,8 @@ _FOUND = f"SELECT version_num FROM {REVISION_TABLE}"  # noqa: S608
 _ADVANCE = update(head).where(head.c.namespace == bindparam("here")).values(seq=bindparam("upto"))
 
 
-def lock(connection: Connection, namespace: str) -> int:
-    """Lock the namespace's head, made with 0 when it is new, and return its number.
+def lock(connection: Connection, namespace: str) -> tuple[int, str | None]:
+    """Lock the namespace's head, made with 0 when it is new; its number, and its audit trail's.
 
     On a server nothing waits for ever, neither here nor for a writer that is gone. SQLite's own
     busy timeout does the like. `SchemaTooNew` where a newer program has migrated the database
@@ -135,7 +135,8 @@ def lock(connection: Connection, namespace: str) -> int:
     if found != REVISION:
         _refuse(str(found))
     statement = _locking(connection.dialect.name)
-    return int(connection.execute(statement, {"namespace": namespace}).scalar_one())
+    seq, audit = connection.execute(statement, {"namespace": namespace}).one()
+    return int(seq), audit
 
 
 def _refuse(found: str) -> NoReturn:

@@ -150,10 +150,12 @@ def _table(
     return made
 
 
+# `audit` says whether an audit trail is kept, and its tip ("on 12 <link>"), NULL if never.
 HEAD = _table(
     "head",
     (),
     clear("seq", "big"),
+    clear("audit", needed=False),
 )
 
 CONVERSATION_NOTE = _table(
@@ -263,7 +265,8 @@ TURN = _table(
 
 # A memory as it stands. `seq` is the number of its last change, so that a follower sees changes as
 # it sees new rows; `record_event` tells how it came to be what it is. An empty `same_key` marks a
-# memory that stands for itself: nothing restates it and nothing is linked to it.
+# memory that stands for itself: nothing restates it and nothing is linked to it. By `core` those of
+# the core block are found: it repeats what `type` and, sealed, `origin` say.
 RECORD = _table(
     "record",
     ("record_id",),
@@ -289,8 +292,10 @@ RECORD = _table(
     moment("last_reinforced"),
     lookup("same_key", needed=True, digest=True),
     lookup("path_key", digest=True),
+    clear("core", "integer", needed=False, loose=True),
     anchor="text",
     indexes=(
+        Index("record_core", "core", "seq"),
         Index("record_same", "same_key"),
         Index("record_seq", "seq", unique=True),
         Index("record_path", "path_key"),
@@ -768,4 +773,22 @@ SYNC_HASH = _table(
     clear("hash"),
     clear("device"),
     clear("number", "big"),
+)
+
+# An entry of the audit trail: `body` is JSON, without words of what it is about; `link` binds it to
+# all entries before it.
+AUDIT_ENTRY = _table(
+    "audit_entry",
+    ("number",),
+    clear("number", "big"),
+    sealed("body", needed=True),
+    clear("link"),
+)
+
+# The key of the trail's links and digests.
+AUDIT_STATE = _table(
+    "audit_state",
+    ("name",),
+    clear("name"),
+    sealed("value", needed=True),
 )

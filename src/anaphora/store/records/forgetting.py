@@ -130,6 +130,8 @@ def _join_around(
             work.change(other.id, superseded_by=later)
         if other.supersedes == gone.id:
             work.change(other.id, supersedes=earlier)
+            if other.pin is None and gone.pin is not None:
+                work.change(other.id, pin=gone.pin)
 
 
 def describe_forgotten(

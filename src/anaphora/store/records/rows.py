@@ -34,6 +34,11 @@ IDENTITY_FIELDS: Final = ("type", "path", "payload", "text")
 STANDS_ALONE = ""
 """The `same_key` of a memory that nothing restates and nothing is linked to."""
 
+IN_CORE: Final = 2
+"""The `core` of a record of which was said whether it stands in the core block."""
+RULE: Final = 1
+"""The `core` of others that belong there as rules: those of the type "procedural"."""
+
 EventKind = Literal[
     "added", "restated", "linked", "updated", "forgotten", "restored", "settled", "reopened"
 ]
@@ -90,13 +95,22 @@ class RecordLink:
     strength: float
 
 
+def _core_mark(record: MemoryRecord) -> int | None:
+    if record.pin is not None:
+        return IN_CORE
+    return RULE if record.type == "procedural" else None
+
+
 RECORD_MAPPING: Final = RowMapping(
     RECORD,
     MemoryRecord,
     named={"id": "record_id", "valid_to": "valid_until", "reinforce_count": "reinforced"},
-    packed={"origin": ("sources", "conversation_id", "turn_index")},
+    packed={"origin": ("sources", "conversation_id", "turn_index", "pin")},
     read={"forgotten": ("forgotten_at", lambda at: at is not None)},
-    written={"path_key": lambda record: path_key_of(record.path)},
+    written={
+        "path_key": lambda record: path_key_of(record.path),
+        "core": _core_mark,
+    },
 )
 EVENT_MAPPING: Final = RowMapping(
     RECORD_EVENT,

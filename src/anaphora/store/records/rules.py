@@ -183,6 +183,7 @@ def _superseding(
     if in_line or old.valid_to is not None or by.valid_to is not None:
         return done
     work.change(replaced, valid_to=max(at, old.valid_from), superseded_by=by.id)
+    _hand_on_pin(work, replaced, by.id)
     if by.supersedes is None:
         work.change(by.id, supersedes=replaced)
     return PutResult(by.id, "superseded")
@@ -247,8 +248,11 @@ def _put_at_path(
     if before is None:
         return done
     _end(work, before.id, draft.at, done.id)
-    # A value that was past when it came replaced nothing that anybody could still recall.
-    return done if after is not None else PutResult(done.id, "superseded")
+    if after is not None:
+        # A value that was past when it came replaced nothing that anybody could still recall.
+        return done
+    _hand_on_pin(work, before.id, done.id)
+    return PutResult(done.id, "superseded")
 
 
 def _is_same(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft) -> bool:
@@ -261,6 +265,16 @@ def _end(work: RecordTransaction, record_id: str, at: datetime, by: str) -> None
     assert old is not None
     end = at if old.valid_to is None else min(at, old.valid_to)
     work.change(record_id, valid_to=end, superseded_by=by)
+
+
+def _hand_on_pin(work: RecordTransaction, old_id: str, new_id: str) -> None:
+    """Give the place in the core block to what takes the place of a memory that had one."""
+    old, new = work.find(old_id), work.find(new_id)
+    assert old is not None
+    assert new is not None
+    if old.pin is not None:
+        work.change(new_id, pin=old.pin if new.pin is None else new.pin)
+        work.change(old_id, pin=None)
 
 
 def _split(work: RecordTransaction, record: MemoryRecord, at: datetime, new_id: NewId) -> None:
@@ -292,6 +306,7 @@ def _split(work: RecordTransaction, record: MemoryRecord, at: datetime, new_id: 
         superseded_by=tail.id,
         reinforce_count=record.reinforce_count - len(later),
         last_reinforced=max((e.at for e in earlier), default=record.created_at),
+        pin=None,
     )
     work.move_events(later, tail.id)
 

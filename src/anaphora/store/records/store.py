@@ -25,6 +25,7 @@ from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, Rows, ids_
 from anaphora.store.records.rows import (
     CLOSENESS,
     EVENT_MAPPING,
+    IN_CORE,
     LINK_MAPPING,
     MEMORY,
     RECORD_MAPPING,
@@ -101,7 +102,7 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         with self._writing() as write:
             work = RecordTransaction(write, self.sealer, kind or self._first_kind)
             yield work
-            work.flush()
+            work.finish()
 
     def get(self, record_id: str) -> ValueT:
         """The record, superseded and softly forgotten ones too. `NotFound`, or `Unreadable`."""
@@ -209,6 +210,19 @@ class Records(RecordReader[MemoryRecord]):
             # Databases differ in where an open end sorts.
             sorted(found, key=lambda r: (r.valid_from, r.valid_to is None, r.valid_to or 0, r.id))
         )
+
+    def find(self, record_id: str) -> MemoryRecord | None:
+        """The memory of this id, if there is one."""
+        return self.many([record_id]).get(record_id)
+
+    def marked(self, core: int, limit: int = NO_LIMIT) -> Sequence[MemoryRecord]:
+        """The memories with this `core`, the last changed first.
+
+        Of rules only those that hold; pinned ones that were replaced lead to what replaced them.
+        """
+        where = "" if core == IN_CORE else CURRENT
+        where = f"AND core = :core {where}ORDER BY seq DESC LIMIT :limit"
+        return self._records(where, core=core, limit=limit)
 
     def list(
         self,

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import or_, select
 
 from anaphora.errors import Unreadable
+from anaphora.store.audit import ToldChanges, is_kept
 from anaphora.store.codecs import from_micros, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
@@ -66,6 +67,7 @@ class RecordTransaction(NamespaceTransaction):
         self._known_paths: set[str] = set()
         self._missing: set[str] = set()
         self._mended: list[str] = []
+        self._told = ToldChanges(kind) if is_kept(write.audit) else None
         self.added: set[str] = set()
 
     def load(
@@ -100,6 +102,13 @@ class RecordTransaction(NamespaceTransaction):
         """The records of this identity that are not forgotten, oldest first."""
         self.load(same_keys=(same_key,))
         return self._living(held for held in self._held.values() if held.same_key == same_key)
+
+    def marked(self, core: int) -> Sequence[MemoryRecord]:
+        """The records with this `core`, in no order."""
+        self.flush()
+        ids = [row[0] for row in self._rows(RECORD, ("record_id",), kind=self._kind, core=core)]
+        self.load(ids=ids)
+        return [self._held[one].record for one in ids if one in self._held]
 
     def versions(self, path: str) -> Sequence[MemoryRecord]:
         """The values of this path that are not forgotten, oldest first."""
@@ -140,11 +149,15 @@ class RecordTransaction(NamespaceTransaction):
         """Mark a held record as softly forgotten."""
         self._held[record_id].forgotten_at = at
         self.change(record_id, forgotten=True)
+        if self._told is not None:
+            self._told.tell("hidden", [record_id])
 
     def reveal(self, record_id: str) -> None:
         """Take the mark of a softly forgotten record away."""
         self._held[record_id].forgotten_at = None
         self.change(record_id, forgotten=False)
+        if self._told is not None:
+            self._told.tell("restored", [record_id])
 
     def tell(self, event: RecordEvent) -> None:
         """Add to a record's events."""
@@ -221,6 +234,8 @@ class RecordTransaction(NamespaceTransaction):
         self._bury(IMPORTED, map(self._import_key, sorted(origins)))
         count = self._delete(RECORD, kind=self._kind, record_id=gone)
         self._bury(self._kind, gone)
+        if self._told is not None:
+            self._told.tell("forgotten", gone)
         for one in gone:
             self._held.pop(one, None)
             self._missing.add(one)
@@ -240,6 +255,8 @@ class RecordTransaction(NamespaceTransaction):
                 forgotten_at=to_micros(held.forgotten_at),
             )
             (old if held.stored else new).append(self._stored(RECORD, row))
+            if self._told is not None:
+                self._told.tell("changed" if held.stored else "remembered", [held.record.id])
             held.stored, held.dirty = True, False
         if new:
             self._execute_insert(RECORD, new)
@@ -248,6 +265,12 @@ class RecordTransaction(NamespaceTransaction):
         self._insert(RECORD_EVENT, [EVENT_MAPPING.row(event) for event in self._events])
         self._events = []
         self._show_vectors()
+
+    def finish(self) -> None:
+        """Write what is left, and what an audit trail is told of this change."""
+        self.flush()
+        if self._told is not None:
+            self._told.add_to(self.write, self.sealer)
 
     def _show_vectors(self) -> None:
         """Who has passed a record over has passed its vectors over, too: they come once more."""

@@ -24,13 +24,15 @@ def main() -> None:
     # A client waits for its hook: nothing else is imported for it.
     if run_at_once(sys.argv[1:]):
         return
+    from anaphora.core.caller import CallOrigin, called_from
     from anaphora.errors import AnaphoraError
 
     try:
-        if not serve_mcp_at_once(sys.argv[1:]):
-            from anaphora.surfaces.cli.app import app
+        with called_from(CallOrigin("command line")):
+            if not serve_mcp_at_once(sys.argv[1:]):
+                from anaphora.surfaces.cli.app import app
 
-            app(prog_name="anaphora")
+                app(prog_name="anaphora")
     except AnaphoraError as error:
         from anaphora.surfaces.cli.output import exit_code, show_error
 

@@ -9,7 +9,9 @@ import typer
 
 from anaphora import __version__
 from anaphora.surfaces.cli import (
+    audit,
     conversation,
+    core,
     deep,
     homes,
     keys,
@@ -32,6 +34,8 @@ app.add_typer(conversation.app, name="conversation")
 recall.register(app)
 memories.register(app)
 app.add_typer(memories.app, name="memory")
+core.register(app)
+audit.register(app)
 deep.register(app)
 homes.register(app)
 keys.register(app)

@@ -246,6 +246,7 @@ def warm_up(
 
 def _show_warm_up(out: Console, warm: WarmUp) -> None:
     parts = (
+        ("Core block", warm.core),
         ("Constraints", warm.constraints),
         ("Preferences", warm.preferences),
         ("Decisions", warm.decisions),
@@ -257,6 +258,8 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
     )
     for heading, memories in parts:
         _show_memories(out, heading, memories)
+        if heading == "Core block" and warm.core_left_out:
+            out.print(f"   {warm.core_left_out} more did not fit: anaphora core")
     if warm.shape:
         _heading(out, "The project")
     for line in warm.shape:

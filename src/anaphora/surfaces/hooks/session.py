@@ -19,11 +19,14 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.hook_log import report_failure
 from anaphora.core.recalled import enclose_recalled, strip_recalled
 from anaphora.errors import AnaphoraError
@@ -94,7 +97,8 @@ class SessionHooks:
     ) -> None:
         self._memory = memory
         self._user = user
-        self._background = background
+        # What is done later is done for the same client.
+        self._background: Background = lambda work: background(partial(copy_context().run, work))
         self._clock = clock
         self._reread = reread
         self._read_at: dict[str, float] = {}
@@ -104,7 +108,8 @@ class SessionHooks:
         event = read_event(client, told, self._user)
         if event is None:
             return PROTOCOLS[client].silence
-        return answer(event, self._text(event))
+        with called_from(CallOrigin("hook", agent=client)):
+            return answer(event, self._text(event))
 
     def _text(self, event: HookEvent) -> str:
         if event.kind == "start":

@@ -17,11 +17,18 @@ if TYPE_CHECKING:
 
 _TURNS: Final = "anaphora://turns/recent"
 _MEMORIES: Final = "anaphora://memories/recent"
+_CORE: Final = "anaphora://core"
 _MEMORY: Final = "anaphora://memory/"
 RECENT: Final = 20
 _CONVERSATIONS: Final = 5
 
 RESOURCES: Final[tuple[dict[str, Any], ...]] = (
+    {
+        "uri": _CORE,
+        "name": "core",
+        "title": "Core block",
+        "description": "What every session is told: pinned memories, rules and preferences.",
+    },
     {
         "uri": _TURNS,
         "name": "recent_turns",
@@ -47,11 +54,19 @@ def read(memory: Memory, uri: str) -> str:
     """The text of a resource. Raises `NotFound`."""
     if uri == _TURNS:
         return _recent_turns(memory)
+    if uri == _CORE:
+        return _core(memory)
     if uri == _MEMORIES:
         return render.memories_text(memory.list(limit=RECENT).items)
     if uri.startswith(_MEMORY):
         return render.memory_text(memory.get(uri.removeprefix(_MEMORY)))
     raise NotFound("resource", uri)
+
+
+def _core(memory: Memory) -> str:
+    from anaphora.recall.context.core_block import render_core
+
+    return render_core(memory.core_block()) or "The core block is empty."
 
 
 def _recent_turns(memory: Memory) -> str:

@@ -12,6 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from anaphora import __version__
+from anaphora.core.caller import CallOrigin
 from anaphora.surfaces.access import Right, may
 from anaphora.surfaces.mcp_server.http import CALLER
 from anaphora.surfaces.mcp_server.server import Handler, Refused, ToolServer
@@ -75,6 +76,15 @@ class _SdkCaller:
     def may(self, right: Right) -> bool:
         request = self._context.request
         return request is None or may(request.scope.get(CALLER), right)
+
+    def origin(self) -> CallOrigin:
+        request, client = self._context.request, self._context.session.client_params
+        token = None if request is None else request.scope.get(CALLER)
+        return CallOrigin(
+            "mcp",
+            token="" if token is None else token.name,
+            agent="" if client is None else client.client_info.name,
+        )
 
     def can_name_folders(self) -> bool:
         session = self._context.session

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import mcp_types as types
 
 from anaphora.api.workers import in_loop
+from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
 from anaphora.errors import AnaphoraError, InvalidInput
@@ -63,6 +64,10 @@ class Caller(Protocol):
 
     def may(self, right: Right) -> bool:
         """Whether it has a right."""
+        ...
+
+    def origin(self) -> CallOrigin:
+        """Where its calls come from, as an audit trail tells it."""
         ...
 
     def can_name_folders(self) -> bool:
@@ -121,10 +126,11 @@ class ToolServer:
             text = types.TextContent(text=f"{spec.name}: this token may only read")
             return types.CallToolResult(content=[text], is_error=True)
         folders = await self._open_folders(caller) if spec.name in _IN_A_PROJECT else NOWHERE
-        if spec.name == _LONG:
-            return await self._call_telling_steps(caller, spec, params.arguments)
-        workers = self._session.long if _is_large(params.arguments) else self._session.quick
-        return await workers.do(self._run, spec, params.arguments, folders)
+        with called_from(caller.origin()):
+            if spec.name == _LONG:
+                return await self._call_telling_steps(caller, spec, params.arguments)
+            workers = self._session.long if _is_large(params.arguments) else self._session.quick
+            return await workers.do(self._run, spec, params.arguments, folders)
 
     async def _call_telling_steps(
         self, caller: Caller, spec: ToolSpec, given: dict[str, Any] | None
@@ -234,7 +240,8 @@ class ToolServer:
         """One resource as text."""
         uri = str(params.uri)
         try:
-            text = await self._session.quick.do(lambda: read(self._session.memory(), uri))
+            with called_from(caller.origin()):
+                text = await self._session.quick.do(lambda: read(self._session.memory(), uri))
         except AnaphoraError as error:
             raise Refused(types.INVALID_PARAMS, _error_line(error)) from error
         content = types.TextResourceContents(uri=uri, text=_clean(text), mime_type="text/plain")

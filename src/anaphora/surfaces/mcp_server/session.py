@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from anaphora.api.workers import Workers
+from anaphora.core.caller import CallOrigin, called_from
 from anaphora.errors import AnaphoraError, Closed
 
 if TYPE_CHECKING:
@@ -104,8 +105,9 @@ class ServerSession:
         try:
             # A question of each lane opens what the first real one would wait for.
             memory = self.memory()
-            memory.recall(_WARMING, top_k=1)
-            memory.recall_conversation(None, _WARMING, top_k=1)
+            with called_from(CallOrigin("mcp")):
+                memory.recall(_WARMING, top_k=1)
+                memory.recall_conversation(None, _WARMING, top_k=1)
             memory.sync.start()
             memory.mirror.start()
         except AnaphoraError:

@@ -25,6 +25,7 @@ from mcp_types import methods, version
 from pydantic import BaseModel, ValidationError
 
 from anaphora import __version__
+from anaphora.core.caller import CallOrigin
 from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.server import Refused, ToolServer
 from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS
@@ -68,6 +69,7 @@ class StdioServer:
         self._stateless: bool | None = None
         self._version: str | None = None
         self._capabilities: types.ClientCapabilities | None = None
+        self.agent = ""
 
     async def run(self) -> None:
         """Answer until the input ends. Raises OSError when nobody takes the answers."""
@@ -218,6 +220,7 @@ class StdioServer:
         known = params.protocol_version in version.HANDSHAKE_PROTOCOL_VERSIONS
         self._version = params.protocol_version if known else version.LATEST_HANDSHAKE_VERSION
         self._capabilities = params.capabilities
+        self.agent = params.client_info.name
         return types.InitializeResult(
             protocol_version=self._version,
             capabilities=_CAPABILITIES,
@@ -280,6 +283,9 @@ class _StdioCaller:
 
     def may(self, right: Right) -> bool:
         return True
+
+    def origin(self) -> CallOrigin:
+        return CallOrigin("mcp", agent=self._server.agent)
 
     def can_name_folders(self) -> bool:
         return self._server.can_name_folders()

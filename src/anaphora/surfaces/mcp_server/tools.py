@@ -410,8 +410,8 @@ _SPECS = (
     ToolSpec(
         "warm_up",
         "Start a session",
-        "What a new session should know: rules, preferences, decisions, changes, last sessions, "
-        "the project's shape. Call it once, at the start.",
+        "What a new session should know: the user's core block, rules, decisions, changes, last "
+        "sessions, the project's shape. Call it once, at the start.",
         {
             "topic": text("What the session is about."),
             "project": text("As in recall_context."),
@@ -419,8 +419,8 @@ _SPECS = (
         enveloped(
             result(
                 WarmUp,
-                "constraints preferences decisions blockers diary highlights? shape changed? "
-                "sessions? facts? degraded?",
+                "constraints preferences decisions blockers diary highlights? shape core? "
+                "core_left_out? changed? sessions? facts? degraded?",
             )
         ),
     ),

@@ -16,6 +16,7 @@ from anaphora.api.memory import Memory
 from anaphora.errors import AnaphoraError
 from anaphora.store.tokens import Tokens
 from anaphora.surfaces.rest import (
+    audit,
     context,
     conversations,
     deep,
@@ -54,6 +55,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     problems.register(app)
     # Their routes themselves: an included router hides them from whoever looks over all routes.
     for router in (
+        audit.router,
         memories.router,
         conversations.router,
         context.router,

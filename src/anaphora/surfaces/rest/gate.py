@@ -18,6 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from anaphora.core.caller import CallOrigin, called_from
 from anaphora.surfaces.rest.auth import Authenticator, is_page
 from anaphora.surfaces.rest.calls import Service, is_long
 from anaphora.surfaces.rest.problems import Problem, problem, problem_of
@@ -176,7 +177,8 @@ class Gate:
             method, path, options = scope["method"], scope["path"], self._options
             limit = options.import_limit if path == "/v1/import" else options.body_limit
             body = limited_body(receive, limit, headers.get("content-length"), wanted=wanted)
-            with fail_after(options.long_seconds if is_long(method, path) else options.seconds):
+            seconds = options.long_seconds if is_long(method, path) else options.seconds
+            with called_from(_origin_of(scope)), fail_after(seconds):
                 await self._app(scope, body, answer.send)
         except Problem as refused:
             if answer.begun:
@@ -216,6 +218,12 @@ class Gate:
                 "Access-Control-Max-Age": "600",
             },
         )
+
+
+def _origin_of(scope: Scope) -> CallOrigin:
+    """Where the calls of a request come from, as an audit trail tells it."""
+    token = scope["anaphora.caller"].token
+    return CallOrigin("http", token="" if token is None else token.name)
 
 
 class _ResponseWriter:

@@ -12,6 +12,7 @@ from anaphora.surfaces.rest.schemas import (
     Ask,
     BroughtBack,
     ContradictionQuery,
+    CoreQuery,
     DeleteQuery,
     Forgetting,
     ListQuery,
@@ -21,13 +22,16 @@ from anaphora.surfaces.rest.schemas import (
     Name,
     NewMemoryBody,
     PathQuery,
+    Pinned,
+    Pinning,
     Reopening,
     SearchHits,
     SearchQuestion,
     Settling,
     Unforgetting,
+    Unpinning,
 )
-from anaphora.values.memories import Contradiction, Forgotten, MemoryRecord, Remembered
+from anaphora.values.memories import Contradiction, CoreBlock, Forgotten, MemoryRecord, Remembered
 
 router = LaneRouter("memory")
 
@@ -62,6 +66,24 @@ def search(memory: Memory, body: SearchQuestion) -> Any:
 def recall(memory: Memory, body: Ask) -> Any:
     """Memories that matter for the query: score = similarity × decay × reinforcement."""
     return memory.recall(**body.given())
+
+
+@router.answers("GET /core", "The core block", CoreBlock)
+def core_block(memory: Memory, query: CoreQuery) -> Any:
+    """What every session is told: pinned memories in their order, then rules and preferences."""
+    return memory.core_block(budget=query.budget)
+
+
+@router.answers("POST /core/pin", "Pin a memory", Pinned)
+def pin(memory: Memory, body: Pinning) -> Any:
+    """At a position among the pinned ones, or at their end; one that is pinned already moves."""
+    return {"id": memory.pin(body.id, body.position)}
+
+
+@router.answers("POST /core/unpin", "Take a memory out of the core block", Pinned)
+def unpin(memory: Memory, body: Unpinning) -> Any:
+    """It stays out until it is pinned, whatever its kind."""
+    return {"id": memory.unpin(body.id)}
 
 
 @router.answers("GET /contradictions", "Memories that seem to contradict", list[Contradiction])

@@ -23,6 +23,7 @@ from pydantic import (
     create_model,
 )
 
+from anaphora.values.audit import AuditAction
 from anaphora.values.conversations import (
     Check,
     Degraded,
@@ -203,6 +204,40 @@ class Settling(Reopening):
     """What holds of two memories: `id` replaces `other_id`, both hold, or `id` is wrong."""
 
     verdict: Verdict
+
+
+class CoreQuery(Parameters):
+    """How long the core block may be."""
+
+    budget: Annotated[int | None, Field(ge=LEAST_BUDGET, le=1_000_000)] = None
+
+
+class Unpinning(Body):
+    """A memory that leaves the core block."""
+
+    id: Name
+
+
+class Pinning(Unpinning):
+    """A memory of the core block, and its place among the pinned ones."""
+
+    position: Count | None = None
+
+
+class AuditQuery(Parameters):
+    """Which entries of the audit trail."""
+
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+    before: Annotated[int, Field(ge=1)] | None = None
+    action: AuditAction | None = None
+    about: Name | None = None
+    question: Query | None = None
+
+
+class TipQuery(Parameters):
+    """A tip that was noted before."""
+
+    tip: Name | None = None
 
 
 class ListQuery(Parameters):
@@ -428,6 +463,12 @@ class SearchHits(BaseModel):
     confidence: float | None = None
     nearest: list[SearchHit] = []
     notices: list[str] = []
+
+
+class Pinned(BaseModel):
+    """The id of the memory that holds now."""
+
+    id: str
 
 
 class BroughtBack(BaseModel):

@@ -114,6 +114,9 @@ class Api {
   history(path, signal) { return this.#json("v1/memories/history", { query: { path }, signal }); }
   remember(body) { return this.#json("v1/memories", { method: "POST", body }); }
   update(id, body) { return this.#json(`v1/memories/${part(id)}`, { method: "PATCH", body }); }
+  core(signal) { return this.#json("v1/core", { signal }); }
+  pin(id, position = null) { return this.#json("v1/core/pin", { method: "POST", body: { id, position } }); }
+  unpin(id) { return this.#json("v1/core/unpin", { method: "POST", body: { id } }); }
   contradictions(settled, signal) { return this.#json("v1/contradictions", { query: { settled }, signal }); }
   settle(id, other, verdict) { return this.#json("v1/contradictions/settle", { method: "POST", body: { id, other_id: other, verdict } }); }
   reopen(id, other) { return this.#json("v1/contradictions/reopen", { method: "POST", body: { id, other_id: other } }); }

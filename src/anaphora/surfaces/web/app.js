@@ -11,6 +11,7 @@ const VIEWS = {
   timeline: () => import("./views/timeline.js"),
   conversations: () => import("./views/conversations.js"),
   memories: () => import("./views/memories.js"),
+  core: () => import("./views/core.js"),
   contradictions: () => import("./views/contradictions.js"),
   notes: () => import("./views/notes.js"),
   project: () => import("./views/project.js"),
@@ -21,7 +22,7 @@ const VIEWS = {
 };
 
 // Views that stand behind another one in the list.
-const BEHIND = { contradictions: "memories", questions: "ask", devices: "status" };
+const BEHIND = { core: "memories", contradictions: "memories", questions: "ask", devices: "status" };
 
 const main = document.getElementById("main");
 let current = { name: "", key: "", update: null, control: new AbortController() };

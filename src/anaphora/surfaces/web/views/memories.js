@@ -47,7 +47,7 @@ function list(main, route, signal) {
         field("Tag", h("input", { name: "tag", autocomplete: "off" })),
         field("Path begins with", h("input", { name: "path", autocomplete: "off" })),
         field("As of", h("input", { type: "date", name: "asof" }), "With a search: what was held true then"))));
-  add(main, heading("Memories", h("a", { class: "button quiet", href: "#/contradictions" }, "Contradictions"), h("button", { type: "button", class: "primary", onclick: create }, "Remember something")), form, place);
+  add(main, heading("Memories", h("a", { class: "button quiet", href: "#/core" }, "Core block"), h("a", { class: "button quiet", href: "#/contradictions" }, "Contradictions"), h("button", { type: "button", class: "primary", onclick: create }, "Remember something")), form, place);
   const fetched = () => into(place, signal, () => page(form, signal), fetched);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -168,8 +168,18 @@ function deeds(record) {
   const name = record.text.slice(0, 40);
   return h("div", { class: "actions" },
     h("button", { type: "button", class: "quiet small", "aria-label": `Edit: ${name}`, onclick: () => edit(record) }, "Edit"),
+    record.valid_to || record.forgotten ? null : h("button", { type: "button", class: "quiet small", "aria-label": `Pin: ${name}`, onclick: () => pin(record) }, "Pin"),
     record.path ? h("a", { class: "button quiet small", "aria-label": `History of ${record.path}`, href: to(["memories", record.id]) }, "History") : null,
     h("button", { type: "button", class: "quiet small danger", "aria-label": `Forget: ${name}`, onclick: () => forget(record) }, "Forget"));
+}
+
+async function pin(record) {
+  try {
+    await api.pin(record.id);
+    location.hash = "#/core";
+  } catch (error) {
+    await ask({ title: "It was not pinned", body: trouble(error), confirm: "Close" });
+  }
 }
 
 function one(main, id, signal) {

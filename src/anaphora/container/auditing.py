@@ -1,0 +1,103 @@
+"""What the audit trail of a namespace is told of answers and of conversations.
+
+Changes of memories and notes are told where they are written, in the same transaction
+(`store/audit`). What is told here comes after it was done, and before the caller has the answer.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.values.conversations import TurnHit
+from anaphora.values.memories import MemoryRecord
+
+if TYPE_CHECKING:
+    from anaphora.store.audit import AuditTrail
+    from anaphora.values.audit import AuditAction
+
+_TURN: Final = "turn"
+_THREADS: Final = "#"
+"""What an id begins with that names a conversation, or a file: the trail has a digest of it."""
+_CHANGES: Final[dict[str, AuditAction]] = {
+    "extend": "remembered",
+    # An import of thread files, and what other devices did.
+    "add_exact": "remembered",
+    "_replace_turns": "changed",
+    "delete": "forgotten",
+    "redact": "forgotten",
+    "set_title": "changed",
+}
+
+
+def tell_answer(
+    trail: AuditTrail, action: AuditAction, lane: str, found: object, question: str
+) -> None:
+    """Tell the trail what a call has given out. `StoreError` and its kinds if it cannot be told."""
+    ids = list(dict.fromkeys(_ids_of(found)))
+    trail.add(action, lane, ids, count=len(ids), question=question)
+
+
+def tell_of_threads(trail: AuditTrail, store: Any) -> None:
+    """Let a store of conversations tell the trail of every change that it makes."""
+    for name, action in _CHANGES.items():
+        if hasattr(store, name):
+            setattr(store, name, _telling(trail, action, getattr(store, name)))
+
+
+def tell_of_turns(trail: AuditTrail, action: AuditAction, conversation_id: str, count: int) -> None:
+    """Tell the trail of a change of a conversation, if it is kept."""
+    if trail.is_on():
+        trail.add(action, _TURN, [_THREADS + conversation_id], count=count, question="")
+
+
+def _telling(
+    trail: AuditTrail, action: AuditAction, method: Callable[..., Any]
+) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(conversation_id: str, *args: Any, **named: Any) -> Any:
+        done = method(conversation_id, *args, **named)
+        if done:
+            count = _turns_of(method.__name__, done, args)
+            tell_of_turns(trail, action, conversation_id, count)
+        return done
+
+    return call
+
+
+def _turns_of(name: str, done: Any, args: tuple[Any, ...]) -> int:
+    """How many turns it was about; a title, and a whole conversation, count as one."""
+    if isinstance(done, range):
+        return len(done)
+    return len(args[0]) if name == "add_exact" and args else 1
+
+
+def _ids_of(found: object) -> Iterator[str]:
+    """The ids of what was given out, whatever form the answer has."""
+    for part in _PARTS:
+        for one in getattr(found, part, ()):
+            yield from _id_of(one, thread=part == "sessions")
+    if isinstance(found, tuple):
+        for one in found:
+            yield from _id_of(one)
+    elif isinstance(found, MemoryRecord):
+        yield found.id
+
+
+_PARTS: Final = (
+    "hits", "nearest", "items", "sources", "entries", "left_out", "memories", "core", "constraints",
+    "preferences", "decisions", "blockers", "changed", "facts", "diary", "sessions",
+)  # fmt: skip
+"""The fields of answers that hold what was found."""
+
+
+def _id_of(one: Any, *, thread: bool = False) -> Iterator[str]:
+    if isinstance(one, TurnHit) or getattr(one, "kind", "") in ("turn", "tool_call"):
+        yield _THREADS + (one.conversation_id or "")
+    elif thread or getattr(one, "kind", "") == "file":
+        yield _THREADS + one.id
+    elif isinstance(one, str) or not getattr(one, "id", ""):
+        return
+    else:
+        yield one.id

@@ -1,0 +1,39 @@
+"""Who calls: the surface that a call came through, the token and the agent, where they are known.
+
+Surfaces say so; the audit trail writes it down. It is carried to worker threads with their context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CallOrigin:
+    """Where a call comes from. `token` is the name of an access token, `agent` a client's."""
+
+    surface: str = "python"
+    token: str = ""
+    agent: str = ""
+
+
+_origin: ContextVar[CallOrigin | None] = ContextVar("anaphora_call_origin", default=None)
+_PROGRAM = CallOrigin()
+
+
+def call_origin() -> CallOrigin:
+    """Where the present call comes from: a program of the user's own, if nobody said otherwise."""
+    return _origin.get() or _PROGRAM
+
+
+@contextmanager
+def called_from(origin: CallOrigin) -> Iterator[None]:
+    """Calls within it come from there."""
+    mark = _origin.set(origin)
+    try:
+        yield
+    finally:
+        _origin.reset(mark)

@@ -1,0 +1,40 @@
+"""What stands in the core block, and where: pinned and unpinned by one write each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from anaphora.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from anaphora.store.records.store import Records
+
+
+@dataclass(frozen=True, slots=True)
+class Pinning:
+    """Changes the core block of one namespace."""
+
+    records: Records
+    clock: Callable[[], datetime]
+
+    def pin(self, record_id: str, position: int | None = None) -> str:
+        """Pin a memory at a position, from 1, or at the end; the id of the one that holds now.
+
+        `InvalidInput` for a position below 1, `NotFound`, `StoreError` and its kinds.
+        """
+        from anaphora.store.records import pins
+
+        if position is not None and position < 1:
+            raise InvalidInput("position", position, "expected 1 or more")
+        with self.records.change() as work:
+            return pins.pin(work, record_id, position, self.clock())
+
+    def unpin(self, record_id: str) -> str:
+        """Take a memory out of the block, whatever brought it there. Raises what `pin` does."""
+        from anaphora.store.records import pins
+
+        with self.records.change() as work:
+            return pins.unpin(work, record_id, self.clock())

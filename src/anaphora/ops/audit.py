@@ -1,0 +1,98 @@
+"""The audit trail of a namespace: switched on and off, shown, verified."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from anaphora.core.arguments import checks_arguments
+from anaphora.errors import AnaphoraError, InvalidInput
+from anaphora.store.audit import digest_of
+from anaphora.values.audit import AuditAction, AuditEntry, AuditReport, AuditStatus
+from anaphora.values.conversations import Check
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+SHOWN: Final = 50
+
+
+@checks_arguments
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The audit trail of one namespace."""
+
+    _services: NamespaceServices
+
+    def on(self) -> AuditStatus:
+        """Keep a trail from now on, in every process. What was done before is not in it."""
+        return self._services.audit.switch(on=True, new_key=secrets.token_bytes)
+
+    def off(self) -> AuditStatus:
+        """Keep none from now on. What there is stays; switched on again, it goes on."""
+        return self._services.audit.switch(on=False, new_key=secrets.token_bytes)
+
+    def status(self) -> AuditStatus:
+        """Whether a trail is kept, how many entries it has, and its tip."""
+        return self._services.audit.status()
+
+    def show(
+        self,
+        *,
+        limit: int = SHOWN,
+        before: int | None = None,
+        action: AuditAction | None = None,
+        about: str | None = None,
+        question: str | None = None,
+    ) -> tuple[AuditEntry, ...]:
+        """At most `limit` entries, the last first; those with numbers below `before`.
+
+        Only those of an `action`, those about a memory, note or conversation by its id, or those
+        of a `question` in these very words. Raises `InvalidInput`, `StoreError`.
+        """
+        if limit < 1:
+            raise InvalidInput("limit", limit, "expected at least 1")
+        trail = self._services.audit
+        key = trail.key() or b""
+        named = None if about is None else {about, digest_of(key, about)}
+        asked = None if question is None else digest_of(key, question)
+        found: list[AuditEntry] = []
+        for entry in trail.entries(before):
+            if action is not None and entry.action != action:
+                continue
+            if named is not None and not named & set(entry.ids):
+                continue
+            if asked is not None and entry.query != asked:
+                continue
+            found.append(entry)
+            if len(found) == limit:
+                break
+        return tuple(found)
+
+    def verify(self, tip: str | None = None) -> AuditReport:
+        """Follow the whole chain; what is wrong first, if anything.
+
+        `tip` is one that was noted elsewhere before: a trail that was cut short or made anew since
+        never had it. Raises `InvalidInput` for one that is no tip.
+        """
+        return self._services.audit.verify(tip)
+
+
+def audit_checks(services: NamespaceServices) -> Iterator[Check]:
+    """What `doctor` says of the trail, where there is one. Nothing raises."""
+    try:
+        status = services.audit.status()
+        if not status.entries:
+            return
+        report = services.audit.verify()
+    except AnaphoraError as error:
+        yield Check("audit", ok=False, detail=str(error))
+        return
+    if report.problem is not None:
+        detail = f"{report.problem.fault} from entry {report.problem.number} on: "
+        yield Check("audit", ok=False, detail=detail + report.problem.detail)
+        return
+    kept = "kept" if status.on else "switched off"
+    yield Check("audit", ok=True, detail=f"{report.entries} entries follow each other; {kept}")

@@ -1,0 +1,154 @@
+"""The core block: what every session is told, put together without a model.
+
+First what somebody has pinned, in their order, then rules, then preferences, as `standing` tells
+them by labels and words. A memory that another one replaced gives way to it, and so does its pin;
+what was taken out of the block stays out, whatever its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from anaphora.core.display import cut, headed
+from anaphora.rank.budget import token_cost
+from anaphora.recall.context.package import TokenBudget, check_budget, rendered_memory
+from anaphora.recall.context.standing import LATELY, LOOKED_AT, TEXT, kind_of, weightiest
+from anaphora.store.records.pins import standing_pins
+from anaphora.store.records.rows import IN_CORE, RULE
+from anaphora.values.memories import CoreBlock, CoreEntry, MemoryRecord, RelatedMemory
+from anaphora.values.projects import ContextMemory
+
+if TYPE_CHECKING:
+    from anaphora.store.records.store import Records
+
+CORE_HEADER: Final = (
+    'What memory holds for every session. Lines that begin with "|" are what was remembered.'
+)
+_BY_KIND: Final = ("constraint", "preference")
+
+
+@dataclass(frozen=True, slots=True)
+class CoreBlockRecall:
+    """Puts the core block of one namespace together. `tokens` is its budget, if none is given."""
+
+    records: Records
+    clock: Callable[[], datetime]
+    tokens: int
+
+    def block(self, budget: int | None = None) -> CoreBlock:
+        """As much of it as `budget` tokens hold. `InvalidInput` for a budget that is too small."""
+        budget = self.tokens if budget is None else budget
+        check_budget(budget)
+        now = self.clock()
+        found = core_entries(self.records, held_memories(self.records, now), now)
+        left = TokenBudget(budget)
+        left.pay(CORE_HEADER)
+        if not all(left.pay(rendered_entry(one)) for one in found):
+            left = TokenBudget(budget)
+            left.pay(CORE_HEADER)
+            left.pay(left_out_line(len(found)))
+            taken = left.take(found, rendered_entry, "", len(found))
+        else:
+            taken = found
+        known = {one.id for one in taken}
+        rest = [one for one in found if one.id not in known]
+        block = CoreBlock(_with_tokens(taken), _with_tokens(rest), 0, budget)
+        return replace(block, tokens=token_cost(render_core(block)))
+
+
+def render_core(block: CoreBlock) -> str:
+    """The block as text for an agent; "" where there is nothing in it."""
+    lines = [rendered_entry(one) for one in block.entries]
+    if block.left_out:
+        lines.append(left_out_line(len(block.left_out)))
+    return "\n".join([CORE_HEADER, *lines]) if lines else ""
+
+
+def left_out_line(count: int) -> str:
+    """Says how many entries did not fit."""
+    return headed(f"{count} more of the core block did not fit")
+
+
+def rendered_entry(entry: CoreEntry) -> str:
+    """An entry's head, and its words."""
+    return rendered_memory(as_context(entry))
+
+
+def as_context(entry: CoreEntry) -> ContextMemory:
+    """The entry as the parts of a warm-up have it, with what it replaced lately."""
+    old, was = entry.previous, ""
+    if old is not None:
+        was = f"\n(until {entry.since:%Y-%m-%d}: {cut(old.text, TEXT)})"
+    return ContextMemory(
+        id=entry.id,
+        kind="memory" if entry.kind == "fact" else entry.kind,
+        title=entry.path or "",
+        text=entry.text + was,
+        score=0.0,
+        created_at=entry.since,
+    )
+
+
+def held_memories(records: Records, now: datetime) -> list[MemoryRecord]:
+    """The memories that changed last and hold now, the weightiest first."""
+    return weightiest(records.list(limit=LOOKED_AT, now=now).items)
+
+
+def core_entries(records: Records, held: Sequence[MemoryRecord], now: datetime) -> list[CoreEntry]:
+    """All that belongs into the block, in order. `held` are among what comes by its kind."""
+    said = standing_pins(records.marked(IN_CORE), records.find, records.current)
+    pinned = sorted(
+        (pin, record.id)
+        for record, pin in said.values()
+        if pin > 0 and not _has_expired(record, now)
+    )
+    rules = [one for one in records.marked(RULE, LOOKED_AT) if not _has_expired(one, now)]
+    known = {one.id: one for one in (*held, *rules) if one.id not in said}
+    by_kind: dict[str, list[MemoryRecord]] = {kind: [] for kind in _BY_KIND}
+    for record in weightiest(known.values()):
+        by_kind.get(kind_of(record), []).append(record)
+    chosen = [said[record_id][0] for _, record_id in pinned]
+    chosen += [record for kind in _BY_KIND for record in by_kind[kind]]
+    before = records.many(replaced_lately(chosen, now))
+    return [
+        _entry(record, at if at <= len(pinned) else None, before)
+        for at, record in enumerate(chosen, 1)
+    ]
+
+
+def replaced_lately(held: Iterable[MemoryRecord], now: datetime) -> Iterator[str]:
+    """The ids of what these have replaced in the last two weeks."""
+    for record in held:
+        if record.supersedes and now - record.valid_from <= LATELY:
+            yield record.supersedes
+
+
+def _entry(
+    record: MemoryRecord, position: int | None, before: Mapping[str, MemoryRecord]
+) -> CoreEntry:
+    old = before.get(record.supersedes or "")
+    return CoreEntry(
+        id=record.id,
+        text=cut(record.text, TEXT),
+        kind=kind_of(record),
+        position=position,
+        since=record.valid_from,
+        path=record.path,
+        sources=record.sources,
+        conversation_id=record.conversation_id,
+        turn_index=record.turn_index,
+        previous=None
+        if old is None or old.forgotten
+        else RelatedMemory(old.id, cut(old.text, TEXT), old.created_at),
+    )
+
+
+def _with_tokens(entries: Iterable[CoreEntry]) -> tuple[CoreEntry, ...]:
+    return tuple(replace(one, tokens=token_cost(rendered_entry(one))) for one in entries)
+
+
+def _has_expired(record: MemoryRecord, now: datetime) -> bool:
+    return record.expires_at is not None and record.expires_at <= now

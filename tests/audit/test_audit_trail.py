@@ -1,0 +1,335 @@
+"""The audit trail: what was done, by whom and when; one chain, without a word, and verified."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.conftest import Clock
+from tests.mcp_client import call, connected
+from tests.sqlite_driver import dbapi2
+from tests.surfaces.rest_desk import in_namespace, served
+
+from anaphora import Memory, keys
+from anaphora.errors import InvalidInput
+from anaphora.surfaces.wire import plain
+
+CHILD = """
+import sys
+from anaphora import Memory
+with Memory.open(sys.argv[1], embedder="hashing", warm=False) as memory:
+    for number in range(int(sys.argv[3])):
+        done = memory.remember(f"{sys.argv[2]} says {number}")
+        memory.conversations.append_user(f"chat-{sys.argv[2]}", f"turn {number}")
+        print(done.id, flush=True)
+"""
+
+
+def opened(home: Path, **given: Any) -> Memory:
+    return Memory.open(home, embedder="hashing", warm=False, **given)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+    with opened(tmp_path / "home", clock=clock) as made:
+        yield made
+
+
+def done(memory: Memory) -> list[tuple[str, str, int]]:
+    """What the trail says was done, the first first."""
+    return [(e.action, e.lane, e.count) for e in reversed(memory.audit.show(limit=1_000))]
+
+
+def change(home: Path, *statements: str) -> None:
+    """Change the database of a home behind its back."""
+    connection = dbapi2.connect(str(home / "anaphora.db"))
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def deeds(memory: Memory) -> dict[str, str]:
+    """One of each; the ids that the trail must name."""
+    first = memory.remember("Zorvath rides a quagga.", path="zorvath.mount").id
+    second = memory.remember("Zorvath rides a tapir.", path="zorvath.mount").id
+    other = memory.remember("Rafi owns the deploy script.").id
+    memory.update(other, tags=["xylograph"])
+    memory.pin(other)
+    memory.conversations.append_user("quokka-talks", "Zorvath came by.")
+    memory.conversations.redact("quokka-talks", 0)
+    memory.recall("who rides the okapi?")
+    memory.search("where is Zorvath?")
+    memory.recall_conversation(None, "Zorvath")
+    memory.warm_up()
+    memory.get(other)
+    memory.forget(other, undoable=True)
+    memory.undo_forget(other)
+    memory.forget(second)
+    memory.conversations.delete("quokka-talks")
+    return {"first": first, "second": second, "other": other}
+
+
+@pytest.mark.promise("audit.off")
+def test_nothing_is_kept_until_it_is_asked_for(memory: Memory) -> None:
+    """Off by default; switched off it stays off, what is there stays, and it goes on."""
+    deeds(memory)
+    assert (memory.audit.status().on, memory.audit.show()) == (False, ())
+    assert memory.audit.verify().problem is None
+    assert memory.audit.on().on
+    assert memory.audit.on().entries == 1
+    memory.remember("One.")
+    assert memory.audit.off().entries == 3
+    deeds(memory)
+    assert memory.audit.on().entries == 4
+    assert memory.audit.verify().problem is None
+    assert [one[0] for one in done(memory)] == [
+        "switched_on", "remembered", "switched_off", "switched_on",
+    ]  # fmt: skip
+    # Each namespace has its own.
+    assert memory.scoped("work").audit.status().entries == 0
+
+
+@pytest.mark.promise("audit.told")
+def test_everything_that_is_done_is_told(memory: Memory, clock: Clock) -> None:
+    """In its order, with ids, counts, times; found by memory, conversation and question."""
+    memory.audit.on()
+    at = clock.advance(hours=1)
+    ids = deeds(memory)
+    assert done(memory)[1:] == [
+        ("remembered", "memory", 1),
+        ("remembered", "memory", 1),
+        ("changed", "memory", 1),
+        ("remembered", "memory", 1),
+        ("changed", "memory", 1),
+        ("changed", "memory", 1),
+        ("remembered", "turn", 1),
+        ("forgotten", "turn", 1),
+        ("recalled", "memory", memory.audit.show(action="recalled")[-1].count),
+        ("recalled", "everything", memory.audit.show(action="recalled")[-2].count),
+        ("recalled", "turn", 0),
+        ("recalled", "warm_up", memory.audit.show(action="recalled")[0].count),
+        ("read", "memory", 1),
+        ("hidden", "memory", 1),
+        ("restored", "memory", 1),
+        ("forgotten", "memory", 2),
+        ("forgotten", "turn", 1),
+    ]
+    assert memory.audit.verify().problem is None
+    forgotten = memory.audit.show(action="forgotten", about=ids["second"])
+    assert [set(one.ids) for one in forgotten] == [{ids["first"], ids["second"]}]
+    assert {one.at for one in forgotten} == {at}
+    about = memory.audit.show(about="quokka-talks")
+    # The warm-up told of it as the last session.
+    assert [one.action for one in about] == ["forgotten", "recalled", "forgotten", "remembered"]
+    (asked,) = memory.audit.show(question="who rides the okapi?")
+    assert (asked.action, asked.lane) == ("recalled", "memory")
+    assert memory.audit.show(question="who rides the okapi") == ()
+    page = memory.audit.show(limit=2)
+    assert memory.audit.show(limit=1, before=page[-1].number)[0].number == page[-1].number - 1
+    with pytest.raises(InvalidInput):
+        memory.audit.show(limit=0)
+
+
+@pytest.mark.promise("audit.wordless")
+def test_no_word_is_in_it(memory: Memory) -> None:
+    """Neither of memories nor of questions, nor names of conversations, nor paths, nor tags."""
+    memory.audit.on()
+    deeds(memory)
+    memory.recall_context("where does Zorvath live?")
+    memory.deep_recall("how often did Zorvath ride?")
+    memory.export(memory.home / "all.jsonl")
+    memory.backup(memory.home / "all.backup")
+    assert {"export", "backup"} <= {lane for _, lane, _ in done(memory)}
+    connection = dbapi2.connect(str(memory.home / "anaphora.db"))
+    rows = connection.execute("SELECT * FROM audit_entry").fetchall()
+    connection.close()
+    text = str(rows).casefold() + str(memory.audit.show(limit=1_000)).casefold()
+    assert len(rows) > 15
+    for word in ("zorvath", "quagga", "tapir", "okapi", "quokka", "xylograph", "rafi", "mount"):
+        assert word not in text
+    exported = (memory.home / "all.jsonl").read_text("utf-8")
+    assert "audit" not in exported
+
+
+@pytest.mark.promise("audit.verified")
+@pytest.mark.parametrize("sealed", [False, True])
+def test_whoever_changes_it_is_found_out(tmp_path: Path, *, sealed: bool) -> None:
+    """A changed, a missing and a last entry, each by its number; and one who cut it all the way."""
+    home = tmp_path / "home"
+    with opened(home, encrypt="file" if sealed else None) as memory:
+        memory.audit.on()
+        for number in range(8):
+            memory.remember(f"Thing {number}")
+        early = memory.audit.status().tip
+        memory.remember("One more.")
+        assert memory.audit.verify(early).problem is None
+    whole = (home / "anaphora.db").read_bytes()
+
+    def found(*statements: str, tip: str | None = None) -> tuple[str, int] | None:
+        change(home, *statements)
+        try:
+            with opened(home) as memory:
+                problem = memory.audit.verify(tip).problem
+                checks = {check.name: check.ok for check in memory.doctor()}
+                assert checks["audit"] is (problem is None or problem.fault == "other_tip")
+                return None if problem is None else (problem.fault, problem.number)
+        finally:
+            for file in home.glob("anaphora.db*"):
+                file.unlink()
+            (home / "anaphora.db").write_bytes(whole)
+
+    assert found() is None
+    other = "(SELECT body FROM audit_entry WHERE number = 4)"
+    assert found(f"UPDATE audit_entry SET body = {other} WHERE number = 5") == ("changed", 5)
+    assert found("UPDATE audit_entry SET link = 'aa' WHERE number = 3") == ("changed", 3)
+    assert found("DELETE FROM audit_entry WHERE number = 4") == ("missing", 4)
+    assert found("DELETE FROM audit_entry WHERE number IN (1, 2)") == ("missing", 1)
+    assert found("DELETE FROM audit_entry WHERE number > 8") == ("truncated", 9)
+    assert found("DELETE FROM audit_entry") == ("truncated", 1)
+    cut = (
+        "UPDATE head SET audit = 'on 8 ' || (SELECT link FROM audit_entry WHERE number = 8)",
+        "DELETE FROM audit_entry WHERE number > 8",
+    )
+    assert found(*cut) is None
+    assert found(*cut, tip=early) == ("other_tip", 9)
+    with opened(home) as memory, pytest.raises(InvalidInput, match="tip"):
+        memory.audit.verify("nonsense")
+
+
+@pytest.mark.promise("audit.one_chain")
+def test_many_processes_and_kills_keep_one_chain(tmp_path: Path) -> None:
+    """Eight at once, half of them killed: what was acknowledged, and all that is kept, is told."""
+    home = tmp_path / "home"
+    with opened(home) as memory:
+        memory.audit.on()
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(home), f"p{n}", "1000" if n % 2 else "12"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(8)
+    ]
+    told: set[str] = set()
+    for n, child in enumerate(children):
+        assert child.stdout is not None
+        if n % 2:
+            told |= {child.stdout.readline().strip() for _ in range(6)}
+            child.kill()
+        told |= {line.strip() for line in child.stdout if len(line) == 37}
+        child.stdout.close()
+        assert child.wait() in (0, -9)
+    with opened(home) as memory:
+        report = memory.audit.verify()
+        assert report.problem is None
+        entries = memory.audit.show(limit=100_000)
+        assert [one.number for one in entries] == [*range(report.entries, 0, -1)]
+        kept = {one.id for one in memory.list(limit=10_000).items}
+        remembered = [
+            one for e in entries if (e.action, e.lane) == ("remembered", "memory") for one in e.ids
+        ]
+        assert told <= kept == set(remembered)
+        assert len(remembered) == len(kept)
+        for n in range(8):
+            turns = memory.conversations.get(f"chat-p{n}")
+            assert turns is not None
+            said = sum(e.count for e in memory.audit.show(about=f"chat-p{n}", limit=100_000))
+            # Of the one that was being written when the kill came nobody was told.
+            assert len(turns.turns) - 1 <= said <= len(turns.turns)
+
+
+@pytest.mark.promise("audit.verified")
+def test_it_holds_on_a_server_and_in_a_restored_and_encrypted_home(
+    tmp_path: Path, clock: Clock, new_database: Callable[[], str]
+) -> None:
+    """PostgreSQL keeps the same chain; a backup's goes on; encrypting changes none of it."""
+    with opened(tmp_path / "server", clock=clock, database=new_database()) as memory:
+        memory.audit.on()
+        deeds(memory)
+        assert ("remembered", "turn", 1) in done(memory)
+        assert memory.audit.verify().problem is None
+    with opened(tmp_path / "home", clock=clock) as memory:
+        memory.audit.on()
+        deeds(memory)
+        tip = memory.audit.status().tip
+        expected = plain(memory.audit.show(limit=1_000))
+        memory.backup(tmp_path / "all.backup")
+    Memory.restore(tmp_path / "all.backup", tmp_path / "restored")
+    keys.encrypt(tmp_path / "restored", kept="file")
+    raw = b"".join(one.read_bytes() for one in (tmp_path / "restored").glob("anaphora.db*"))
+    assert b"switched_on" not in raw
+    with opened(tmp_path / "restored", clock=clock) as memory:
+        assert plain(memory.audit.show(limit=1_000))[-len(expected) :] == expected
+        memory.remember("It goes on.")
+        assert memory.audit.verify(tip).problem is None
+    keys.decrypt(tmp_path / "restored")
+    with opened(tmp_path / "restored", clock=clock) as memory:
+        assert memory.audit.verify(tip).problem is None
+
+
+@pytest.mark.promise("audit.by_whom")
+def test_over_http_it_is_read_by_those_who_may(tmp_path: Path) -> None:
+    """Each request is told with its token's name; only who opens all namespaces reads the trail."""
+    with served(tmp_path / "home") as (client, memory):
+        memory.audit.on()
+        all_of = memory.tokens.create("ops", namespaces=["*"], read_only=True).secret
+        one_of = memory.tokens.create("app", namespaces=["default"]).secret
+        app, ops = in_namespace("default", one_of), in_namespace("default", all_of)
+        made = client.post("/v1/memories", json={"text": "Tea."}, headers=app)
+        client.post("/v1/recall", json={"query": "what to drink?"}, headers=ops)
+        for path in ("/v1/audit", "/v1/audit/status", "/v1/audit/verify"):
+            assert client.get(path, headers=app).status_code == 403
+            assert client.get(path, headers=ops).status_code == 200
+        found = client.get("/v1/audit", params={"limit": 2}, headers=ops).json()
+        assert [(one["action"], one["surface"], one["token"]) for one in found] == [
+            ("recalled", "http", "ops"), ("remembered", "http", "app"),
+        ]  # fmt: skip
+        assert found[1]["ids"] == [made.json()["id"]]
+        assert client.get("/v1/audit/status", headers=ops).json() == plain(memory.audit.status())
+        report = client.get("/v1/audit/verify", headers=ops).json()
+        assert report == plain(memory.audit.verify())
+        assert client.get("/v1/audit/verify?tip=x", headers=ops).status_code == 422
+
+
+@pytest.mark.promise("audit.by_whom")
+def test_each_surface_says_that_it_was_it(tmp_path: Path) -> None:
+    """The command line, an MCP client by its name, the hook of an agent; commands show it all."""
+    home = tmp_path / "home"
+    program = Path(sys.executable).with_name("anaphora")
+
+    def run(*words: str, told: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [program, "--home", home, *words],
+            input=told, capture_output=True, text=True, check=False,
+            env={"ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_RESIDENT": "0", "HOME": str(tmp_path)},
+        )  # fmt: skip
+
+    assert "on, 1 entry" in run("audit", "on").stdout
+    assert run("remember", "Never push to main.").returncode == 0
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path)}
+    assert "Never push" in run("hook", "claude-code", told=json.dumps(event)).stdout
+
+    async def by_mcp() -> None:
+        async with connected(home) as session:
+            await call(session, "recall_memory", query="what not to push?")
+
+    anyio.run(by_mcp)
+    found = json.loads(run("audit", "show", "--json").stdout)
+    who = [(one["action"], one["surface"], one["agent"]) for one in found]
+    assert ("recalled", "mcp", "mcp") in who
+    assert ("recalled", "hook", "claude-code") in who
+    assert who[-2:] == [("remembered", "command line", ""), ("switched_on", "command line", "")]
+    assert "hook claude-code: recalled warm_up" in run("audit", "show").stdout
+    verified = run("audit", "verify")
+    assert (verified.returncode, "each follows from the last" in verified.stdout) == (0, True)
+    change(home, "DELETE FROM audit_entry WHERE number = 2")
+    broken = run("audit", "verify")
+    assert (broken.returncode, "missing from entry 2 on" in broken.stdout) == (1, True)
+    assert "BAD  audit" in run("doctor").stdout
