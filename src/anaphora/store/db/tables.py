@@ -358,6 +358,17 @@ VECTOR = _table(
     indexes=(Index("vector_seq", "embedder", "seq"),),
 )
 
+# The file of a document, in pieces: `data` are its bytes from `position` pieces on.
+DOCUMENT_FILE = _table(
+    "document_file",
+    ("record_id", "position"),
+    clear("record_id"),
+    clear("position", "integer"),
+    sealed("data", "bytes", needed=True),
+    clear("seq", "big"),
+    references=(Reference("document_file_of", "record_id", "record", "record_id"),),
+)
+
 # A project that is or was indexed. `indexed_at` is empty until a pass was finished; `stale` is 1
 # from the first change of its files until the graph has been brought in line with them. `folders`
 # is a JSON object from path to modification time, by which new files are noticed; `head` the

@@ -29,7 +29,7 @@ from anaphora.surfaces.cli.where import note_missing, opened
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
 from anaphora.surfaces.wire import time_of
 from anaphora.values.conversations import Recall
-from anaphora.values.search import KINDS, SearchHit, SearchKind
+from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchHit, SearchKind
 
 WHEN = 'A day, a time, or words: 2026-03-01, "last week".'
 _NEAREST = 2
@@ -73,7 +73,7 @@ def recall(
             question,
             top_k=top_k,
             budget=budget,
-            kinds=cast(Sequence[SearchKind], kind) if kind else ("memory", "note", "turn", "file"),
+            kinds=cast(Sequence[SearchKind], kind) if kind else DEFAULT_KINDS,
             since=time_of("since", since),
             until=time_of("until", until),
             speaker=speaker,
