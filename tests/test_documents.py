@@ -389,3 +389,33 @@ def test_homes_of_every_kind(
         assert memory.document_sections(kept.id) == sections
         assert memory.document_file(kept.id) == LEASE
         assert memory.search("monthly rent", min_confidence=0).hits
+
+
+@pytest.mark.promise("documents.travel")
+def test_an_export(memory: Memory, tmp_path: Path, clock: Clock) -> None:
+    """Versions, sections and files come back under their ids; a second import changes nothing."""
+    first = memory.add_document(LEASE, name="lease.pdf", tags=["flat"], origin="Ode").document
+    clock.advance(days=1)
+    dearer = pdf([["The monthly rent is 1350 euros."]], title="Lease")
+    second = memory.add_document(dearer, name="lease.pdf").document
+    bare = memory.add_document(b"Kept as text.", name="bare.txt", keep_file=False).document
+    gone = memory.add_document(b"To be forgotten.", name="gone.txt").document
+    assert memory.export(tmp_path / "all.jsonl").documents == 4
+    memory.forget(gone.id)
+    # Where it was forgotten it stays away.
+    assert memory.import_(tmp_path / "all.jsonl").documents_added == 0
+    with Memory.open(tmp_path / "other", embedder="hashing", clock=clock) as other:
+        own = other.add_document(HANDBOOK, name="handbook.docx").document
+        report = other.import_(tmp_path / "all.jsonl")
+        assert (report.documents_added, report.documents_known, report.problems) == (4, 0, ())
+        again = other.import_(tmp_path / "all.jsonl")
+        assert (again.documents_added, again.documents_known, again.problems) == (0, 4, ())
+        assert other.document_history("lease.pdf") == memory.document_history("lease.pdf")
+        assert other.document_sections(first.id) == memory.document_sections(first.id)
+        assert other.document_file(first.id) == LEASE
+        assert other.document_file(second.id) == dearer
+        assert not other.document(bare.id).file_kept
+        assert {one.id for one in other.documents()} == {own.id, second.id, bare.id, gone.id}
+        hits = other.search("monthly rent", kinds=["document"], min_confidence=0).hits
+        assert hits[0].id == f"{second.id}#1"
+        assert other.add_document(dearer, name="elsewhere.pdf").document.id == second.id

@@ -130,6 +130,9 @@ class InvalidInput(AnaphoraError, ValueError):
         return renamed
 
 
+_NAME = 70
+
+
 def _shown(value: object) -> str:
     """The repr, of as much as is needed of it."""
     try:
@@ -160,7 +163,14 @@ class UnknownFormat(InvalidInput):
 
 
 class UnreadableDocument(InvalidInput):
-    """A document whose text cannot be had: too large, encrypted, damaged, or of another format."""
+    """A document whose text cannot be had: too large, encrypted, damaged, or of another format.
+
+    `value` is the file's name, the end of a long one.
+    """
+
+    def __init__(self, what: str, value: object, reason: str) -> None:
+        long = isinstance(value, str) and len(value) > _NAME
+        super().__init__(what, f"…{str(value)[-_NAME:]}" if long else value, reason)
 
 
 class NotFound(AnaphoraError, KeyError):

@@ -502,7 +502,8 @@ class NamespaceServices:
         """Short ids, as people and agents type them."""
         from anaphora.recall.short_ids import ShortIds
 
-        return ShortIds(self.records, self.observations, lambda: self.conversations)
+        documents = self.documents.store.versions
+        return ShortIds(self.records, self.observations, documents, lambda: self.conversations)
 
     @service
     def recall_calls(self) -> ToolCallRecall:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.errors import NotFound, Unreadable
 from anaphora.store.codecs import readable
@@ -102,12 +103,14 @@ class Documents(NamespaceReader):
 
     def file_of(self, document_id: str) -> bytes:
         """The bytes of its file. `NotFound`, also where they were not kept."""
-        self.versions.get(document_id)
+        found = self.versions.get(document_id)
         rows = self._found(DOCUMENT_FILE, _FILE, id=document_id)
-        if not rows:
+        at = DOCUMENT_FILE.names.index("data")
+        data = b"".join(bytes(row[at]) for row in rows)
+        # One that an import has not brought whole yet is none.
+        if not rows or len(data) != _number((found.payload or {}).get("size")):
             raise NotFound("file of the document", document_id)
-        data = DOCUMENT_FILE.names.index("data")
-        return b"".join(bytes(row[data]) for row in rows)
+        return data
 
     def _documents(self, records: Iterable[MemoryRecord]) -> tuple[Document, ...]:
         kept = {row[0] for row in self._rows(_PIECES)}
@@ -139,9 +142,12 @@ class DocumentTransaction(NamespaceTransaction):
     def put_file(self, document_id: str, data: bytes) -> None:
         """Keep the bytes of a document's file."""
         for position, start in enumerate(range(0, len(data), PIECE)):
-            piece = data[start : start + PIECE]
-            row = {"record_id": document_id, "position": position, "data": piece}
-            self._insert(DOCUMENT_FILE, [row])
+            self.put_piece(document_id, position, data[start : start + PIECE])
+
+    def put_piece(self, document_id: str, position: int, data: bytes) -> None:
+        """Keep a piece of a document's file; one that is there stays."""
+        row = {"record_id": document_id, "position": position, "data": data}
+        self._insert(DOCUMENT_FILE, [row], once=True)
 
     def end(self, document_id: str, by: str, at: datetime) -> None:
         """Let a document be past from `at` on, as another version took its place."""
@@ -162,6 +168,65 @@ class DocumentTransaction(NamespaceTransaction):
         """Write what was put."""
         self.versions.flush()
         self.sections.flush()
+
+
+def rows_of(
+    document: Document, sections: Sequence[DocumentSection], data: bytes | None = None
+) -> DocumentRows:
+    """What is written of a document: the inverse of `document_of` and `section_of`."""
+    told = {
+        "format": document.format,
+        "size": document.size,
+        "content_hash": document.content_hash,
+        "sections": document.sections,
+        "characters": document.characters,
+        "pages": document.pages,
+        "author": document.author,
+        "date": document.date.isoformat() if document.date is not None else None,
+    }
+    record = MemoryRecord(
+        id=document.id,
+        text=document.title,
+        type=cast("Any", TYPE),
+        created_at=document.added_at,
+        last_reinforced=document.added_at,
+        valid_from=document.added_at,
+        seq=0,
+        path=document.name,
+        payload={name: value for name, value in told.items() if value is not None},
+        tags=document.tags,
+        sources=() if document.source is None else (document.source,),
+        supersedes=document.supersedes,
+        superseded_by=document.superseded_by,
+        valid_to=document.replaced_at,
+    )
+    called = {"title": document.title, "name": PurePosixPath(document.name).name}
+    parts = [
+        replace(
+            record,
+            id=one.id,
+            text=one.text,
+            path=None,
+            payload=_section_payload(one) | called,
+            sources=(),
+            parent=document.id,
+            supersedes=None,
+            superseded_by=None,
+            created_at=document.date or document.added_at,
+        )
+        for one in sections
+    ]
+    return DocumentRows(record, parts, data)
+
+
+def _section_payload(one: DocumentSection) -> dict[str, Any]:
+    told = {
+        "number": one.number,
+        "start": one.start,
+        "page": one.page,
+        "heading": list(one.heading) or None,
+    }
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def same_document(content_hash: str) -> str:

@@ -6,6 +6,7 @@ Pages that are pictures have no text: nothing here reads letters off a picture.
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -17,6 +18,9 @@ from anaphora.ingest.documents.base import BROKEN, ExtractedDocument, Reading, T
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
+
+# What is odd in a file it tells its log, which would reach the terminal for want of a handler.
+logging.getLogger("pypdf").addHandler(logging.NullHandler())
 
 _BOOKMARKS: Final = 10_000
 _DEEPEST: Final = 20

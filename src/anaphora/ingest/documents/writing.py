@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,14 +27,14 @@ from anaphora.ingest.documents.reading import read_document
 from anaphora.ingest.secrets.redacting import redact, redact_path
 from anaphora.store.disk import open_regular
 from anaphora.store.documents import (
-    TYPE,
     DocumentRows,
     Documents,
+    rows_of,
     same_document,
     section_id,
 )
 from anaphora.store.records.rows import RecordEvent
-from anaphora.values.documents import AddedDocument
+from anaphora.values.documents import AddedDocument, Document, DocumentSection
 from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
@@ -145,47 +145,37 @@ class DocumentWriter:
         self, new: NewDocument, content: str, found: ExtractedDocument, cut: CutDocument
     ) -> DocumentRows:
         now, document_id = self._clock(), self._ids()
-        date = new.date or found.date
         title = redact(new.title or found.title or PurePosixPath(new.name).name or new.name).text
-        told = {
-            "format": found.format,
-            "size": len(new.data),
-            "content_hash": content,
-            "sections": len(cut.sections),
-            "characters": cut.characters,
-            "pages": found.pages,
-            "author": redact(found.author).text if found.author else None,
-            "date": date.isoformat() if date is not None else None,
-        }
-        document = MemoryRecord(
+        document = Document(
             id=document_id,
-            text=title,
-            type=cast("Any", TYPE),
-            created_at=now,
-            last_reinforced=now,
-            valid_from=now,
-            seq=0,
-            path=redact_path(new.name).text,
-            payload={name: value for name, value in told.items() if value is not None},
+            name=redact_path(new.name).text,
+            title=title,
+            format=found.format,
+            size=len(new.data),
+            content_hash=content,
+            added_at=now,
+            sections=len(cut.sections),
+            characters=cut.characters,
+            pages=found.pages,
+            author=redact(found.author).text if found.author else None,
+            date=new.date or found.date,
+            source=None if new.source is None else redact(new.source).text,
             tags=new.tags,
-            sources=() if new.source is None else (redact(new.source).text,),
         )
-        file_name = PurePosixPath(document.path or "").name
         sections = [
-            replace(
-                document,
-                id=section_id(document_id, number),
-                text=one.text,
-                path=None,
-                sources=(),
-                parent=document_id,
-                created_at=date or now,
-                payload=_section_payload(number, one.start, one.page, one.heading)
-                | {"title": title, "name": file_name},
+            DocumentSection(
+                section_id(document_id, number),
+                document_id,
+                number,
+                one.text,
+                one.start,
+                one.end,
+                one.heading,
+                one.page,
             )
             for number, one in enumerate(cut.sections, start=1)
         ]
-        return DocumentRows(document, sections, new.data)
+        return rows_of(document, sections, new.data)
 
     def _write(self, rows: DocumentRows, same_key: str) -> tuple[MemoryRecord, bool]:
         """What stands for these bytes now, and whether it took the place of an older version."""
@@ -288,13 +278,6 @@ class DocumentWriter:
             for one in work.sections_of(back):
                 work.sections.reveal(one)
         return back
-
-
-def _section_payload(
-    number: int, start: int, page: int | None, heading: Iterable[str]
-) -> dict[str, Any]:
-    told = {"number": number, "start": start, "page": page, "heading": list(heading) or None}
-    return {name: value for name, value in told.items() if value is not None}
 
 
 def _checked(new: NewDocument) -> NewDocument:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from anaphora.core.display import one_line, visible
-from anaphora.core.short_ids import short_id, short_turn
+from anaphora.core.short_ids import short_id, short_place, short_turn
 from anaphora.surfaces.cli.output import (
     Json,
     MinConfidence,
@@ -63,7 +63,7 @@ def recall(
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Recall what bears on a question: memories, notes, turns of conversations, project files.
+    """Recall what bears on a question: memories, notes, turns, project files, documents.
 
     What was said in the project of this folder comes first. Tool calls of coding agents are found
     with --kind tool_call.
@@ -125,6 +125,8 @@ def _label(hit: SearchHit) -> str:
 def _id(hit: SearchHit) -> str:
     if hit.kind in {"turn", "tool_call"} and hit.index is not None:
         return one_line(short_turn(hit.conversation_id, hit.index), None)
+    if hit.kind == "document":
+        return one_line(short_place(hit.id), None)
     return one_line(hit.id if hit.kind == "file" else short_id(hit.id), None)
 
 
