@@ -24,6 +24,8 @@ _EVERYWHERE: Final = {
     "conversation_id": "The conversation.",
     "cursor": "The `cursor` of the previous page; without it, the first page.",
     "device": "The device, by its name in the project.",
+    "date": "Its date, instead of that which its file tells.",
+    "document_id": "The document.",
     "dry_run": "Tell what would be forgotten; change nothing.",
     "dollars": "Maximum cost of model calls in dollars, by the configured prices.",
     "entries": "Entries as devices make them, each following the last one of its device.",
@@ -33,6 +35,7 @@ _EVERYWHERE: Final = {
     "filters": "A filter; applied before results are cut to the limit.",
     "focus": "The task, in one or several statements; name files and symbols.",
     "format": "The importer's name; without it the format is detected.",
+    "history": "Also past versions.",
     "id": "The memory to forget.",
     "importance": "1 to 5; higher ranks slightly before equal notes.",
     "include_memory": "Also look at lasting memories.",
@@ -40,7 +43,9 @@ _EVERYWHERE: Final = {
     "index": "The place of the turn in its conversation, from 0.",
     "intent_id": "An id of the caller's own, stored with the turn.",
     "iterations": "Programs that the model writes and runs; the answer comes after them.",
-    "kinds": "What to search: `memory`, `note`, `turn`, `file`, `tool_call`; by default all but "
+    "keep_file": "Keep the file beside its text; by default unless secrets were taken out of it.",
+    "kinds": "What to search: `memory`, `note`, `turn`, `file`, `document`, `tool_call`; by default "
+    "all but "
     "`tool_call`.",
     "kind": "What kind of note it is.",
     "limit": "At most this many.",
@@ -52,6 +57,7 @@ _EVERYWHERE: Final = {
     "mode": "`hybrid`: meaning and words; `words`: words only (BM25); `vector`: cosine only.",
     "model": "Whether a model may be called; without one a cycle costs nothing.",
     "name": "What to call it; without one, the folder's name.",
+    "origin": "Where it comes from.",
     "other_id": "The other memory of the two.",
     "project": "Name, id or folder of the project; without one, all.",
     "project_id": "The project that the devices share.",
@@ -70,6 +76,7 @@ _EVERYWHERE: Final = {
     "sub_calls": "Calls of the cheap model.",
     "subject": "What it is about.",
     "summary": "The entry.",
+    "tag": "A word to filter by; may be repeated.",
     "text": "The text, stored verbatim.",
     "title": "The title; if empty, the first question becomes the title again.",
     "tokens": "Tokens of all calls together, in and out.",
@@ -93,7 +100,7 @@ _HERE: Final = {
     ("SearchQuestion", "budget"): "At most this many tokens of snippets.",
     ("SearchQuestion", "project"): "Only what belongs to this project: name, folder or repository.",
     ("SearchQuestion", "speaker"): "Only turns by this speaker: the name, or its first word.",
-    ("SearchQuestion", "tags"): "Only memories and notes with all of these.",
+    ("SearchQuestion", "tags"): "Only memories, notes and documents with all of these.",
     ("Unforgetting", "id"): "The memory to bring back.",
     ("Forgetting", "filters"): "All that the filter finds; give either this or `id`.",
     ("Reopening", "id"): "One of the two memories.",
@@ -111,6 +118,8 @@ _HERE: Final = {
     ("/v1/projects/{project}", "project"): _ONE,
     ("/v1/projects/{project}/map", "project"): _ONE,
     ("NewMemoryBody", "conversation_id"): "Which conversation it comes from.",
+    ("/v1/documents", "name"): "What it is known by; another file of this name is a new version.",
+    ("/v1/documents", "title"): "What it is called, instead of what its file tells.",
     ("/v1/memories/history", "path"): "What the memories are values of, as `user.editor`.",
 }
 

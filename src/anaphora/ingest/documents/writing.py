@@ -285,7 +285,7 @@ def _checked(new: NewDocument) -> NewDocument:
     if not name:
         raise InvalidInput("name", new.name, "must not be blank")
     if len(name) > _LONGEST_NAME:
-        raise InvalidInput("name", name, f"at most {_LONGEST_NAME:,} characters")
+        raise InvalidInput("name", name, f"expected at most {_LONGEST_NAME:,} characters")
     if new.date is not None:
         checked_moment("date", new.date)
     for tag in new.tags:
