@@ -43,10 +43,9 @@ _EVERYWHERE: Final = {
     "index": "The place of the turn in its conversation, from 0.",
     "intent_id": "An id of the caller's own, stored with the turn.",
     "iterations": "Programs that the model writes and runs; the answer comes after them.",
-    "keep_file": "Keep the file beside its text; by default unless secrets were taken out of it.",
-    "kinds": "What to search: `memory`, `note`, `turn`, `file`, `document`, `tool_call`; by default "
-    "all but "
-    "`tool_call`.",
+    "keep_file": "Keep the file beside its text; by default unless that had secrets in it.",
+    "kinds": "What to search: `memory`, `note`, `turn`, `file`, `document`, `tool_call`; by "
+    "default all but `tool_call`.",
     "kind": "What kind of note it is.",
     "limit": "At most this many.",
     "memory_id": "The memory.",
