@@ -12,6 +12,7 @@ const VIEWS = {
   conversations: () => import("./views/conversations.js"),
   memories: () => import("./views/memories.js"),
   contradictions: () => import("./views/contradictions.js"),
+  documents: () => import("./views/documents.js"),
   notes: () => import("./views/notes.js"),
   project: () => import("./views/project.js"),
   ask: () => import("./views/ask.js"),
@@ -21,7 +22,7 @@ const VIEWS = {
 };
 
 // Views that stand behind another one in the list.
-const BEHIND = { contradictions: "memories", questions: "ask", devices: "status" };
+const BEHIND = { contradictions: "memories", documents: "memories", questions: "ask", devices: "status" };
 
 const main = document.getElementById("main");
 let current = { name: "", key: "", update: null, control: new AbortController() };
