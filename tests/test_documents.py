@@ -265,6 +265,7 @@ def test_versions(memory: Memory, clock: Clock) -> None:
     second = done.document
     assert (done.action, second.supersedes) == ("replaced", first.id)
     assert memory.documents() == (second,)
+    assert memory.stats().documents == 1
     assert [one.id for one in memory.document_history("lease.pdf")] == [first.id, second.id]
     past = memory.document(first.id)
     assert (past.superseded_by, past.replaced_at) == (second.id, clock())

@@ -41,6 +41,10 @@ _FILE = DOCUMENT_FILE.select() + "AND record_id = :id ORDER BY position"
 _PIECES = (
     "SELECT DISTINCT record_id FROM document_file WHERE namespace = :namespace AND position = 0"
 )
+_COUNT = (
+    "SELECT COUNT(*) FROM record WHERE namespace = :namespace AND kind = 'document' "
+    "AND valid_until IS NULL AND forgotten_at IS NULL"
+)
 _ANY = "SELECT 1 FROM record WHERE namespace = :namespace AND kind = 'document' LIMIT 1"
 
 
@@ -77,6 +81,10 @@ class Documents(NamespaceReader):
     def holds_any(self) -> bool:
         """Whether there is any document, past ones too."""
         return bool(self._rows(_ANY))
+
+    def count(self) -> int:
+        """How many there are, past versions not among them."""
+        return sum(int(row[0]) for row in self._rows(_COUNT))
 
     def get(self, document: str) -> Document:
         """The document of this id, or what has this name now. `NotFound`."""

@@ -325,8 +325,8 @@ class Stats:
     """What a namespace holds. `bytes` is the size on disk by part.
 
     `files` and `sections` are those of its projects, `sections_pending` lack a vector.
-    `memories` are those that hold now, `notes` the current observations and diary entries, `gaps`
-    the open ones, `jobs` what waits to run.
+    `memories` are those that hold now, `notes` the current observations and diary entries,
+    `documents` those that nothing has replaced, `gaps` the open ones, `jobs` what waits to run.
     """
 
     home: str
@@ -344,6 +344,7 @@ class Stats:
     sections: int = 0
     sections_pending: int = 0
     notes: int = 0
+    documents: int = 0
     gaps: int = 0
     jobs: int = 0
     traces: int = 0
