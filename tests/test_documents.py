@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from tests.conftest import Clock
 from tests.document_files import docx, mail, pdf
 
 from anaphora import Memory
-from anaphora.errors import InvalidInput, NotFound, UnreadableDocument
+from anaphora.errors import InvalidInput, MissingExtra, NotFound, UnreadableDocument
 
 LEASE = pdf(
     [
@@ -420,3 +421,50 @@ def test_an_export(memory: Memory, tmp_path: Path, clock: Clock) -> None:
         hits = other.search("monthly rent", kinds=["document"], min_confidence=0).hits
         assert hits[0].id == f"{second.id}#1"
         assert other.add_document(dearer, name="elsewhere.pdf").document.id == second.id
+
+
+@pytest.mark.promise("documents.travel")
+def test_a_home_that_is_encrypted_later(tmp_path: Path, clock: Clock) -> None:
+    """Encrypting takes the text and the file along, and decrypting gives them back."""
+    pytest.importorskip("cryptography")
+    from anaphora import keys
+
+    home = tmp_path / "home"
+    with Memory.open(home, embedder="hashing", clock=clock) as memory:
+        kept = memory.add_document(LEASE, name="lease.pdf").document
+        sections = memory.document_sections(kept.id)
+    keys.encrypt(home, kept="file")
+    assert b"Harbour" not in bytes_of(home)
+    assert b"%PDF" not in bytes_of(home)
+    for undo in (False, True):
+        if undo:
+            keys.decrypt(home)
+        with Memory.open(home, embedder="hashing", clock=clock) as memory:
+            assert memory.document(kept.id) == kept
+            assert memory.document_sections(kept.id) == sections
+            assert memory.document_file(kept.id) == LEASE
+            assert memory.search("monthly rent", kinds=["document"], min_confidence=0).hits
+            assert memory.add_document(LEASE, name="again.pdf").action == "known"
+
+
+@pytest.mark.promise("documents.hostile")
+@pytest.mark.parametrize(("library", "data"), [("pypdf", LEASE), ("mammoth", HANDBOOK)])
+def test_without_the_extra(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, library: str, data: bytes
+) -> None:
+    """The error names the command that helps; pages, mails and text need nothing."""
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtra, match=r"pip install 'anaphora\[documents\]'"):
+        memory.add_document(data, name="a file")
+    assert memory.documents() == ()
+    assert memory.add_document(PAGE, name="bread.html").action == "added"
+
+
+def test_vectors_come_later(memory: Memory) -> None:
+    """Left to `ready`, words alone find a document until then; a rebuilt index finds it, too."""
+    done = memory.add_document(LEASE, name="lease.pdf", embed=False)
+    assert done.pending == 2
+    assert memory.search("notice terminate", kinds=["document"], min_confidence=0).hits
+    assert memory.ready()
+    assert memory.add_document(LEASE, name="lease.pdf").pending == 0
+    assert memory.search("notice terminate", kinds=["document"], min_confidence=0).hits
