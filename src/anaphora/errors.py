@@ -6,7 +6,8 @@ AnaphoraError
 │   ├── InvalidTurn                     a turn's role, time or text
 │   ├── FilterError                     a filter that cannot be read; it names the place
 │   ├── Conflict                        another writer came first; read again, then write
-│   └── UnknownFormat                   a file that no importer recognises
+│   ├── UnknownFormat                   a file that no importer recognises
+│   └── UnreadableDocument              a document whose text cannot be had
 ├── NotFound (also KeyError)            an id that does not exist
 ├── StoreError                          stored data could not be read or written
 │   ├── ReadOnly                        the location is not writable
@@ -97,6 +98,7 @@ __all__ = [
     "Tampered",
     "UnknownFormat",
     "Unreadable",
+    "UnreadableDocument",
     "WrongKey",
 ]
 
@@ -128,6 +130,9 @@ class InvalidInput(AnaphoraError, ValueError):
         return renamed
 
 
+_NAME = 70
+
+
 def _shown(value: object) -> str:
     """The repr, of as much as is needed of it."""
     try:
@@ -155,6 +160,17 @@ class Conflict(InvalidInput):
 
 class UnknownFormat(InvalidInput):
     """A file or directory that no importer recognises."""
+
+
+class UnreadableDocument(InvalidInput):
+    """A document whose text cannot be had: too large, encrypted, damaged, or of another format.
+
+    `value` is the file's name, the end of a long one.
+    """
+
+    def __init__(self, what: str, value: object, reason: str) -> None:
+        long = isinstance(value, str) and len(value) > _NAME
+        super().__init__(what, f"…{str(value)[-_NAME:]}" if long else value, reason)
 
 
 class NotFound(AnaphoraError, KeyError):

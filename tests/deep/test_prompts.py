@@ -48,7 +48,7 @@ def test_the_prompt_names_what_there_is(ferrywell: Memory) -> None:
     host = Host(evidence, SubCalls(ScriptedModel([]), meter))
     told = prompts.system_prompt()
     assert all(f"{name}(" in told for name in host.functions())
-    assert "score is one scale for both kinds, 0 to 1: the chance" in " ".join(told.split())
+    assert "score is one scale for all kinds, 0 to 1: the chance" in " ".join(told.split())
     for lack in ("yield", "inheritance", "del", "re.sub", "statistics", "heapq", "no network"):
         assert lack in told
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .archives import archives
+from .documents import documents
 from .files import importers, recalled, thread_files
 from .homes import backups, transfers
 from .mutating import Mutator
@@ -28,6 +29,7 @@ TARGETS = {
     for target in (
         Target("importers", importers),
         Target("archives", archives),
+        Target("documents", documents),
         Target("recalled", recalled),
         Target("threads", thread_files),
         Target("transfers", transfers),

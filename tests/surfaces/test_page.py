@@ -526,6 +526,31 @@ def test_a_contradiction_is_settled_and_taken_back(seen: Watched, memory: Memory
     seen.check()
 
 
+@pytest.mark.promise("documents.surfaces")
+def test_a_document_is_read_and_forgotten(seen: Watched, memory: Memory) -> None:
+    """Found with everything else, a hit leads to its section, and that to the whole document."""
+    text = b"# <b>Lease</b>\n\n## Rent\n\nThe rent of the houseboat is 900.\n\n## End\n\nIn June."
+    kept = memory.add_document(text, name="lease.md", title="<b>Lease</b>").document
+    page = seen.go("search?q=rent+of+the+houseboat&kind=document&k=5")
+    page.locator(".hit a.where").first.click()
+    expect(page.locator("main h1")).to_have_text("<b>Lease</b>")
+    expect(page.locator("main")).to_contain_text("The rent of the houseboat is 900.")
+    expect(page.locator("main")).not_to_contain_text("In June.")
+    page.get_by_role("link", name="All of it").click()
+    expect(page.locator("main")).to_contain_text("In June.")
+    page = seen.go("memories")
+    page.get_by_role("link", name="Documents").click()
+    expect(page.locator("main .card")).to_contain_text("<b>Lease</b>")
+    page.get_by_role("button", name="Forget: <b>Lease</b>").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.locator("main")).to_contain_text("There are no documents yet.")
+    assert memory.documents() == ()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("main .card")).to_contain_text("<b>Lease</b>")
+    assert memory.documents() == (kept,)
+    seen.check()
+
+
 @pytest.mark.promise("sync.surfaces")
 def test_devices_exchange_and_one_is_removed(seen: Watched, memory: Memory, tmp_path: Path) -> None:
     """The page shows them, exchanges at a click, and asks before it removes one."""

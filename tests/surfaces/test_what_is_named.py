@@ -160,7 +160,7 @@ def test_odd_places_are_refused(somewhere: Path) -> None:
 BEGINNING = {
     ("remember",), ("import",), ("observe",), ("diary",), ("conversation", "import"),
     ("conversation", "watch"), ("project", "index"), ("hook",), ("sync", "init"),
-    ("mirror", "init"), ("core", "add"), ("audit", "on"),
+    ("mirror", "init"), ("core", "add"), ("audit", "on"), ("document", "add"),
 }  # fmt: skip
 WHOLE_HOME = {
     ("backup",), ("restore",), ("encrypt",), ("decrypt",), ("setup",), ("mcp",), ("serve",),

@@ -20,6 +20,7 @@ from anaphora.ops.audit import Audit
 from anaphora.ops.doctor.health import Health
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import DEFAULT_RECENT
+from anaphora.store.threads.gojson import Document
 from anaphora.store.tokens import Tokens
 from anaphora.sync.hosted import HostedLogs
 from anaphora.sync.manager import Sync
@@ -49,6 +50,7 @@ from anaphora.values.deep import (
     Scope,
     TraceSummary,
 )
+from anaphora.values.documents import AddedDocument, DocumentSection
 from anaphora.values.memories import (
     Contradiction,
     CoreBlock,
@@ -72,7 +74,7 @@ from anaphora.values.projects import (
     RecallPackage,
     WarmUp,
 )
-from anaphora.values.search import SearchHit, SearchKind
+from anaphora.values.search import DEFAULT_KINDS, SearchHit, SearchKind
 from anaphora.values.sessions import ToolCallHit
 
 class AsyncConversations:
@@ -229,7 +231,7 @@ class AsyncMemory:
         *,
         top_k: int = 8,
         budget: int = 2000,
-        kinds: Iterable[SearchKind] = ("memory", "note", "turn", "file"),
+        kinds: Iterable[SearchKind] = DEFAULT_KINDS,
         since: datetime | None = None,
         until: datetime | None = None,
         speaker: str | None = None,
@@ -478,6 +480,36 @@ class AsyncMemory:
         budget: int = 2000,
     ) -> WarmUp:
         """As `Memory.warm_up`."""
+
+    async def add_document(
+        self,
+        source: str | os.PathLike[str] | bytes,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        date: datetime | None = None,
+        origin: str | None = None,
+        tags: Iterable[str] = (),
+        keep_file: bool | None = None,
+        embed: bool = True,
+        progress: Progress | None = None,
+    ) -> AddedDocument:
+        """As `Memory.add_document`."""
+
+    async def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
+        """As `Memory.documents`."""
+
+    async def document(self, id: str) -> Document:
+        """As `Memory.document`."""
+
+    async def document_sections(self, id: str) -> tuple[DocumentSection, ...]:
+        """As `Memory.document_sections`."""
+
+    async def document_file(self, id: str) -> bytes:
+        """As `Memory.document_file`."""
+
+    async def document_history(self, name: str) -> tuple[Document, ...]:
+        """As `Memory.document_history`."""
 
     async def deep_recall(
         self,

@@ -252,7 +252,9 @@ class LastingMemories(NamespaceView):
         undoable: bool = False,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Forget a memory or note, or memories that `filters` find: rows, history, vectors, index.
+        """Forget a memory, note or document, or memories that `filters` find.
+
+        Rows, history, vectors, index, and the file of a document go; one with all its versions.
 
         Returns an honest count, and names what still holds the words, or a number, code, address
         or full name of theirs: turns, memories, notes, sections, gaps, traces. `soft` keeps the

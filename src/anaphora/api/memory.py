@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from anaphora.api.deep import DeepQuestions
+from anaphora.api.documents import KeptDocuments
 from anaphora.api.memories import LastingMemories
 from anaphora.api.projects import ProjectMemories
 from anaphora.container.home import EVENTS, Container, Handler
@@ -33,7 +34,7 @@ from anaphora.values.conversations import (
     TurnHit,
     TurnRole,
 )
-from anaphora.values.search import SearchHit, SearchKind
+from anaphora.values.search import DEFAULT_KINDS, SearchHit, SearchKind
 from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ Target = str | os.PathLike[str] | BinaryIO
 
 @checks_arguments
 @counts_calls
-class Memory(LastingMemories, ProjectMemories, DeepQuestions):
+class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
     """Memory on one home, in one namespace. Use it as a context manager, or call `close()`.
 
     Safe to share between threads; several processes may open the same home.
@@ -196,7 +197,7 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         *,
         top_k: int = 8,
         budget: int = 2000,
-        kinds: Iterable[SearchKind] = ("memory", "note", "turn", "file"),
+        kinds: Iterable[SearchKind] = DEFAULT_KINDS,
         since: datetime | None = None,
         until: datetime | None = None,
         speaker: str | None = None,
@@ -209,11 +210,12 @@ class Memory(LastingMemories, ProjectMemories, DeepQuestions):
         """What bears on a question, of everything that is kept, in one list, best first.
 
         At most `top_k` hits whose snippets cost at most `budget` tokens. `kinds` are those to look
-        among: "memory", "note", "turn", "file", and "tool_call", which is left out by default.
-        `since`, `until` (aware), `speaker` and `exclude` are those of `recall_conversation`; `tags`
-        leaves memories and notes with all of these. `project` (a folder, a repository, or the last
-        part of its name) leaves what belongs to it; `directory` is where the question is asked:
-        sessions of other projects than the one around it count less. Where no lane is likely to
+        among: "memory", "note", "turn", "file", "document", and "tool_call", which is left out by
+        default. `since`, `until` (aware), `speaker` and `exclude` are those of
+        `recall_conversation`; `tags` leaves memories, notes and documents with all of these.
+        `project` (a folder, a repository, or the last part of its name) leaves what belongs to it;
+        `directory` is where the question is asked: sessions of other projects than the one around
+        it count less. Where no lane is likely to
         answer (`min_confidence`, by default a calibrated floor), there are no hits, and
         `Recall.nearest` has what came closest. Raises `InvalidInput`, and `NotFound` for a project.
         """

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
+from anaphora.container.services import service
 from anaphora.core.progress import Progress, labelled
-from anaphora.errors import AnaphoraError, Closed, NotFound
+from anaphora.errors import AnaphoraError, NotFound
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import Reindexed
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from anaphora.container.documents import DocumentServices
     from anaphora.container.home import Container
     from anaphora.deep.dreaming.extract import FactExtractor
     from anaphora.deep.dreaming.jobs import DreamCycle, JobQueue
@@ -66,39 +68,12 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sql_store import SqlConversationStore
     from anaphora.values.memories import Forgotten, MemoryRecord
 
-ServiceT = TypeVar("ServiceT")
-
 FILLED_AT_ONCE = 256
 """Memories that get their vectors in one step of the background."""
 
-
-class service(Generic[ServiceT]):  # noqa: N801 - it is written and read as a decorator
-    """A property that is made at its first use, once, whichever thread comes first.
-
-    What it needs of others is made first, so the needs of services must go one way.
-    """
-
-    def __init__(self, make: Callable[[Any], ServiceT]) -> None:
-        self.make = make
-        self.name = make.__name__
-        self.__doc__ = make.__doc__
-
-    @overload
-    def __get__(self, owner: None, kind: type) -> service[ServiceT]: ...
-    @overload
-    def __get__(self, owner: NamespaceServices, kind: type) -> ServiceT: ...
-    def __get__(self, owner: NamespaceServices | None, kind: type) -> ServiceT | service[ServiceT]:
-        if owner is None:
-            return self
-        # Once made, Python finds it in the object before it looks here.
-        with owner.lock_of(self.name):
-            made = vars(owner)
-            if self.name not in made:
-                if owner.closed:
-                    raise Closed
-                made[self.name] = self.make(owner)
-            found: ServiceT = made[self.name]
-            return found
+_CLOSED = (
+    "turns", "memories", "observation_index", "call_index", "documents", "upkeep", "sections",
+)  # fmt: skip
 
 
 class NamespaceServices:
@@ -234,6 +209,33 @@ class NamespaceServices:
         return Notes(self.truth, self.namespace, self._rows)
 
     @service
+    def notes_and_documents(self) -> Notes:
+        """Notes, and the sections of documents, which are notes to the context lane."""
+        from anaphora.store.projects.notes import INDEXED_KINDS, Notes
+
+        return Notes(self.truth, self.namespace, self._rows, kinds=INDEXED_KINDS)
+
+    @service
+    def documents(self) -> DocumentServices:
+        """Documents, with services of their own."""
+        from anaphora.container.documents import DocumentNeeds, DocumentServices
+        from anaphora.store.documents import Documents
+
+        def needs() -> DocumentNeeds:
+            return DocumentNeeds(
+                self.embedder,
+                self.clock,
+                self.ids,
+                self._record_index,
+                lambda: self.with_projects().sections,
+                self.memories.purge,
+                self.deep_forgetting.documents_gone,
+                self.survivors.of,
+            )
+
+        return DocumentServices(Documents(self.truth, self.namespace, self._rows), needs)
+
+    @service
     def deep_rows(self) -> TableRows:
         """What deep recall keeps."""
         from anaphora.store.table_rows import TableRows
@@ -317,7 +319,7 @@ class NamespaceServices:
 
     @service
     def sections(self) -> SectionIndex:
-        """The index of sections and notes."""
+        """The index of sections, of projects and of documents, and notes."""
         from anaphora.index.sections.index import SectionIndex
         from anaphora.store.projects.source import SectionSource
 
@@ -413,6 +415,7 @@ class NamespaceServices:
             self._sections_and_notes,
             self.deep_forgetting.holding,
             self._calls_and_index,
+            self.documents.index_if_any,
             self.clock,
         )
 
@@ -511,7 +514,8 @@ class NamespaceServices:
         """Short ids, as people and agents type them."""
         from anaphora.recall.short_ids import ShortIds
 
-        return ShortIds(self.records, self.observations, lambda: self.conversations)
+        documents = self.documents.store.versions
+        return ShortIds(self.records, self.observations, documents, lambda: self.conversations)
 
     @service
     def recall_calls(self) -> ToolCallRecall:
@@ -531,6 +535,7 @@ class NamespaceServices:
             self.recall_calls,
             self.places,
             self._context_if_any,
+            self.documents.lane_if_any,
         )
 
     def _context_if_any(self) -> ContextRecall | None:
@@ -549,7 +554,7 @@ class NamespaceServices:
         return ContextRecall(
             self.projects,
             self.graph,
-            self.notes,
+            self.notes_and_documents,
             self.sections,
             self.embedder,
             self.clock,
@@ -620,6 +625,7 @@ class NamespaceServices:
             self.records,
             self.recall_memories,
             self.clock,
+            self.documents.lane_if_any,
         )
         return DeepRecall(
             lane=evidence,
@@ -691,7 +697,7 @@ class NamespaceServices:
             # One that was softly forgotten before is still there.
             known = done.count or self.records.many([record_id]) or self.notes.many([record_id])
             if not known:
-                raise NotFound("memory", record_id)
+                done = self.documents.forget(record_id, soft=soft, dry_run=dry_run)
             if done.count and not soft and not dry_run:
                 self.observation_index.purge()
         elif done.count and not soft:
@@ -716,6 +722,7 @@ class NamespaceServices:
         """Undo a forgetting that left a way back, of this and what went with it. `NotFound`."""
         found = self.forget.forget(record_id, dry_run=True)
         back = self.forget.undo(found.ids) if found.ids else self.upkeep.notes.bring_back(record_id)
+        back = back or self.documents.writing.bring_back(record_id)
         if not back:
             raise NotFound("forgotten memory", record_id)
         self.jobs.keep_after_all(frozenset(back))
@@ -727,6 +734,7 @@ class NamespaceServices:
         memories = self.remember.fill_vectors(progress=labelled(progress, "memories"))
         self._memories_settled()
         self.upkeep.fill_vectors()
+        self.documents.fill()
         if (away := self.embedder.away) is not None:
             raise away
         return Reindexed(
@@ -745,7 +753,8 @@ class NamespaceServices:
         self.memories.sync()
         self.upkeep.fill_vectors()
         self.observation_index.sync()
-        indexes = (self.turns, self.memories, self.observation_index)
+        indexes: tuple[TurnIndex | MemoryIndex, ...]
+        indexes = (self.turns, self.memories, self.observation_index, *self.documents.fill())
         return all(index.wait(timeout) for index in indexes)
 
     @service
@@ -782,6 +791,6 @@ class NamespaceServices:
         self.closed = True
         if "filling" in vars(self):
             self.filling.stop()
-        for name in ("turns", "memories", "observation_index", "call_index", "upkeep", "sections"):
+        for name in _CLOSED:
             if name in vars(self):
                 vars(self)[name].close()

@@ -20,6 +20,12 @@ def short_id(full: str) -> str:
     return full if len(head) <= SHORT + LEAST else full[len(head) - SHORT :]
 
 
+def short_place(full: str) -> str:
+    """How a part of something is shown: its owner and its number, as in "owner#number"."""
+    owner, mark, number = full.rpartition("#")
+    return f"{short_id(owner)}#{number}" if mark else short_id(full)
+
+
 def short_turn(conversation_id: str, index: int) -> str:
     """How a turn is shown: its conversation and its place."""
     return f"{short_id(conversation_id)}#{index}"

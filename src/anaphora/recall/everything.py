@@ -1,4 +1,4 @@
-"""One question to everything that is kept: memories, notes, turns, files, and tool calls.
+"""One question to everything that is kept: memories, notes, turns, files, documents, tool calls.
 
 Each lane answers for itself, in its own order (what holds now comes first), or stays silent; here
 its hits become one list. A hit counts as much as it is likely to answer by its cosine, as
@@ -20,10 +20,11 @@ from anaphora.rank.turns import DEFAULT_WEIGHTS
 from anaphora.recall.query import BLANK, check_count, check_share, truncated_question
 from anaphora.recall.render import version_lines
 from anaphora.recall.snippets import best_part, snippet
+from anaphora.store.documents import section_title
 from anaphora.values.conversations import Degraded, Recall, TurnChoice, TurnHit
-from anaphora.values.memories import MemoryHit
+from anaphora.values.memories import MemoryHit, MemoryRecord
 from anaphora.values.projects import NOTE_KINDS, Quality
-from anaphora.values.search import KINDS, SearchHit, SearchKind
+from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchHit, SearchKind
 
 if TYPE_CHECKING:
     from anaphora.recall.context.lane import ContextRecall
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from anaphora.recall.places import SessionPlaces
     from anaphora.recall.tool_calls import ToolCallRecall
     from anaphora.values.projects import RecallPackage
-
-DEFAULT_KINDS: Final[tuple[SearchKind, ...]] = ("memory", "note", "turn", "file")
-"""What is searched without being asked for. Tool calls are never mixed with what people said."""
 
 UNKNOWN: Final = 0.5
 """How likely a lane is to answer that cannot tell."""
@@ -70,7 +68,7 @@ class SearchChoice:
         """Whether hits of this kind can be among what was chosen."""
         if kind not in self.kinds:
             return False
-        if self.tags and kind not in {"memory", "note"}:
+        if self.tags and kind not in {"memory", "note", "document"}:
             return False
         if self.speaker is not None and kind != "turn":
             return False
@@ -112,13 +110,17 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class EverythingRecall:
-    """Asks the lanes of one namespace. `context` is None where no project was indexed."""
+    """Asks the lanes of one namespace.
+
+    `context` and `documents` give None where no project was indexed, and no document was added.
+    """
 
     turns: ConversationRecall
     memories: MemoryRecall
     calls: ToolCallRecall
     places: SessionPlaces
     context: Callable[[], ContextRecall | None]
+    documents: Callable[[], MemoryRecall | None] = lambda: None
 
     def recall(
         self,
@@ -149,6 +151,8 @@ class EverythingRecall:
             lanes.append(self._turns(asked))
         if choice.has("file"):
             lanes.append(self._files(asked))
+        if choice.has("document"):
+            lanes.append(self._documents(asked))
         if choice.has("tool_call"):
             lanes.append(self._calls(asked))
         return _merged(asked, lanes, budget)
@@ -189,16 +193,7 @@ class EverythingRecall:
 
     def _memories(self, asked: _Asked) -> _LaneAnswer:
         choice = asked.choice
-        found = self.memories.recall(
-            asked.text,
-            top_k=asked.top_k,
-            filters=_filters(choice),
-            min_score=None,
-            min_confidence=asked.floor,
-        )
-        if found.confidence is not None and found.confidence < asked.floor:
-            # With filters the lane gives all that they let through, however far.
-            found = replace(found, hits=(), nearest=found.hits or found.nearest)
+        found = self._records(self.memories, asked)
         answer = _answer(found, lambda hit: _of_memory(hit, asked))
         kept = replace(
             answer,
@@ -244,6 +239,29 @@ class EverythingRecall:
         if sure < asked.floor:
             return _LaneAnswer((), hits, None, package.degraded)
         return _LaneAnswer(hits, (), sure, package.degraded)
+
+    def _documents(self, asked: _Asked) -> _LaneAnswer:
+        lane = self.documents()
+        if lane is None or asked.choice.project is not None:
+            # A document belongs to no project.
+            return _LaneAnswer()
+        found = self._records(lane, asked)
+        records = lane.many(hit.id for hit in (*found.hits, *found.nearest))
+        return _answer(found, lambda hit: _of_document(hit, records.get(hit.id), asked))
+
+    def _records(self, lane: MemoryRecall, asked: _Asked) -> Recall[MemoryHit]:
+        """What a lane of records answers, as silent as the others."""
+        found = lane.recall(
+            asked.text,
+            top_k=asked.top_k,
+            filters=_filters(asked.choice),
+            min_score=None,
+            min_confidence=asked.floor,
+        )
+        if found.confidence is not None and found.confidence < asked.floor:
+            # With filters the lane gives all that they let through, however far.
+            return replace(found, hits=(), nearest=found.hits or found.nearest)
+        return found
 
     def _calls(self, asked: _Asked) -> _LaneAnswer:
         choice = TurnChoice(asked.choice.since, asked.choice.until)
@@ -371,6 +389,22 @@ def _of_memory(hit: MemoryHit, asked: _Asked) -> SearchHit:
     )
 
 
+def _of_document(hit: MemoryHit, record: MemoryRecord | None, asked: _Asked) -> SearchHit:
+    shown, matches = snippet(hit.text, asked.terms)
+    return SearchHit(
+        "document",
+        hit.id,
+        hit.text,
+        shown,
+        hit.score,
+        matches,
+        hit.created_at,
+        title=section_title(record) if record is not None else "",
+        tags=hit.tags,
+        factors=hit.factors,
+    )
+
+
 def _of_files(package: RecallPackage, asked: _Asked, sure: float) -> Iterator[SearchHit]:
     texts = {(one.project, one.path): one.text for one in reversed(package.memories) if one.path}
     best = max((target.score for target in package.primary_targets), default=0.0) or 1.0
@@ -413,7 +447,9 @@ def _ordered(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:
     """Best first; words that are kept as a memory and were said in a turn come once."""
     found: dict[str, SearchHit] = {}
     for hit in sorted(hits, key=lambda one: (-one.score, KINDS.index(one.kind), one.id)):
-        same = hit.kind + hit.id if hit.kind in {"file", "tool_call"} else _said(hit.text)
+        same = (
+            hit.kind + hit.id if hit.kind in {"file", "document", "tool_call"} else _said(hit.text)
+        )
         found.setdefault(same, hit)
     return tuple(found.values())
 

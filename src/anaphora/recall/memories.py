@@ -59,7 +59,11 @@ class KeptNotes:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecall:
-    """Answers questions from the memories of one namespace, and from its notes, if given."""
+    """Answers questions from the memories of one namespace, and from its notes, if given.
+
+    `by_currency` puts what holds now before what it replaced; where each stands for itself, it is
+    False.
+    """
 
     records: Records
     index: MemoryIndex
@@ -68,6 +72,7 @@ class MemoryRecall:
     half_lives: HalfLives = field(default_factory=HalfLives)
     fill: Fill | None = None
     notes: KeptNotes | None = None
+    by_currency: bool = True
 
     def recall(
         self,
@@ -260,7 +265,7 @@ class _AnswerBuilder:
                 float(scores.score[place]),
                 0.0 if meaning is None else float(meaning[place]),
                 # What was said again holds from then on.
-                float(columns.reinforced_at[place]) / 1e6,
+                float(columns.reinforced_at[place]) / 1e6 if self._lane.by_currency else 0.0,
             )
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:

@@ -1,8 +1,8 @@
-"""Finds what a short id stands for: the one memory, note or conversation that ends so."""
+"""Finds what a short id stands for: the memory, note, document or conversation that ends so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 5
 IdKind = Literal["any", "memory", "conversation"]
+_CALLED: Final = {"place": "conversation"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class ShortIds:
 
     memories: Records
     notes: Records
+    documents: Records
     conversations: Callable[[], Conversations]
 
     def resolve(self, short: str, kind: IdKind = "any") -> str:
@@ -35,12 +37,14 @@ class ShortIds:
         if kind == "any":
             conversation, mark, index = wanted.rpartition("#")
             if mark:
-                return f"{self._one(conversation, 'conversation')}#{index}"
+                return f"{self._one(conversation, 'place')}#{index}"
         return self._one(wanted, kind)
 
-    def _one(self, wanted: str, kind: IdKind) -> str:
+    def _one(self, wanted: str, kind: IdKind | Literal["place"]) -> str:
+        # A "place" is in a conversation, or in a document.
         ids = chain(
-            self._records() if kind != "conversation" else (),
+            self._ids((self.memories, self.notes)) if kind in {"any", "memory"} else (),
+            self._ids((self.documents,)) if kind != "conversation" else (),
             self._threads() if kind != "memory" else (),
         )
         ends: set[str] = set()
@@ -53,11 +57,14 @@ class ShortIds:
             several = ", ".join(sorted(ends)[:_SHOWN])
             raise InvalidInput("id", wanted, f"several end so: {several}")
         if not ends:
-            raise NotFound("memory or conversation" if kind == "any" else kind, wanted)
+            raise NotFound(
+                "memory or conversation" if kind == "any" else _CALLED.get(kind, kind), wanted
+            )
         return ends.pop()
 
-    def _records(self) -> Iterator[str]:
-        for records in (self.memories, self.notes):
+    @staticmethod
+    def _ids(several: Sequence[Records]) -> Iterator[str]:
+        for records in several:
             for row in records.short_rows():
                 yield row[0]
 

@@ -40,7 +40,8 @@ class Survivors:
     """Looks through one namespace.
 
     `sections` gives the index of sections and the notes, `calls` the tool calls and their index,
-    each None where there are none; `others` looks where no index reaches.
+    `documents` the sections of documents and theirs, each None where there are none; `others` looks
+    where no index reaches.
     """
 
     turns: TurnIndex
@@ -49,6 +50,7 @@ class Survivors:
     sections: Callable[[], tuple[SectionIndex, Notes] | None]
     others: Callable[[Sequence[Identifier]], Iterator[SurvivingSource]]
     calls: Callable[[], tuple[Records, MemoryIndex] | None]
+    documents: Callable[[], tuple[Records, MemoryIndex] | None]
     clock: Callable[[], datetime]
 
     def of(self, texts: Sequence[str]) -> Iterator[SurvivingSource]:
@@ -59,13 +61,15 @@ class Survivors:
         identifiers = identifiers_of(texts)
         if not identifiers:
             return
-        sections, calls = self.sections(), self.calls()
+        sections, calls, documents = self.sections(), self.calls(), self.documents()
         for identifier in identifiers:
             yield from self._turns(view, identifier)
             for record in _held(identifier, self.records, self.memories):
                 yield SurvivingSource("memory", record.id)
             for record in _held(identifier, *calls) if calls is not None else ():
                 yield SurvivingSource("tool_call", record.conversation_id or record.id)
+            for record in _held(identifier, *documents) if documents is not None else ():
+                yield SurvivingSource("document", record.id)
             if sections is not None:
                 yield from self._sections(identifier, *sections)
         yield from self._payloads(identifiers)

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import DAMAGE, as_json, from_micros, moment, parsed, to_micros
-from anaphora.store.db.tables import Column, Table
+from anaphora.store.db.table import Column, Table
 
 ValueT = TypeVar("ValueT")
 Row = dict[str, Any]

@@ -16,7 +16,8 @@ from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import Sealer, open_rows
-from anaphora.store.db.tables import RECORD, TABLES, Table
+from anaphora.store.db.table import Table
+from anaphora.store.db.tables import RECORD, TABLES
 from anaphora.store.namespace import STEP, NamespaceTransaction
 from anaphora.store.records.rows import RECORD_MAPPING
 

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows, refuse_another_form
-from anaphora.store.db.tables import TOMBSTONE, Table
+from anaphora.store.db.table import Table
+from anaphora.store.db.tables import TOMBSTONE
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database, Write

@@ -263,8 +263,8 @@ class ImportReport:
     """What an import did. `added` + `known` + `forgotten` turns were readable in the source.
 
     `known` were there before; `forgotten` were deleted or redacted here and stay out. `notes` are
-    observations and diary entries, `gaps` questions that memory could not answer. `tool_calls` of
-    coding agents are new ones, kept as a line each.
+    observations and diary entries, `documents` versions of documents, `gaps` questions that memory
+    could not answer. `tool_calls` of coding agents are new ones, kept as a line each.
 
     `memories_changed` have a new value, or came back; `memories_ended` are parts of a note that it
     has no longer: they stay in history. `memories_forgotten` were forgotten here and stay out.
@@ -286,6 +286,8 @@ class ImportReport:
     notes_known: int = 0
     gaps_added: int = 0
     tool_calls: int = 0
+    documents_added: int = 0
+    documents_known: int = 0
     memories_changed: int = 0
     memories_ended: int = 0
     memories_forgotten: int = 0
@@ -323,8 +325,8 @@ class Stats:
     """What a namespace holds. `bytes` is the size on disk by part.
 
     `files` and `sections` are those of its projects, `sections_pending` lack a vector.
-    `memories` are those that hold now, `notes` the current observations and diary entries, `gaps`
-    the open ones, `jobs` what waits to run.
+    `memories` are those that hold now, `notes` the current observations and diary entries,
+    `documents` those that nothing has replaced, `gaps` the open ones, `jobs` what waits to run.
     """
 
     home: str
@@ -342,6 +344,7 @@ class Stats:
     sections: int = 0
     sections_pending: int = 0
     notes: int = 0
+    documents: int = 0
     gaps: int = 0
     jobs: int = 0
     traces: int = 0

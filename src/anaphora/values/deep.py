@@ -122,14 +122,17 @@ def _dollars(one: float | None, other: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class DeepSource:
-    """A turn or a memory that an answer stands on. `id` is "conversation#index" for a turn.
+    """A turn, memory or section of a document that an answer stands on.
+
+    `id` is "conversation#index" for a turn; `role` is who said it, of a document what it is called
+    and where in it the section stands.
 
     `score`, of what a search found, is the chance, 0 to 1, that what was asked for stands there,
     or for a turn at most 5 turns beside it: one scale for both. `excerpt`: the text is the passage
     of a long turn that bears on the question; None: it is all of it.
     """
 
-    kind: Literal["turn", "memory"]
+    kind: Literal["turn", "memory", "document"]
     id: str
     text: str = ""
     conversation_id: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -288,7 +289,8 @@ class SurvivingSource:
     """Something that still holds words of what was forgotten.
 
     `kind` is "turn" or "tool_call" (`id` the conversation's, `index` a turn's place), "memory",
-    "observation", "diary", "section" (of a project's file), "gap", "trace", or "log".
+    "observation", "diary", "section" (of a project's file), "document" (`id` that of a section of
+    it), "gap", "trace", or "log".
     """
 
     kind: str
@@ -330,6 +332,10 @@ class HalfLives:
     episodic: float = 14.0
     semantic: float = 90.0
     procedural: float = 180.0
+
+
+NEVER_FADING: Final = HalfLives(math.inf, math.inf, math.inf)
+"""Those of what is as true as it was on its first day."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, get_args
 
-__all__ = ["KINDS", "SearchHit", "SearchKind"]
+__all__ = ["DEFAULT_KINDS", "KINDS", "SearchHit", "SearchKind"]
 
-SearchKind = Literal["memory", "note", "turn", "file", "tool_call"]
+SearchKind = Literal["memory", "note", "turn", "file", "document", "tool_call"]
 
 KINDS: Final[tuple[SearchKind, ...]] = get_args(SearchKind)
 """Everything that can be found, as a hit's `kind` says it."""
+
+DEFAULT_KINDS: Final[tuple[SearchKind, ...]] = ("memory", "note", "turn", "file", "document")
+"""What is searched without being asked for. Tool calls are never mixed with what people said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +23,13 @@ class SearchHit:
     """One thing that was found, of whichever `kind`.
 
     `id` is what other calls take: a memory's or a note's id, `conversation#index` of a turn, the
-    path of a file. `snippet` is the part of `text` that bears on the question, `matches` the places
-    in it (start, end) of words that matched. `score` (0 … 1) is how likely it is to answer, never
-    more than that of the hit before it in its lane; `factors` are those of its lane. `speaker` is
-    who said it, `title` the path of a memory, else where it came from, or what a file is about,
-    `project` where it belongs. `current` is False where something later seems to say otherwise;
-    `versions` says in words what replaced it, what it replaced, and when it was said again.
+    path of a file, `document#section` of a document. `snippet` is the part of `text` that bears on
+    the question, `matches` the places in it (start, end) of words that matched. `score` (0 … 1) is
+    how likely it is to answer, never more than that of the hit before it in its lane; `factors` are
+    those of its lane. `speaker` is who said it, `title` the path of a memory, else where it came
+    from, what a file is about, or what a document is called with page and headings, `project` where
+    it belongs. `current` is False where something later seems to say otherwise; `versions` says in
+    words what replaced it, what it replaced, and when it was said again.
     """
 
     kind: SearchKind

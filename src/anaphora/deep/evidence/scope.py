@@ -32,6 +32,7 @@ from anaphora.deep.evidence.sources import (
     lengths_of,
     line_of,
     newest_first,
+    of_record,
     one_list,
     rows_in_scope,
     turn_id,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import TurnHit
+    from anaphora.values.memories import MemoryRecord
 
 NEAR: Final = 0.5
 """The similarity from which on a memory is evidence; what is below it is only weighed against."""
@@ -95,6 +97,15 @@ class NamespaceEvidence:
     records: Records
     recall_memories: MemoryRecall
     clock: Callable[[], datetime]
+    documents: Callable[[], MemoryRecall | None] = lambda: None
+
+    def kept(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
+        """The memories and sections of documents of these ids that exist, by id."""
+        ids = list(record_ids)
+        found, documents = self.records.many(ids), self.documents()
+        if documents is not None and len(found) < len(ids):
+            found |= documents.many(one for one in ids if one not in found)
+        return found
 
     def within(
         self,
@@ -361,10 +372,10 @@ class ScopedEvidence:
     def _look_up(self, source_id: str) -> DeepSource | None:
         if source_id.startswith(MEMORY):
             name = source_id.removeprefix(MEMORY)
-            record = self._lane.records.many([name]).get(name) if self._include_memory else None
+            record = self._lane.kept([name]).get(name) if self._include_memory else None
             if record is None or record.forgotten:
                 return None
-            return DeepSource("memory", source_id, record.text, ts=record.created_at)
+            return of_record(record)
         conversation_id, _, index = source_id.rpartition("#")
         if not (conversation_id and index.isascii() and index.isdecimal()) or len(index) > 9:
             return None
@@ -388,17 +399,27 @@ class ScopedEvidence:
             return []
         ends = zip(("gte", "lt"), times, strict=True)
         given = {name: value.isoformat() for name, value in ends if value is not None}
-        found = self._lane.recall_memories.recall(
-            query,
-            top_k=max(MEMORIES, limit // MEMORY_SHARE),
-            min_score=None,
-            filters={"created_at": given} if given else None,
-            min_confidence=0.0,
-        )
-        self._report(found.degraded)
-        # All of them are weighed against each other; what is below the floor only for that.
-        near = {MEMORY + hit.id for hit in found if hit.similarity >= NEAR}
-        return [one for one in weighed_memories(found, query, rest) if one.id in near]
+        weighed: list[DeepSource] = []
+        for lane in (self._lane.recall_memories, self._lane.documents()):
+            if lane is None:
+                continue
+            found = lane.recall(
+                query,
+                top_k=max(MEMORIES, limit // MEMORY_SHARE),
+                min_score=None,
+                filters={"created_at": given} if given else None,
+                min_confidence=0.0,
+            )
+            self._report(found.degraded)
+            # All of a kind are weighed against each other; what is below the floor only for that.
+            near = {MEMORY + hit.id for hit in found if hit.similarity >= NEAR}
+            records = lane.many(hit.id for hit in found)
+            weighed += [
+                replace(of_record(record), score=one.score)
+                for one in weighed_memories(found, query, rest)
+                if one.id in near and (record := records.get(one.id.removeprefix(MEMORY)))
+            ]
+        return sorted(weighed, key=lambda one: -(one.score or 0.0))
 
     def _keep(self, source: DeepSource) -> DeepSource:
         self._known[source.id] = replace(source, score=None)

@@ -54,7 +54,7 @@ def news(
     own, known = question_form(question), set(then.ids)
     best = [one for one in scoped.search(query or question, TOP) if one.id not in known]
     fresh = [one for one in best if question_form(one.text) != own]
-    records = lane.records.many(one.id.removeprefix(MEMORY) for one in fresh)
+    records = lane.kept(one.id.removeprefix(MEMORY) for one in fresh)
 
     def is_later(one: DeepSource) -> bool:
         if one.conversation_id is None or one.index is None:
@@ -69,7 +69,7 @@ def all_current(lane: NamespaceEvidence, scoped: ScopedEvidence, ids: Iterable[s
     """Whether all these turns and memories are still there, and no memory of them is past."""
     wanted = list(ids)
     names = [one.removeprefix(MEMORY) for one in wanted if one.startswith(MEMORY)]
-    records, now = lane.records.many(names), lane.clock()
+    records, now = lane.kept(names), lane.clock()
     for name in names:
         record = records.get(name)
         if record is None or record.forgotten or record.valid_to is not None:

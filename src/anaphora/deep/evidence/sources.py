@@ -25,12 +25,13 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
+from anaphora.store.documents import is_section, section_title
 from anaphora.values.deep import DeepSource, Scope
 
 if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
     from anaphora.values.conversations import TurnHit
-    from anaphora.values.memories import MemoryHit
+    from anaphora.values.memories import MemoryHit, MemoryRecord
 
 
 def shown(when: datetime | None) -> str:
@@ -117,6 +118,14 @@ def of_hit(hit: TurnHit) -> DeepSource:
         role=hit.speaker or hit.role,
         ts=hit.ts if hit.ts.year > 1 else None,
     )
+
+
+def of_record(record: MemoryRecord) -> DeepSource:
+    """A memory, or a section of a document, which says where it stands, as a source."""
+    if not is_section(record):
+        return DeepSource("memory", MEMORY + record.id, record.text, ts=record.created_at)
+    where = section_title(record)
+    return DeepSource("document", MEMORY + record.id, record.text, role=where, ts=record.created_at)
 
 
 def line_of(turn: DeepSource) -> str:

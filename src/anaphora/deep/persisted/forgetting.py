@@ -135,6 +135,19 @@ class DeepForgetting:
             deep, lambda row, by: not sources.isdisjoint(by) or folded(row["question"]) in words
         )
 
+    def documents_gone(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
+        """The same of documents, with the facts that were taken from them."""
+        from anaphora.store.records.forgetting import forget_for_good
+        from anaphora.store.records.transaction import RecordTransaction
+
+        self.memories_gone(work, gone, soft)
+        if soft:
+            return
+        memories = RecordTransaction(work.write, self.records.sealer)
+        facts = self.derived(memories, gone.ids)
+        if facts:
+            self.memories_gone(memories, forget_for_good(memories, facts), soft)
+
     def holding(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
         """Open questions and traces that hold one of these identifiers."""
         for table, columns in (("gap", ("question", "details")), ("trace", ("question", "body"))):

@@ -10,10 +10,12 @@ import numpy as np
 
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.words.manifest import Document, TermOf, document_of
+from anaphora.store.documents import heading_in, is_section
+from anaphora.store.projects.notes import INDEXED_KINDS
 from anaphora.store.projects.source import SectionSource
 from anaphora.values.memories import MemoryRecord
 
-NOTE_TOMBSTONES: Final = ("memory", "observation", "diary")
+NOTE_TOMBSTONES: Final = ("memory", *INDEXED_KINDS)
 """What a deleted note may have left its tombstone as; another memory's id is no row here."""
 
 _AT_ONCE: Final = 500
@@ -99,4 +101,8 @@ class SectionChanges:
         source = record.sources[0] if record.sources else ""
         subject = (record.payload or {}).get("subject")
         names = (record.type, *record.tags, subject if isinstance(subject, str) else "")
+        if is_section(record):
+            payload = record.payload or {}
+            source = str(payload.get("name", ""))
+            names = (str(payload.get("title", "")), *heading_in(payload))
         return document_of(record.id, (source, " ".join(names), record.text), self._term_of)

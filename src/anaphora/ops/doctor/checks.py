@@ -256,6 +256,7 @@ def stats(services: NamespaceServices) -> Stats:
             "index": seen.size,
         },
         notes=sum(current for _, current in notes.values()),
+        documents=services.documents.store.count(),
         **counts,
     )
 

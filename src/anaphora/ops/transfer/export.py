@@ -22,6 +22,7 @@ from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ops.backup import staging
 from anaphora.ops.transfer.deep import gap_lines, origin_lines
+from anaphora.ops.transfer.documents import document_lines
 from anaphora.ops.transfer.lines import FORMAT, Line, from_line, to_line
 from anaphora.ops.transfer.memories import memory_lines
 from anaphora.ops.transfer.notes import project_note_lines
@@ -45,6 +46,7 @@ class Exported:
     problems: tuple[ImportProblem, ...] = ()
     notes: int = 0
     gaps: int = 0
+    documents: int = 0
 
 
 def export(
@@ -144,6 +146,7 @@ def _write(
                 memory_lines(then, problems, partial(tell, "memories")),
                 origin_lines(then),
                 project_note_lines(then, partial(tell, "notes")),
+                document_lines(then),
                 gap_lines(then, clock()),
             ):
                 write_all(namespace, lines)
@@ -158,4 +161,5 @@ def _write(
         problems=tuple(problems),
         notes=counts["observation"] + counts["diary"],
         gaps=counts["gap"],
+        documents=counts["document"],
     )

@@ -20,6 +20,7 @@ from anaphora.errors import CorruptThread, StoreError, UnknownFormat
 from anaphora.ingest.importing import import_files
 from anaphora.ingest.problems import Problems, shortened
 from anaphora.ops.transfer.deep import GapReader, OriginReader
+from anaphora.ops.transfer.documents import DocumentReader
 from anaphora.ops.transfer.export import is_export
 from anaphora.ops.transfer.lines import FORMAT, Line, from_line, string
 from anaphora.ops.transfer.memories import LinkReader, MemoryReader
@@ -144,6 +145,8 @@ _READERS: Mapping[str, type[LineReader]] = {
     "link": LinkReader,
     "observation": ProjectNoteReader,
     "diary": ProjectNoteReader,
+    "document": DocumentReader,
+    "document_file": DocumentReader,
     "taken_from": OriginReader,
     "gap": GapReader,
 }
@@ -230,6 +233,8 @@ class _Import:
             notes_known=counts["notes known"],
             gaps_added=counts["gaps added"],
             tool_calls=counts["tool calls added"],
+            documents_added=counts["documents added"] + counts["documents changed"],
+            documents_known=counts["documents known"],
             problems=self._problems.all(),
         )
 

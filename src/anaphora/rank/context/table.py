@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anaphora.values.projects import SourceRole
 
-DocumentKind = Literal["section", "module", "observation", "diary"]
+DocumentKind = Literal["section", "module", "observation", "diary", "document_section"]
 
 DOCUMENT_KINDS: Final[tuple[DocumentKind, ...]] = get_args(DocumentKind)
 ROLES: Final[tuple[SourceRole, ...]] = get_args(SourceRole)

@@ -29,6 +29,7 @@ from anaphora.rank.context.table import DOCUMENT_KINDS
 from anaphora.recall.context.excerpts import Excerpts, FocusWords
 from anaphora.recall.context.focus import FocusReading
 from anaphora.recall.view_cache import ViewCache
+from anaphora.store.projects.notes import INDEXED_KINDS
 from anaphora.values.projects import Focus
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ DEFINES: Final = 0.4
 """Defining what the focus names, beside being named by a path, which is 1: for a short focus that
 names little else. Chosen, not fitted."""
 
-_NOTES: Final = (DOCUMENT_KINDS.index("observation"), DOCUMENT_KINDS.index("diary"))
+_NOTES: Final = tuple(map(DOCUMENT_KINDS.index, INDEXED_KINDS))
 
 
 class ProjectReader:

@@ -17,6 +17,8 @@ from anaphora.rank.context.choice import prune, shingles, spread
 from anaphora.rank.context.table import DOCUMENT_KINDS
 from anaphora.recall.context.excerpts import EXCERPT, Excerpts
 from anaphora.recall.context.targets import NamedModule, beginning_of
+from anaphora.store.documents import section_title
+from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION
 from anaphora.values.projects import ContextMemory, GraphEvidence, HistoryEvidence, Predicate
 
 if TYPE_CHECKING:
@@ -278,6 +280,15 @@ def note_memory(
 ) -> ContextMemory:
     """A note as a memory; a long one is cut around the words that were asked for."""
     record = note.record
+    if note.kind == DOCUMENT_SECTION:
+        return ContextMemory(
+            id=record.id,
+            kind=DOCUMENT,
+            title=section_title(record),
+            text=excerpts.of(record.text, 1, EXCERPT).text,
+            score=round(score, 6),
+            created_at=record.created_at,
+        )
     diary = note.kind == "diary"
     return ContextMemory(
         id=record.id,
@@ -329,7 +340,11 @@ def _replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[HistoryEv
     # What was softly forgotten is not history: somebody wanted it out of sight.
     rows = reader.notes(found.table.ids[row] for row in best[:OF_EACH_KIND])
     newer = reader.notes(by for row in rows.values() if (by := row.record.superseded_by))
-    return [_replaced(row, newer) for row in rows.values() if not row.record.forgotten]
+    return [
+        _replaced(row, newer)
+        for row in rows.values()
+        if not row.record.forgotten and row.kind != DOCUMENT_SECTION
+    ]
 
 
 def _replaced(row: NoteRow, newer: Mapping[str, NoteRow]) -> HistoryEvidence:

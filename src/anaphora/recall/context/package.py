@@ -52,7 +52,7 @@ FULL: Final = {"memories": 20, "graph": 40, "history": 20}
 _MEMORY_SHARE: Final = 0.75
 """Of what the targets leave, while relations and history wait for their part of it."""
 
-_NOTES: Final = frozenset((*NOTE_KINDS, "diary"))
+_NOTES: Final = frozenset((*NOTE_KINDS, "diary", "document"))
 _BRIEF_CHARACTERS: Final = 150
 _SIGNALS_SHOWN: Final = 2
 _NO_LIMIT: Final = 2**62
@@ -281,7 +281,8 @@ def brief_lines(
     history: Sequence[HistoryEvidence],
 ) -> Iterator[str]:
     """At most four lines: strength and evidence; the targets; what notes there are; history."""
-    kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind == "diary")
+    beside = ("diary", "document")
+    kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind in beside)
     yield f"{quality.capitalize()}: {_support_line(ranked, kinds.total())}{_ADVICE[quality]}."
     opened = (one for one in targets if one.start_line is not None or one.kind == "module")
     places = list(dict.fromkeys(one.path for one in opened))

@@ -17,6 +17,8 @@ from anaphora.rank.context.choice import alike, shingles
 from anaphora.rank.context.table import ROLES
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
 from anaphora.recall.context.excerpts import EXCERPT, listed
+from anaphora.store.documents import section_title
+from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION
 from anaphora.values.projects import ContextMemory, Target
 
 if TYPE_CHECKING:
@@ -211,12 +213,15 @@ def _note(one: TargetCandidate, note: NoteRow) -> Target:
     matched = ranked.words.within(note.record.text)
     speaks = [f"speaks of {listed(matched)}"] if matched else []
     title = " ".join(note.record.text.split())
+    kind = note.type if note.kind == "observation" else "diary"
+    if note.kind == DOCUMENT_SECTION:
+        title, kind = section_title(note.record), DOCUMENT
     if len(title) > _TITLE:
         title = title[: _TITLE - 1].rstrip() + "…"
     return Target(
         # What it says of itself; most notes are from no file.
         path=note.record.sources[0] if note.record.sources else "",
-        kind=note.type if note.kind == "observation" else "diary",
+        kind=kind,
         title=title,
         score=round(float(ranked.targets.score[one.place]), 6),
         reason="; ".join([*speaks, *_more_like(one, "note")]),

@@ -21,7 +21,8 @@ from anaphora.store.crypto.cipher import (
     looks_sealed,
 )
 from anaphora.store.crypto.marker import Guard, HomeForm
-from anaphora.store.db.tables import TABLES, Table
+from anaphora.store.db.table import Table
+from anaphora.store.db.tables import TABLES
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database

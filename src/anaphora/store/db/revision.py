@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-REVISION = "0012"
+REVISION = "0013"
 REVISION_TABLE = "anaphora_schema"
 
 

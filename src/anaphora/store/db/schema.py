@@ -26,6 +26,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from anaphora.store.db import tables
 from anaphora.store.db.revision import REVISION_TABLE
+from anaphora.store.db.table import Codec
 from anaphora.store.escaping import escape, unescape
 
 
@@ -53,7 +54,7 @@ class EscapedText(TypeDecorator[str]):
         return None if value is None else unescape(value)
 
 
-_TYPES: Final[dict[tables.Codec, Any]] = {
+_TYPES: Final[dict[Codec, Any]] = {
     "integer": Integer,
     "flag": Integer,
     "big": BigInteger,

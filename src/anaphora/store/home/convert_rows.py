@@ -10,7 +10,8 @@ from anaphora.core.progress import Progress
 from anaphora.errors import StoreError, Tampered
 from anaphora.store.crypto.cipher import ANCHOR_PREFIX, NOTHING_PREFIX
 from anaphora.store.crypto.columns import Sealer
-from anaphora.store.db.tables import TABLES, Table
+from anaphora.store.db.table import Table
+from anaphora.store.db.tables import TABLES
 from anaphora.store.escaping import escape, unescape
 
 if TYPE_CHECKING:

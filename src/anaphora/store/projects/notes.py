@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import readable
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import RECORD
 from anaphora.store.namespace import STEP
-from anaphora.store.records.rows import RECORD_MAPPING
+from anaphora.store.records.rows import DOCUMENT_SECTION, RECORD_MAPPING
 from anaphora.store.records.store import CURRENT, RecordReader
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import MemoryRecord
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 NoteRecordKind = Literal["observation", "diary"]
 RECORD_KINDS: tuple[NoteRecordKind, ...] = ("observation", "diary")
+INDEXED_KINDS: Final = (*RECORD_KINDS, DOCUMENT_SECTION)
+"""What the index of sections has besides those of projects' files."""
 DEFAULT_IMPORTANCE = 3
 
 _KIND = RECORD.names.index("kind")
@@ -106,11 +108,21 @@ def diary_of(row: NoteRow, redacted: tuple[str, ...] = ()) -> DiaryEntry:
 
 
 class Notes(RecordReader[NoteRow]):
-    """The notes of one namespace. Every read sees every write acknowledged by any process."""
+    """The notes of one namespace, or its records of other `kinds`, read as notes.
 
-    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
-        super().__init__(truth, namespace, sealer, kinds=RECORD_KINDS, noun="note", value=_note_of)
-        self.vectors = RecordVectors(truth, namespace, sealer, kinds=RECORD_KINDS)
+    Every read sees every write acknowledged by any process.
+    """
+
+    def __init__(
+        self,
+        truth: Database,
+        namespace: str,
+        sealer: Sealer = CLEAR,
+        *,
+        kinds: tuple[str, ...] = RECORD_KINDS,
+    ) -> None:
+        super().__init__(truth, namespace, sealer, kinds=kinds, noun="note", value=_note_of)
+        self.vectors = RecordVectors(truth, namespace, sealer, kinds=kinds)
 
     def list(
         self,

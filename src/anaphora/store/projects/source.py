@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from anaphora.store.db.tables import RECORD, SECTION, SECTION_VECTOR, SOURCE_FILE, VECTOR, Table
+from anaphora.store.db.table import Table
+from anaphora.store.db.tables import RECORD, SECTION, SECTION_VECTOR, SOURCE_FILE, VECTOR
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import AT_ONCE, NamespaceReader, ids_named, portions
-from anaphora.store.projects.notes import RECORD_KINDS
+from anaphora.store.projects.notes import INDEXED_KINDS
 from anaphora.store.projects.store import FILE_COLUMNS
 from anaphora.store.records.rows import RECORD_MAPPING
 from anaphora.values.memories import MemoryRecord
@@ -48,7 +49,7 @@ _NOTE_VECTORS = (
     "SELECT v.record_id, v.part, v.data, v.seq FROM vector v "
     "JOIN record r ON r.namespace = v.namespace AND r.record_id = v.record_id "
     "WHERE v.namespace = :namespace AND v.embedder = :embedder AND v.seq > :since "
-    "AND r.kind IN ('observation', 'diary') ORDER BY v.seq"
+    "AND r.kind IN ('observation', 'diary', 'document_section') ORDER BY v.seq"
 )
 
 
@@ -145,7 +146,7 @@ class SectionSource(NamespaceReader):
         """(kind, record) of notes that changed after number `since`, past ones among them."""
         return [
             (kind, RECORD_MAPPING.value(row))
-            for kind in RECORD_KINDS
+            for kind in INDEXED_KINDS
             for row in self._found(RECORD, _NOTES, kind=kind, since=since)
         ]
 

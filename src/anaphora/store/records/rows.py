@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
 from anaphora.store.codecs import DAMAGE, as_json, parsed
-from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, Column
+from anaphora.store.db.table import Column
+from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT
 from anaphora.store.filters import FIELDS
 from anaphora.store.hashing import digest
 from anaphora.store.mapping import RowMapping
@@ -27,6 +28,10 @@ DIARY = "diary"
 """What was done in a session."""
 TOOL_CALL = "tool_call"
 """A line about what an agent did with a tool."""
+DOCUMENT = "document"
+"""A version of a document: its text is the title, its path the name, its payload the rest."""
+DOCUMENT_SECTION = "document_section"
+"""A part of a document, its parent: its payload says where it stands."""
 IMPORTED: Final = "imported"
 """Of an event's details: it was told by an import, under its source. A kind of tombstone, too."""
 IDENTITY_FIELDS: Final = ("type", "path", "payload", "text")

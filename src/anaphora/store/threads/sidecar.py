@@ -13,13 +13,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from anaphora.store.db.tables import (
-    CONVERSATION_NOTE,
-    FORGOTTEN_TURN,
-    SESSION_PLACE,
-    TURN_NOTE,
-    Table,
-)
+from anaphora.store.db.table import Table
+from anaphora.store.db.tables import CONVERSATION_NOTE, FORGOTTEN_TURN, SESSION_PLACE, TURN_NOTE
 from anaphora.store.hashing import digest, stored_turn_hash
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row

@@ -13,6 +13,7 @@ from anaphora.surfaces.cli import (
     conversation,
     core,
     deep,
+    documents,
     homes,
     keys,
     memories,
@@ -31,6 +32,7 @@ app = typer.Typer(
     help="Memory and recall for AI agents, on your own machine.",
 )
 app.add_typer(conversation.app, name="conversation")
+app.add_typer(documents.app, name="document")
 recall.register(app)
 memories.register(app)
 app.add_typer(memories.app, name="memory")

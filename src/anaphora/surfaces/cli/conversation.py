@@ -185,6 +185,11 @@ def _show_import(report: ImportReport) -> None:
         out.print(
             f"{counted(report.notes_added, 'note')} added, {report.notes_known} known already"
         )
+    if report.documents_added or report.documents_known:
+        out.print(
+            f"{counted(report.documents_added, 'document')} added, "
+            f"{report.documents_known} known already"
+        )
     if report.gaps_added:
         out.print(f"{counted(report.gaps_added, 'open question')} added")
     if report.conversations or not _has_memories(report):

@@ -131,6 +131,7 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
         ("sections", f"{found.sections:,}"),
         ("sections without a vector", _to_come(found.sections_pending)),
         ("notes and diary", f"{found.notes:,}"),
+        ("documents", f"{found.documents:,}"),
         ("open gaps", f"{found.gaps:,}"),
         ("jobs waiting", f"{found.jobs:,}"),
         ("traces", f"{found.traces:,}"),

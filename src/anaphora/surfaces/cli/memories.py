@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any, cast
 
 import typer
@@ -12,7 +13,8 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id
-from anaphora.errors import InvalidInput
+from anaphora.errors import InvalidInput, NotFound
+from anaphora.surfaces.cli.documents import show_document, show_whole
 from anaphora.surfaces.cli.output import (
     Json,
     MinConfidence,
@@ -212,9 +214,12 @@ def get(
     id_: Annotated[str, typer.Argument(metavar="ID", help=ID)],
     as_json: Json = False,
 ) -> None:
-    """Show a memory with all that is known of it, or a turn with those around it."""
+    """Show a memory with all that is known of it, a turn with those around it, or a document."""
     with opened(context) as memory:
         full = memory.resolve_id(id_)
+        with suppress(NotFound):
+            show_whole(memory, memory.document(full), full.partition("#")[2], as_json=as_json)
+            return
         if "#" in full:
             _show_turn(memory, full, as_json=as_json)
             return
@@ -238,6 +243,13 @@ def _show_turn(memory: Memory, full: str, *, as_json: bool) -> None:
         head.append(one_line(one.speaker or one.role), "bold")
         out.print(head.append(f"  {one.ts:%Y-%m-%d %H:%M}", style="dim"))
         show_text(out, one.text)
+
+
+def _show_any(memory: Memory, one: str) -> None:
+    try:
+        _show_record(memory.get(one))
+    except NotFound:
+        show_document(memory.document(one))
 
 
 def _show_record(record: MemoryRecord) -> None:
@@ -407,7 +419,7 @@ def forget(
         would = memory.forget(full, filters=chosen, dry_run=True)
         if not as_json:
             for one in would.ids[:SHOWN_IDS]:
-                _show_record(memory.get(one))
+                _show_any(memory, one)
             if len(would.ids) > SHOWN_IDS:
                 console().print(shown(f"… and {len(would.ids) - SHOWN_IDS} more", "dim"))
         if dry_run:

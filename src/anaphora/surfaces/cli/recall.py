@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from anaphora.core.display import one_line, visible
-from anaphora.core.short_ids import short_id, short_turn
+from anaphora.core.short_ids import short_id, short_place, short_turn
 from anaphora.surfaces.cli.output import (
     Json,
     MinConfidence,
@@ -29,7 +29,7 @@ from anaphora.surfaces.cli.where import note_missing, opened
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
 from anaphora.surfaces.wire import time_of
 from anaphora.values.conversations import Recall
-from anaphora.values.search import KINDS, SearchHit, SearchKind
+from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchHit, SearchKind
 
 WHEN = 'A day, a time, or words: 2026-03-01, "last week".'
 _NEAREST = 2
@@ -63,7 +63,7 @@ def recall(
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Recall what bears on a question: memories, notes, turns of conversations, project files.
+    """Recall what bears on a question: memories, notes, turns, project files, documents.
 
     What was said in the project of this folder comes first. Tool calls of coding agents are found
     with --kind tool_call.
@@ -73,7 +73,7 @@ def recall(
             question,
             top_k=top_k,
             budget=budget,
-            kinds=cast(Sequence[SearchKind], kind) if kind else ("memory", "note", "turn", "file"),
+            kinds=cast(Sequence[SearchKind], kind) if kind else DEFAULT_KINDS,
             since=time_of("since", since),
             until=time_of("until", until),
             speaker=speaker,
@@ -125,6 +125,8 @@ def _label(hit: SearchHit) -> str:
 def _id(hit: SearchHit) -> str:
     if hit.kind in {"turn", "tool_call"} and hit.index is not None:
         return one_line(short_turn(hit.conversation_id, hit.index), None)
+    if hit.kind == "document":
+        return one_line(short_place(hit.id), None)
     return one_line(hit.id if hit.kind == "file" else short_id(hit.id), None)
 
 

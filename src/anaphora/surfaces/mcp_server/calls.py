@@ -233,12 +233,14 @@ def _overlap(kept: Sequence[Turn], turns: Sequence[NewTurn]) -> int:
 
 
 def search(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Ids and titles of what matches, from both lanes."""
+    """Ids and titles of what matches, from the lanes of memories, turns and documents."""
     query = given["query"]
     memories = memory.recall(query, top_k=SEARCHED)
     turns = memory.recall_conversation(None, query, top_k=SEARCHED)
     results = [_result("memory", hit.id, hit.text) for hit in memories]
     results += [_result("turn", f"{hit.conversation_id}#{hit.index}", hit.text) for hit in turns]
+    documents = memory.search(query, top_k=SEARCHED, kinds=("document",))
+    results += [_result("document", hit.id, f"{hit.title}: {hit.snippet}") for hit in documents]
     return _as_json({"results": results})
 
 
@@ -262,9 +264,23 @@ def fetch(memory: Memory, given: Given, context: CallContext) -> Answer:
         turn = _turn(memory, of)
         more = plain(turn)
         text = more.pop("text")
+    elif kind == "document" and of:
+        text, more = _document(memory, of)
     else:
         raise InvalidInput("id", given["id"], "expected an id that `search` gave")
     return _as_json({**_result(kind, of, text), "text": text, "metadata": more})
+
+
+def _document(memory: Memory, of: str) -> tuple[str, dict[str, Any]]:
+    """The text of a document, or of one section of it, and what is known of it."""
+    document, (_, mark, number) = memory.document(of), of.partition("#")
+    found = memory.document_sections(document.id)
+    if mark:
+        found = tuple(one for one in found if str(one.number) == number)
+        if not found:
+            raise NotFound("section", of)
+        return found[0].text, {**plain(document), "place": found[0].place}
+    return "\n\n".join(one.text for one in found), plain(document)
 
 
 def _turn(memory: Memory, of: str) -> Turn:

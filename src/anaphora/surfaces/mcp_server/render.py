@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from anaphora.core.analyser import query_terms
 from anaphora.core.display import DATA, headed, one_line, quoted
-from anaphora.core.short_ids import short_id, short_turn
+from anaphora.core.short_ids import short_id, short_place, short_turn
 from anaphora.recall.query import truncated_question
 from anaphora.recall.render import cut_text, excerpt_place, version_lines
 from anaphora.recall.snippets import passage
@@ -46,6 +46,8 @@ def found_text(found: Recall[SearchHit]) -> str:
         day = f"{hit.ts:%Y-%m-%d}" if hit.ts is not None and hit.ts.year > 1 else ""
         who = one_line(hit.speaker or hit.title or hit.project)
         at = hit.id if hit.kind == "file" else short_id(hit.id)
+        if hit.kind == "document":
+            at = short_place(hit.id)
         if hit.kind in {"turn", "tool_call"} and hit.index is not None:
             at = short_turn(hit.conversation_id, hit.index)
         facts = [hit.kind, one_line(at), day, who, "" if hit.current else "older"]

@@ -255,8 +255,8 @@ _SPECS = (
     ToolSpec(
         "recall",
         "Recall",
-        "Search everything kept: what was said in earlier sessions, facts, decisions, notes and "
-        "project files. Use it before assuming anything about the user or their work.",
+        "Search everything kept: what was said in earlier sessions, facts, decisions, notes, "
+        "project files, documents. Use it before assuming anything about the user or their work.",
         {
             "query": text("What to look for, in your own words.", minLength=1),
             "topK": count("", 1, 50, 6),
@@ -575,7 +575,7 @@ _SPECS = (
     ToolSpec(
         "search",
         "Search everything",
-        "Turns and memories that match a query, as a list of ids and titles to fetch.",
+        "Turns, memories and documents that match a query, as a list of ids and titles to fetch.",
         {"query": text("What to look for.", minLength=1)},
         shape({"results": ROWS}, ("results",)),
         ("query",),

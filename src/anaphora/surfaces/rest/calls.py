@@ -34,7 +34,16 @@ EVENTS_TYPE: Final = "text/event-stream"
 _END: Final = ""
 _THREADS: Final[Mapping[Kind, int]] = {"large": 2, "long": 4}
 _LARGE: Final = 64 * 1024
-_LONG: Final = ("/v1/deep", "/v1/dream", "/v1/extract", "/v1/import", "/v1/export", "/v1/projects")
+_LONG: Final = (
+    "/v1/deep",
+    "/v1/documents",
+    "/v1/dream",
+    "/v1/export",
+    "/v1/extract",
+    "/v1/import",
+    "/v1/projects",
+)
+_READ_AT_ONCE: Final = ("/v1/documents", "/v1/projects")
 _PROJECTS: Final = ("/v1/projects", "/v1/context", "/v1/warm-up")
 
 ResultT = TypeVar("ResultT")
@@ -131,7 +140,7 @@ async def answer(
 
 def is_long(method: str, path: str) -> bool:
     """Whether this may take long: a model is asked, or a whole namespace or folder gone through."""
-    return path.startswith(_LONG) and not (method == "GET" and path.startswith(_PROJECTS))
+    return path.startswith(_LONG) and not (method == "GET" and path.startswith(_READ_AT_ONCE))
 
 
 def reads(route: Any, method: str) -> bool:

@@ -56,7 +56,7 @@ def list_memories(memory: Memory, query: ListQuery) -> Any:
 
 @router.answers("POST /search", "Search everything", SearchHits, reads=True)
 def search(memory: Memory, body: SearchQuestion) -> Any:
-    """Memories, notes, turns and project files in one list, with the words that matched."""
+    """Memories, notes, turns, files and documents in one list, with the words that matched."""
     given = body.given()
     return memory.search(given.pop("query"), **given)
 

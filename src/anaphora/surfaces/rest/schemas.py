@@ -33,6 +33,7 @@ from anaphora.values.conversations import (
     TurnRole,
 )
 from anaphora.values.deep import Budget, Gap, GapStatus, Scope, TraceSummary
+from anaphora.values.documents import Document, DocumentSection
 from anaphora.values.memories import (
     MEMORY_FIELDS,
     MemoryHit,
@@ -416,6 +417,24 @@ class TraceQuery(Parameters):
     limit: Annotated[int, Field(ge=1, le=1_000)] = 20
 
 
+class NewDocumentQuery(Parameters):
+    """What a document is called, and what takes the place of what its file tells of it."""
+
+    name: Name
+    title: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+    date: Time | None = None
+    origin: Name | None = None
+    tag: Annotated[list[Name], Field(max_length=1_000)] = []
+    keep_file: bool | None = None
+
+
+class DocumentsQuery(Parameters):
+    """How many documents, and whether past versions are among them."""
+
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+    history: bool = False
+
+
 class ImportQuery(Parameters):
     """How to read what is imported. Without a format it is recognised.
 
@@ -700,6 +719,8 @@ class ProblemShape(BaseModel):
 
 Gaps = list[Gap]
 Projects = list[Project]
+DocumentList = list[Document]
+SectionList = list[DocumentSection]
 ToolCalls = list[ToolCallHit]
 Notes = list[Observation]
 Diary = list[DiaryEntry]

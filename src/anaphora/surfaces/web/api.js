@@ -93,6 +93,10 @@ class Api {
   removeDevice(device) { return this.#json("v1/sync/remove", { method: "POST", body: { device } }); }
 
   search(body, signal) { return this.#json("v1/search", { method: "POST", body, signal }); }
+  documents(query, signal) { return this.#json("v1/documents", { query, signal }); }
+  document(id, signal) { return this.#json(`v1/documents/${part(id)}`, { signal }); }
+  documentSections(id, signal) { return this.#json(`v1/documents/${part(id)}/sections`, { signal }); }
+  addDocument(file, signal) { return this.#json("v1/documents", { method: "POST", query: { name: file.name }, file, signal }); }
   importFile(file, signal) { return this.#json("v1/import", { method: "POST", query: { name: file.name }, file, signal }); }
 
   // Conversations.

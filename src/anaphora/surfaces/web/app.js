@@ -13,6 +13,7 @@ const VIEWS = {
   memories: () => import("./views/memories.js"),
   core: () => import("./views/core.js"),
   contradictions: () => import("./views/contradictions.js"),
+  documents: () => import("./views/documents.js"),
   notes: () => import("./views/notes.js"),
   project: () => import("./views/project.js"),
   ask: () => import("./views/ask.js"),
@@ -22,7 +23,7 @@ const VIEWS = {
 };
 
 // Views that stand behind another one in the list.
-const BEHIND = { core: "memories", contradictions: "memories", questions: "ask", devices: "status" };
+const BEHIND = { core: "memories", contradictions: "memories", documents: "memories", questions: "ask", devices: "status" };
 
 const main = document.getElementById("main");
 let current = { name: "", key: "", update: null, control: new AbortController() };

@@ -4,6 +4,7 @@ import { api } from "./api.js";
 import { announce, fill, h, many } from "./dom.js";
 import { ask, trouble, waiting } from "./parts.js";
 
+const DOCUMENT = /\.(pdf|docx|eml)$/i;
 const AGENTS = ["claude-code", "codex", "gemini", "cursor", "vscode"];
 
 /** Listen for files that are dropped anywhere, and for the button that chooses some. */
@@ -37,7 +38,7 @@ export function choose() {
   const input = h("input", { type: "file", multiple: true, required: true });
   ask({
     title: "Import conversations",
-    body: [h("p", { class: "faint" }, "An export of ChatGPT, Claude.ai or Gemini (the zip as it came), a transcript or chat of a coding agent, what mem0, claude-mem, basic-memory, Zep, Letta or the MCP memory server keep, notes in Markdown (a vault as a zip), an export of another Anaphora, or plain JSONL. What is known already adds nothing."),
+    body: [h("p", { class: "faint" }, "An export of ChatGPT, Claude.ai or Gemini (the zip as it came), a transcript or chat of a coding agent, what mem0, claude-mem, basic-memory, Zep, Letta or the MCP memory server keep, notes in Markdown (a vault as a zip), PDF, Word and mail files, an export of another Anaphora, or plain JSONL. What is known already adds nothing."),
       h("label", { class: "field" }, h("span", null, "Files"), input)],
     confirm: "Import",
     deed: () => imported([...input.files]),
@@ -57,12 +58,23 @@ async function imported(files) {
   const rows = [];
   for (const file of files) {
     try {
-      rows.push(told(file.name, await api.importFile(file)));
+      rows.push(DOCUMENT.test(file.name) ? kept(file.name, await api.addDocument(file)) : told(file.name, await api.importFile(file)));
     } catch (error) {
       rows.push(h("li", null, h("b", { dir: "auto" }, file.name), trouble(error)));
     }
   }
   return h("ul", { class: "plain" }, rows);
+}
+
+function kept(name, done) {
+  const words = { added: "a new document", replaced: "a new version of a document", known: "nothing new in it" }[done.action];
+  announce(`${name}: ${words}`);
+  return h("li", null, h("b", { dir: "auto" }, name), `: ${words}.`, unread(done.problems));
+}
+
+function unread(problems) {
+  return problems.length ? h("details", null, h("summary", null, `${many(problems.length, "part")} could not be read`),
+    h("ul", null, problems.slice(0, 20).map((one) => h("li", { dir: "auto" }, `${one.place ?? one.path ?? ""} ${one.reason}`)))) : null;
 }
 
 function told(name, report) {
@@ -72,8 +84,7 @@ function told(name, report) {
   const words = report.added || memories ? what.join(", ") : "nothing new in it";
   announce(`${name}: ${words}`);
   return h("li", null, h("b", { dir: "auto" }, name), `: ${words}.`,
-    report.problems.length ? h("details", null, h("summary", null, `${many(report.problems.length, "part")} could not be read`),
-      h("ul", null, report.problems.slice(0, 20).map((one) => h("li", { dir: "auto" }, `${one.place ?? one.path ?? ""} ${one.reason}`)))) : null);
+    unread(report.problems));
 }
 
 function again() {

@@ -119,7 +119,7 @@ function answer(found) {
 }
 
 function source(one) {
-  const href = one.kind === "turn" ? to(["conversations", one.conversation_id], { turn: one.index }) : to(["memories", one.id.replace(/^memory:/, "")]);
+  const href = one.kind === "turn" ? to(["conversations", one.conversation_id], { turn: one.index }) : to([one.kind === "document" ? "documents" : "memories", one.id.replace(/^memory:/, "")]);
   return [meta(badge(one.kind), h("a", { class: "where", href }, one.id), one.role ? badge(one.role) : null, when(one.ts),
     one.score !== null ? h("span", { class: "score" }, score(one.score)) : null), one.text ? saidLong(one.text, 600) : null];
 }

@@ -47,7 +47,7 @@ function list(main, route, signal) {
         field("Tag", h("input", { name: "tag", autocomplete: "off" })),
         field("Path begins with", h("input", { name: "path", autocomplete: "off" })),
         field("As of", h("input", { type: "date", name: "asof" }), "With a search: what was held true then"))));
-  add(main, heading("Memories", h("a", { class: "button quiet", href: "#/core" }, "Core block"), h("a", { class: "button quiet", href: "#/contradictions" }, "Contradictions"), h("button", { type: "button", class: "primary", onclick: create }, "Remember something")), form, place);
+  add(main, heading("Memories", h("a", { class: "button quiet", href: "#/core" }, "Core block"), h("a", { class: "button quiet", href: "#/documents" }, "Documents"), h("a", { class: "button quiet", href: "#/contradictions" }, "Contradictions"), h("button", { type: "button", class: "primary", onclick: create }, "Remember something")), form, place);
   const fetched = () => into(place, signal, () => page(form, signal), fetched);
   form.addEventListener("submit", (event) => {
     event.preventDefault();

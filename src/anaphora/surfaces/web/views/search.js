@@ -5,9 +5,9 @@ import { add, announce, count, duration, fill, firstWords, h, many, marked, said
 import { badge, bars, degraded, empty, field, heading, into, meta, waiting } from "../parts.js";
 import { firstRun } from "../intake.js";
 
-const KINDS = [["memory", "Memories"], ["note", "Notes"], ["turn", "Conversations"], ["file", "Project files"], ["tool_call", "Tool calls"]];
-const USUAL = ["memory", "note", "turn", "file"];
-const NAMES = { memory: "memory", note: "note", turn: "said", file: "file", tool_call: "tool call" };
+const KINDS = [["memory", "Memories"], ["note", "Notes"], ["turn", "Conversations"], ["file", "Project files"], ["document", "Documents"], ["tool_call", "Tool calls"]];
+const USUAL = ["memory", "note", "turn", "file", "document"];
+const NAMES = { memory: "memory", note: "note", turn: "said", file: "file", document: "document", tool_call: "tool call" };
 const TYPES = ["semantic", "episodic", "procedural"];
 const MOST = "10";
 
@@ -143,6 +143,7 @@ function place(hit, query) {
   if (hit.kind === "turn") return [nameOf(hit.conversation_id, hit.index), to(["conversations", hit.conversation_id], { turn: hit.index })];
   if (hit.kind === "tool_call") return [titles.get(`${api.namespace}\n${hit.conversation_id}`) || hit.conversation_id, to(["conversations", hit.conversation_id])];
   if (hit.kind === "file") return [hit.id, to(["project"], { focus: query })];
+  if (hit.kind === "document") return [hit.title, to(["documents", hit.id])];
   const named = hit.title && !TYPES.includes(hit.title);
   return [named ? hit.title : hit.kind === "memory" ? "Memory" : firstWords(hit.text).name, to([hit.kind === "note" ? "notes" : "memories", hit.id])];
 }

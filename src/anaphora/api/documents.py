@@ -1,0 +1,78 @@
+"""The facade of documents: files whose text is kept and found again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import datetime
+
+from anaphora.api.view import NamespaceView
+from anaphora.core.arguments import checks_arguments
+from anaphora.core.calls import counts_calls
+from anaphora.core.progress import Progress
+from anaphora.core.tracing import span
+from anaphora.errors import InvalidInput
+from anaphora.values.documents import AddedDocument, Document, DocumentSection
+
+
+@checks_arguments
+@counts_calls
+class KeptDocuments(NamespaceView):
+    """Documents in one namespace of a home."""
+
+    def add_document(
+        self,
+        source: str | os.PathLike[str] | bytes,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        date: datetime | None = None,
+        origin: str | None = None,
+        tags: Iterable[str] = (),
+        keep_file: bool | None = None,
+        embed: bool = True,
+        progress: Progress | None = None,
+    ) -> AddedDocument:
+        """Keep the text of a PDF, DOCX, HTML, mail (.eml), Markdown or text file, in sections.
+
+        `source` is its path, or its bytes with a `name`. The same bytes are kept once; other bytes
+        under the same `name` (by default the whole path) are a new version, which takes the place
+        of the one before in every answer. `title` and `date` (aware) take the place of what the
+        file tells; `origin` says where it comes from. The file itself is kept beside its text,
+        unless secrets were taken out of that (`keep_file` True: then, too, False: never).
+        `embed=False` leaves the vectors to `ready()`; words are found before. `progress` is called
+        with (label, done, total). Raises `UnreadableDocument` where it has no text to be had,
+        `MissingExtra` for PDF and DOCX without the extra `documents`, `InvalidInput`, `StoreError`.
+        """
+        from anaphora.ingest.documents.writing import NewDocument, document_in
+
+        with span("add_document"):
+            data, called = document_in(source, name)
+            new = NewDocument(data, called, title, date, origin, tuple(tags), keep_file)
+            return self._services().documents.writing.add(new, embed=embed, progress=progress)
+
+    def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
+        """At most `limit` documents, the last added first; with `history` past versions too."""
+        if limit < 1:
+            raise InvalidInput("limit", limit, "expected at least 1")
+        return self._services().documents.store.list(limit=limit, history=history)
+
+    def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
+        """One document, by its id, that of a section of it, or its name. Raises `NotFound`."""
+        from anaphora.store.documents import document_id_of
+
+        documents = self._services().documents.store
+        whole = document_id_of(id)
+        return documents.get(whole if documents.versions.many([whole]) else id)
+
+    def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
+        """The sections of a document in order, which together are its text. Raises `NotFound`."""
+        return self._services().documents.store.sections_of(self.document(id).id)
+
+    def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
+        """The bytes of a document's file. Raises `NotFound`, also where they were not kept."""
+        return self._services().documents.store.file_of(self.document(id).id)
+
+    def document_history(self, name: str) -> tuple[Document, ...]:
+        """Every version that a name had, the oldest first; each has its text still."""
+        return self._services().documents.store.history(name)

@@ -1,0 +1,49 @@
+"""How services are made: each when it is first used, once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar, overload
+
+from anaphora.errors import Closed
+
+ServiceT = TypeVar("ServiceT")
+
+
+class ServiceOwner(Protocol):
+    """What has services: where it is closed, none is made any more."""
+
+    closed: bool
+
+    def lock_of(self, name: str) -> threading.RLock:
+        """The lock under which one service is made."""
+
+
+class service(Generic[ServiceT]):  # noqa: N801 - it is written and read as a decorator
+    """A property that is made at its first use, once, whichever thread comes first.
+
+    What it needs of others is made first, so the needs of services must go one way.
+    """
+
+    def __init__(self, make: Callable[[Any], ServiceT]) -> None:
+        self.make = make
+        self.name = make.__name__
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> service[ServiceT]: ...
+    @overload
+    def __get__(self, owner: ServiceOwner, kind: type) -> ServiceT: ...
+    def __get__(self, owner: ServiceOwner | None, kind: type) -> ServiceT | service[ServiceT]:
+        if owner is None:
+            return self
+        # Once made, Python finds it in the object before it looks here.
+        with owner.lock_of(self.name):
+            made = vars(owner)
+            if self.name not in made:
+                if owner.closed:
+                    raise Closed
+                made[self.name] = self.make(owner)
+            found: ServiceT = made[self.name]
+            return found

@@ -1,0 +1,88 @@
+"""Blocks of text as sections of one document: each a range of its characters, none too long.
+
+A block that is too long is cut where its text has a break: between paragraphs, else lines, else
+sentences, else words. Secrets are taken out before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from anaphora.ingest.documents.base import TextBlock
+from anaphora.ingest.secrets.redacting import redact
+
+LONGEST: Final = 3_000
+"""Characters of a section: some 700 tokens, of which several fit into an answer."""
+BETWEEN: Final = "\n\n"
+"""What stands between two blocks in a document's text."""
+
+_BREAKS: Final = ("\n\n", "\n", ". ", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class CutSection:
+    """A section: the characters `start` to before `end` of the text, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+    heading: tuple[str, ...]
+    page: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CutDocument:
+    """The sections of a document in order, and the kinds of secrets that were taken out."""
+
+    sections: tuple[CutSection, ...]
+    redacted: tuple[str, ...]
+    characters: int
+
+
+def cut_document(blocks: Iterable[TextBlock]) -> CutDocument:
+    """The sections of these blocks."""
+    sections: list[CutSection] = []
+    kinds: dict[str, None] = {}
+    at = 0
+    for block in blocks:
+        clean = _without_secrets(block, kinds)
+        if at:
+            at += len(BETWEEN)
+        for start, end in _parts(clean.text):
+            own = clean.text[start:end]
+            sections.append(CutSection(own, at + start, at + end, clean.heading, clean.page))
+        at += len(clean.text)
+    return CutDocument(tuple(sections), tuple(kinds), at)
+
+
+def _without_secrets(block: TextBlock, kinds: dict[str, None]) -> TextBlock:
+    text = redact(block.text)
+    headings = [redact(one) for one in block.heading]
+    for found in (text, *headings):
+        kinds.update(dict.fromkeys(found.kinds))
+    return replace(block, text=text.text, heading=tuple(one.text for one in headings))
+
+
+def _parts(text: str) -> Iterator[tuple[int, int]]:
+    """Ranges of a text that together leave out nothing but white space between them."""
+    start = 0
+    while start < len(text):
+        end = min(start + LONGEST, len(text))
+        if end < len(text):
+            end = _break_before(text, start, end)
+        own = text[start:end]
+        if own.strip():
+            left = len(own) - len(own.lstrip("\n"))
+            yield start + left, start + len(own.rstrip())
+        start = end
+
+
+def _break_before(text: str, start: int, end: int) -> int:
+    """Where to cut in the second half of a part: behind the best break that it has."""
+    for mark in _BREAKS:
+        at = text.rfind(mark, start + (end - start) // 2, end)
+        if at >= 0:
+            return at + len(mark)
+    return end

@@ -1,0 +1,72 @@
+"""Plain text and Markdown: kept as they are, but for the byte order mark."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from anaphora.ingest.documents.base import ExtractedDocument, Reading, TextBlock, one_line
+from anaphora.ingest.projects.sections.markdown import markdown_starts
+from anaphora.values.documents import DocumentFormat
+
+_CONTROLS: Final = frozenset(chr(code) for code in range(32)) - set("\t\n\r\f\v\x1b")
+
+
+def read_text(data: bytes, reading: Reading) -> ExtractedDocument:
+    """A file of plain text, in one block."""
+    return _whole(decoded_text(data, reading), "text", reading)
+
+
+def read_markdown(data: bytes, reading: Reading) -> ExtractedDocument:
+    """A file of Markdown, a block for each heading."""
+    text = decoded_text(data, reading)
+    found = _whole(text, "markdown", reading)
+    blocks = tuple(prose_blocks(text))
+    title = next((block.heading[0] for block in blocks if block.heading), None)
+    return ExtractedDocument(found.format, blocks or found.blocks, title)
+
+
+def decoded_text(data: bytes, reading: Reading) -> str:
+    """UTF-8, UTF-16 with a byte order mark, else Windows-1252, which is noted.
+
+    `UnreadableDocument` for what is none of these, as a file of another program is.
+    """
+    text = ""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = data.decode("utf-16", "replace")
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            try:
+                text = data.decode("cp1252")
+            except UnicodeDecodeError:
+                raise reading.refuse(_UNKNOWN) from error
+            reading.problem(f"byte {error.start:,}", "it is not UTF-8; read as Windows-1252")
+    if not _CONTROLS.isdisjoint(text):
+        raise reading.refuse(_UNKNOWN)
+    return text
+
+
+_UNKNOWN: Final = "it is no PDF, DOCX, HTML, mail, Markdown or plain text"
+
+
+def prose_blocks(text: str) -> list[TextBlock]:
+    """Markdown in blocks, each under its headings; nothing is left out."""
+    lines = text.split("\n")
+    starts = markdown_starts(lines, "")
+    blocks: list[TextBlock] = []
+    for number, start in enumerate(starts):
+        first = start.start - 1 if number else 0
+        stop = starts[number + 1].start - 1 if number + 1 < len(starts) else len(lines)
+        is_heading = start.kind == "heading" and start.title
+        heading = (*start.heading, start.title) if is_heading else start.heading
+        own = "\n".join(lines[first:stop]).strip("\n")
+        if own.strip():
+            blocks.append(TextBlock(own, tuple(one for one in heading if one)))
+    return blocks
+
+
+def _whole(text: str, form: DocumentFormat, reading: Reading) -> ExtractedDocument:
+    if not text.strip():
+        raise reading.refuse("it has no text")
+    return ExtractedDocument(form, (TextBlock(reading.count(text).strip("\n")),), one_line(None))

@@ -1,0 +1,297 @@
+"""How documents come in and go: read, cut, kept in one transaction, then embedded.
+
+The same bytes are kept once, whatever they are called. Other bytes under a name are its next
+version: the one before leaves recall and stays in history. Secrets are taken out of the text, as
+out of notes; where there were any, the file itself is kept only if that is asked for, as it still
+has them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from anaphora.core.arguments import checked_moment
+from anaphora.core.progress import Progress
+from anaphora.errors import EmbeddingError, InvalidInput, UnreadableDocument
+from anaphora.index.backlog import Backlog
+from anaphora.ingest.documents.base import DocumentLimits, ExtractedDocument, one_line
+from anaphora.ingest.documents.cutting import CutDocument, cut_document
+from anaphora.ingest.documents.reading import read_document
+from anaphora.ingest.secrets.redacting import redact, redact_path
+from anaphora.store.disk import open_regular
+from anaphora.store.documents import (
+    DocumentRows,
+    Documents,
+    rows_of,
+    same_document,
+    section_id,
+)
+from anaphora.store.records.rows import RecordEvent
+from anaphora.values.documents import AddedDocument, Document, DocumentSection
+from anaphora.values.memories import MemoryRecord
+
+if TYPE_CHECKING:
+    from anaphora.embed.base import Vectors
+    from anaphora.embed.service import EmbedderService
+    from anaphora.store.records.forgetting import ForgottenRecords
+    from anaphora.store.records.transaction import RecordTransaction
+    from anaphora.store.records.vectors import TextToEmbed
+
+OnGone = Callable[["RecordTransaction", "ForgottenRecords", bool], None]
+"""Called when documents are forgotten, in the same transaction: what was answered from them goes,
+too. The last argument says that they may come back."""
+
+_LONGEST_NAME: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document as it is given: its bytes and what they are called; the rest may be told by it."""
+
+    data: bytes
+    name: str
+    title: str | None = None
+    date: datetime | None = None
+    source: str | None = None
+    tags: tuple[str, ...] = ()
+    keep_file: bool | None = None
+
+
+def document_in(source: str | os.PathLike[str] | bytes, name: str | None) -> tuple[bytes, str]:
+    """The bytes of a document and its name: that of a file is its whole path.
+
+    `UnreadableDocument` for a file that cannot be read or is too large, `InvalidInput` for bytes
+    without a name.
+    """
+    if isinstance(source, bytes):
+        if name is None:
+            raise InvalidInput("name", None, "is required where bytes are given")
+        return source, name
+    place = Path(source).expanduser()
+    most = DocumentLimits().size
+    try:
+        place = place.resolve(strict=True)
+        with open_regular(place) as file:
+            data = file.read(most + 1)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise UnreadableDocument("document", str(source), reason) from error
+    return data, name or place.as_posix()
+
+
+class DocumentWriter:
+    """Takes documents into one namespace. Safe to share between threads.
+
+    `clock` gives the present, aware; `ids` new record ids that rise.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        embedder: EmbedderService,
+        *,
+        clock: Callable[[], datetime],
+        ids: Callable[[], str],
+        on_gone: OnGone,
+        limits: DocumentLimits | None = None,
+    ) -> None:
+        self._documents = documents
+        self._embedder = embedder
+        self._clock, self._ids, self._on_gone = clock, ids, on_gone
+        self._limits = limits or DocumentLimits()
+        self._backlog: Backlog[TextToEmbed] = Backlog(
+            embedder, lambda one: one.record_id, lambda one: one.text, self._put_vectors
+        )
+
+    def add(
+        self, new: NewDocument, *, embed: bool = True, progress: Progress | None = None
+    ) -> AddedDocument:
+        """Keep a document; when this returns it is on the disk.
+
+        `embed` False leaves its vectors to later. Raises `UnreadableDocument`, `MissingExtra`,
+        `InvalidInput` naming the field, `StoreError`.
+        """
+        new = _checked(new)
+        content = hashlib.sha256(new.data).hexdigest()
+        known = self._known(content)
+        if known is not None:
+            return self._answer(known, "known", embed, progress)
+        found = read_document(new.name, new.data, self._limits)
+        cut = cut_document(found.blocks)
+        if not cut.sections:
+            raise UnreadableDocument("document", new.name, "it has no text")
+        keep = not cut.redacted if new.keep_file is None else new.keep_file
+        rows = self._rows(new, content, found, cut)
+        rows = rows if keep else replace(rows, data=None)
+        written, replaced = self._write(rows, same_document(content))
+        if written is not rows.document:
+            # Another process has kept the same bytes meanwhile.
+            return self._answer(written, "known", embed, progress)
+        done = self._answer(written, "replaced" if replaced else "added", embed, progress)
+        return replace(done, problems=found.problems, redacted=cut.redacted)
+
+    def _known(self, content: str) -> MemoryRecord | None:
+        found = self._documents.versions.with_same_key(same_document(content))
+        return next((one for one in found if one.valid_to is None and not one.forgotten), None)
+
+    def _rows(
+        self, new: NewDocument, content: str, found: ExtractedDocument, cut: CutDocument
+    ) -> DocumentRows:
+        now, document_id = self._clock(), self._ids()
+        title = redact(new.title or found.title or PurePosixPath(new.name).name or new.name).text
+        document = Document(
+            id=document_id,
+            name=redact_path(new.name).text,
+            title=title,
+            format=found.format,
+            size=len(new.data),
+            content_hash=content,
+            added_at=now,
+            sections=len(cut.sections),
+            characters=cut.characters,
+            pages=found.pages,
+            author=redact(found.author).text if found.author else None,
+            date=new.date or found.date,
+            source=None if new.source is None else redact(new.source).text,
+            tags=new.tags,
+        )
+        sections = [
+            DocumentSection(
+                section_id(document_id, number),
+                document_id,
+                number,
+                one.text,
+                one.start,
+                one.end,
+                one.heading,
+                one.page,
+            )
+            for number, one in enumerate(cut.sections, start=1)
+        ]
+        return rows_of(document, sections, new.data)
+
+    def _write(self, rows: DocumentRows, same_key: str) -> tuple[MemoryRecord, bool]:
+        """What stands for these bytes now, and whether it took the place of an older version."""
+        new = rows.document
+        with self._documents.change() as work:
+            same = [one for one in work.versions.having(same_key) if one.valid_to is None]
+            if same:
+                return same[0], False
+            before = [one for one in work.versions.versions(new.path or "") if not one.valid_to]
+            if before:
+                document = replace(new, supersedes=before[-1].id)
+                rows = replace(rows, document=document)
+            work.put(rows, same_key)
+            work.versions.tell(RecordEvent(new.id, "added", new.created_at, tags=new.tags))
+            for old in before:
+                work.end(old.id, new.id, new.valid_from)
+        return new, bool(before)
+
+    def _answer(
+        self, record: MemoryRecord, action: Any, embed: bool, progress: Progress | None
+    ) -> AddedDocument:
+        if embed:
+            self.fill_vectors(progress=progress)
+        pending = len(self._documents.vectors.owners_without(self._embedder.name))
+        return AddedDocument(self._documents.get(record.id), action, pending=pending)
+
+    def fill_vectors(self, limit: int | None = None, progress: Progress | None = None) -> int:
+        """Embed sections that have no vector yet, at most `limit`; how many got theirs.
+
+        Waits for the model; where it cannot be had, words alone find them.
+        """
+        name = self._embedder.name
+
+        def without(after: str, limit: int) -> Sequence[TextToEmbed]:
+            return self._documents.vectors.owners_without(name, after=after, limit=limit)
+
+        def tell(done: int, total: int) -> None:
+            if progress is not None:
+                progress("sections", done, total)
+
+        with suppress(EmbeddingError):
+            return self._backlog.fill(without, limit, tell)[0]
+        return 0
+
+    def _put_vectors(self, made: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
+        from anaphora.store.records.vectors import vector_rows
+
+        rows = [row for one, own in made for row in vector_rows(one.record_id, one.text, own)]
+        return self._documents.vectors.put(self._embedder.name, rows)
+
+    # How they go.
+
+    def forget(self, document_id: str, *, soft: bool = False) -> ForgottenRecords:
+        """Forget a document: one that stands with all versions before it, a past one alone.
+
+        `ids` are those of documents, `texts` those of their sections. An id of no document forgets
+        nothing.
+        """
+        from anaphora.store.records.forgetting import (
+            describe_forgotten,
+            forget_for_good,
+            forget_softly,
+        )
+
+        with self._documents.change() as work:
+            if soft:
+                gone = forget_softly(work.versions, [document_id], self._clock())
+            else:
+                gone = forget_for_good(work.versions, [document_id])
+            sections = work.sections_of(gone.ids)
+            held = {one: cast(MemoryRecord, work.sections.find(one)) for one in sections}
+            lost = gone.and_more(describe_forgotten(work.sections, held))
+            if soft:
+                for one in sections:
+                    work.sections.hide(one, self._clock())
+            else:
+                work.sections.erase(sections)
+            self._on_gone(work.versions, lost, soft)
+        return replace(lost, ids=gone.ids)
+
+    def would_forget(self, document_id: str) -> ForgottenRecords:
+        """What `forget` would take, without doing it."""
+        from anaphora.store.records.forgetting import describe_forgotten, would_forget
+
+        with self._documents.change() as work:
+            gone = would_forget(work.versions, [document_id])
+            held = {
+                one: cast(MemoryRecord, work.sections.find(one))
+                for one in work.sections_of(gone.ids)
+            }
+            return replace(gone.and_more(describe_forgotten(work.sections, held)), ids=gone.ids)
+
+    def bring_back(self, document_id: str) -> tuple[str, ...]:
+        """Undo a soft forgetting; the ids of the documents that are back."""
+        from anaphora.store.records.forgetting import bring_back, would_forget
+
+        with self._documents.change() as work:
+            ids = would_forget(work.versions, [document_id]).ids
+            back = bring_back(work.versions, ids, self._clock())
+            for one in work.sections_of(back):
+                work.sections.reveal(one)
+        return back
+
+
+def _checked(new: NewDocument) -> NewDocument:
+    name = new.name.strip()
+    if not name:
+        raise InvalidInput("name", new.name, "must not be blank")
+    if len(name) > _LONGEST_NAME:
+        raise InvalidInput("name", name, f"expected at most {_LONGEST_NAME:,} characters")
+    if new.date is not None:
+        checked_moment("date", new.date)
+    for tag in new.tags:
+        if not tag.strip():
+            raise InvalidInput("tags", tag, "expected non-empty strings")
+    title = one_line(new.title)
+    if new.title is not None and title is None:
+        raise InvalidInput("title", new.title, "must not be blank")
+    return replace(new, name=name, title=title, tags=tuple(dict.fromkeys(new.tags)))

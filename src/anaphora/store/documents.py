@@ -1,0 +1,341 @@
+"""Documents in truth: versions of files and their sections, as records of kinds of their own.
+
+A document is a record whose text is its title and whose path is its name; its sections name it as
+their parent, and stand or are past as it does. So they share tables, versions, forgetting, vectors
+and indexes with memories and notes, and no reader of those ever sees them. The bytes of its file
+lie in pieces beside it, in the same database: they are sealed, backed up and erased with it. It
+never reads a clock, and it never embeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from anaphora.errors import NotFound, Unreadable
+from anaphora.store.codecs import readable
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.tables import DOCUMENT_FILE
+from anaphora.store.hashing import digest
+from anaphora.store.namespace import NamespaceReader, NamespaceTransaction
+from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION
+from anaphora.store.records.store import Records
+from anaphora.store.records.vectors import RecordVectors
+from anaphora.values.documents import FORMATS, Document, DocumentSection, place_of
+from anaphora.values.memories import MemoryRecord
+
+if TYPE_CHECKING:
+    from anaphora.store.db.engine import Database, Write
+    from anaphora.store.records.transaction import RecordTransaction
+
+TYPE: Final = "document"
+"""The type of the records of documents and sections, where memories have theirs."""
+PIECE: Final = 1 << 20
+"""Bytes of a file in one row."""
+
+_FILE = DOCUMENT_FILE.select() + "AND record_id = :id ORDER BY position"
+_PIECES = (
+    "SELECT DISTINCT record_id FROM document_file WHERE namespace = :namespace AND position = 0"
+)
+_COUNT = (
+    "SELECT COUNT(*) FROM record WHERE namespace = :namespace AND kind = 'document' "
+    "AND valid_until IS NULL AND forgotten_at IS NULL"
+)
+_ANY = "SELECT 1 FROM record WHERE namespace = :namespace AND kind = 'document' LIMIT 1"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRows:
+    """A document as it is written: its record, those of its sections, and the bytes of its file."""
+
+    document: MemoryRecord
+    sections: Sequence[MemoryRecord]
+    data: bytes | None
+
+
+class Documents(NamespaceReader):
+    """The documents of one namespace. Every read sees every write acknowledged by any process."""
+
+    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
+        super().__init__(truth, namespace, sealer)
+        self.versions = Records(truth, namespace, sealer, kinds=(DOCUMENT,))
+        self.sections = Records(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
+        self.vectors = RecordVectors(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
+
+    @contextmanager
+    def change(self) -> Iterator[DocumentTransaction]:
+        """One write transaction: what was done in it is kept whole or not.
+
+        `ReadOnly`, `DiskFull` or `StoreError` when the database refuses; `SealChanged` where the
+        home was sealed or opened up meanwhile.
+        """
+        with self._writing() as write:
+            work = DocumentTransaction(write, self.sealer)
+            yield work
+            work.flush()
+
+    def holds_any(self) -> bool:
+        """Whether there is any document, past ones too."""
+        return bool(self._rows(_ANY))
+
+    def count(self) -> int:
+        """How many there are, past versions not among them."""
+        return sum(int(row[0]) for row in self._rows(_COUNT))
+
+    def get(self, document: str) -> Document:
+        """The document of this id, or what has this name now. `NotFound`."""
+        found = self.versions.many([document]).get(document) or self.versions.current(document)
+        if found is None:
+            raise NotFound("document", document)
+        return self._documents([found])[0]
+
+    def list(self, *, limit: int, history: bool = False) -> tuple[Document, ...]:
+        """At most `limit` documents, the last added first; with `history` past versions too."""
+        return self._documents(self.versions.list(limit=limit, history=history))
+
+    def history(self, name: str) -> tuple[Document, ...]:
+        """Every version that had this name, the oldest first."""
+        return self._documents(self.versions.history(name))
+
+    def sections_of(self, document_id: str) -> tuple[DocumentSection, ...]:
+        """The sections of a document in order. `NotFound`."""
+        found = self.versions.get(document_id)
+        count = _number((found.payload or {}).get("sections"))
+        ids = [section_id(document_id, number) for number in range(1, count + 1)]
+        rows = self.sections.many(ids)
+        return tuple(section_of(rows[one]) for one in ids if one in rows)
+
+    def file_of(self, document_id: str) -> bytes:
+        """The bytes of its file. `NotFound`, also where they were not kept."""
+        found = self.versions.get(document_id)
+        rows = self._found(DOCUMENT_FILE, _FILE, id=document_id)
+        at = DOCUMENT_FILE.names.index("data")
+        data = b"".join(bytes(row[at]) for row in rows)
+        # One that an import has not brought whole yet is none.
+        if not rows or len(data) != _number((found.payload or {}).get("size")):
+            raise NotFound("file of the document", document_id)
+        return data
+
+    def _documents(self, records: Iterable[MemoryRecord]) -> tuple[Document, ...]:
+        kept = {row[0] for row in self._rows(_PIECES)}
+        return tuple(readable(list(records), lambda record: document_of(record, kept)))
+
+
+class DocumentTransaction(NamespaceTransaction):
+    """What one write transaction does to documents. `flush` writes what was put.
+
+    `versions` and `sections` are the same transaction on the records of each kind.
+    """
+
+    def __init__(self, write: Write, sealer: Sealer = CLEAR) -> None:
+        from anaphora.store.records.transaction import RecordTransaction
+
+        super().__init__(write, sealer)
+        self.versions: RecordTransaction = RecordTransaction(write, sealer, DOCUMENT)
+        self.sections: RecordTransaction = RecordTransaction(write, sealer, DOCUMENT_SECTION)
+
+    def put(self, rows: DocumentRows, same_key: str) -> None:
+        """Take in a document that is not there."""
+        self.versions.add(rows.document, same_key)
+        for section in rows.sections:
+            self.sections.add(section, "")
+        self.flush()
+        if rows.data is not None:
+            self.put_file(rows.document.id, rows.data)
+
+    def put_file(self, document_id: str, data: bytes) -> None:
+        """Keep the bytes of a document's file."""
+        for position, start in enumerate(range(0, len(data), PIECE)):
+            self.put_piece(document_id, position, data[start : start + PIECE])
+
+    def put_piece(self, document_id: str, position: int, data: bytes) -> None:
+        """Keep a piece of a document's file; one that is there stays."""
+        row = {"record_id": document_id, "position": position, "data": data}
+        self._insert(DOCUMENT_FILE, [row], once=True)
+
+    def end(self, document_id: str, by: str, at: datetime) -> None:
+        """Let a document be past from `at` on, as another version took its place."""
+        old = self.versions.find(document_id)
+        assert old is not None
+        until = max(at, old.valid_from)
+        self.versions.change(document_id, valid_to=until, superseded_by=by)
+        for one in self.sections_of([document_id]):
+            self.sections.change(one, valid_to=until)
+
+    def sections_of(self, document_ids: Iterable[str]) -> list[str]:
+        """The ids of the sections of these documents, held from now on."""
+        found = sorted(self.sections.children(document_ids))
+        self.sections.load(ids=found)
+        return found
+
+    def flush(self) -> None:
+        """Write what was put."""
+        self.versions.flush()
+        self.sections.flush()
+
+
+def rows_of(
+    document: Document, sections: Sequence[DocumentSection], data: bytes | None = None
+) -> DocumentRows:
+    """What is written of a document: the inverse of `document_of` and `section_of`."""
+    told = {
+        "format": document.format,
+        "size": document.size,
+        "content_hash": document.content_hash,
+        "sections": document.sections,
+        "characters": document.characters,
+        "pages": document.pages,
+        "author": document.author,
+        "date": document.date.isoformat() if document.date is not None else None,
+    }
+    record = MemoryRecord(
+        id=document.id,
+        text=document.title,
+        type=cast("Any", TYPE),
+        created_at=document.added_at,
+        last_reinforced=document.added_at,
+        valid_from=document.added_at,
+        seq=0,
+        path=document.name,
+        payload={name: value for name, value in told.items() if value is not None},
+        tags=document.tags,
+        sources=() if document.source is None else (document.source,),
+        supersedes=document.supersedes,
+        superseded_by=document.superseded_by,
+        valid_to=document.replaced_at,
+    )
+    called = {"title": document.title, "name": PurePosixPath(document.name).name}
+    parts = [
+        replace(
+            record,
+            id=one.id,
+            text=one.text,
+            path=None,
+            payload=_section_payload(one) | called,
+            sources=(),
+            parent=document.id,
+            supersedes=None,
+            superseded_by=None,
+            created_at=document.date or document.added_at,
+        )
+        for one in sections
+    ]
+    return DocumentRows(record, parts, data)
+
+
+def _section_payload(one: DocumentSection) -> dict[str, Any]:
+    told = {
+        "number": one.number,
+        "start": one.start,
+        "page": one.page,
+        "heading": list(one.heading) or None,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def same_document(content_hash: str) -> str:
+    """The identity of documents whose files have the same bytes."""
+    return digest("document", content_hash)
+
+
+def section_id(document_id: str, number: int) -> str:
+    """The id of a section, by which it is cited."""
+    return f"{document_id}#{number}"
+
+
+def document_id_of(any_id: str) -> str:
+    """The id of the document that an id, perhaps of a section, is about."""
+    return any_id.partition("#")[0]
+
+
+def document_of(record: MemoryRecord, kept: Iterable[str]) -> Document:
+    """The document that a record stands for; `kept` are those whose files are there.
+
+    `Unreadable` for one that makes no sense.
+    """
+    told = record.payload or {}
+    form, date = told.get("format"), told.get("date")
+    if form not in FORMATS:
+        raise Unreadable("record", record.id, f"its format is {form!r}")
+    return Document(
+        id=record.id,
+        name=record.path or "",
+        title=record.text,
+        format=form,
+        size=_number(told.get("size")),
+        content_hash=str(told.get("content_hash", "")),
+        added_at=record.created_at,
+        sections=_number(told.get("sections")),
+        characters=_number(told.get("characters")),
+        pages=told.get("pages") if isinstance(told.get("pages"), int) else None,
+        author=_text(told.get("author")),
+        date=_date(date),
+        source=record.sources[0] if record.sources else None,
+        tags=record.tags,
+        file_kept=record.id in kept,
+        supersedes=record.supersedes,
+        superseded_by=record.superseded_by,
+        replaced_at=record.valid_to,
+        forgotten=record.forgotten,
+    )
+
+
+def section_of(record: MemoryRecord) -> DocumentSection:
+    """The section that a record stands for."""
+    told = record.payload or {}
+    start = _number(told.get("start"))
+    return DocumentSection(
+        id=record.id,
+        document=record.parent or document_id_of(record.id),
+        number=_number(told.get("number")),
+        text=record.text,
+        start=start,
+        end=start + len(record.text),
+        heading=heading_in(told),
+        page=told.get("page") if isinstance(told.get("page"), int) else None,
+    )
+
+
+def is_section(record: MemoryRecord) -> bool:
+    """Whether a record is a section of a document."""
+    return record.parent is not None and str(record.type) == TYPE
+
+
+def section_title(record: MemoryRecord) -> str:
+    """What a section is called: its document's title, its page, the headings above it."""
+    told = record.payload or {}
+    page = told.get("page")
+    place = place_of(page if isinstance(page, int) else None, heading_in(told))
+    return ", ".join(part for part in (str(told.get("title") or ""), place) if part)
+
+
+def heading_in(payload: Any) -> tuple[str, ...]:
+    """The headings that a section's payload names."""
+    heading = payload.get("heading")
+    return tuple(map(str, heading)) if isinstance(heading, list) else ()
+
+
+def section_words(record: MemoryRecord) -> str:
+    """What a section is found by: its words, what it stands under, what the document is called."""
+    told = record.payload or {}
+    names = (str(told.get("title") or ""), *heading_in(told)[:-1])
+    return "\n".join((record.text, *(name for name in names if name), str(told.get("name") or "")))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _date(value: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,244 @@
+"""`anaphora document`: files whose text is kept: add, list, show, write out, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from anaphora.api.memory import Memory
+from anaphora.core.display import one_line
+from anaphora.core.short_ids import short_id, short_turn
+from anaphora.errors import InvalidInput, NotEmpty, NotFound, UnreadableDocument
+from anaphora.surfaces.cli.output import (
+    EXIT_PARTLY,
+    Json,
+    console,
+    emit,
+    give,
+    show_error,
+    show_text,
+    shown,
+    tracker,
+)
+from anaphora.surfaces.cli.recall import WHEN
+from anaphora.surfaces.cli.where import note_missing, opened, place
+from anaphora.surfaces.meanings import meaning
+from anaphora.surfaces.wire import counted, time_of
+from anaphora.values.documents import AddedDocument, Document, DocumentSection
+
+DOCUMENT = "The id, its last characters, or the name."
+
+app = typer.Typer(no_args_is_help=True, help="Documents: PDF, DOCX, HTML, mail, Markdown, text.")
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    files: Annotated[list[Path], typer.Argument(parser=place, help="The files.")],
+    name: Annotated[
+        str | None,
+        typer.Option(help="What it is known by (its path); a new file of a name replaces the old."),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="What it is called, instead of its own.")
+    ] = None,
+    date: Annotated[str | None, typer.Option(help=f"Its date, instead of its own. {WHEN}")] = None,
+    origin: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
+    keep_file: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-file/--text-only",
+            help="Keep the file beside its text (default: unless its text had secrets).",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Keep the text of files, in sections. A file that cannot be read keeps no other out."""
+    if len(files) > 1 and (name or title):
+        raise InvalidInput("name" if name else "title", name or title, "give one file with it")
+    done: list[AddedDocument] = []
+    failed: list[UnreadableDocument] = []
+    with opened(context, warm=True, begins=True) as memory, tracker(quiet=as_json) as progress:
+        for file in files:
+            try:
+                done.append(
+                    memory.add_document(
+                        file,
+                        name=name,
+                        title=title,
+                        date=time_of("date", date),
+                        origin=origin,
+                        tags=tag or (),
+                        keep_file=keep_file,
+                        progress=progress,
+                    )
+                )
+            except UnreadableDocument as unread:
+                failed.append(unread)
+    if as_json:
+        emit(done)
+    else:
+        for one in done:
+            _show_added(one)
+    for error in failed:
+        show_error(error)
+    if failed or any(one.problems for one in done):
+        raise typer.Exit(EXIT_PARTLY)
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    history: Annotated[bool, typer.Option("--history", help="Past versions, too.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
+    as_json: Json = False,
+) -> None:
+    """List documents, the last added first."""
+    with opened(context) as memory:
+        found = memory.documents(limit=limit, history=history)
+        if not found:
+            note_missing(memory)
+    if as_json:
+        emit(found)
+        return
+    for one in found:
+        show_document(one)
+    if not found:
+        console().print("no documents")
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="DOCUMENT", help=DOCUMENT)],
+    as_json: Json = False,
+) -> None:
+    """Show a document with its text, section by section; of a section's id that one alone."""
+    with opened(context) as memory:
+        document, section = _resolved(memory, id_)
+        show_whole(memory, document, section, as_json=as_json)
+
+
+def show_whole(memory: Memory, document: Document, section: str, *, as_json: bool) -> None:
+    """A document with its sections, or the one of this number."""
+    found = memory.document_sections(document.id)
+    if section:
+        found = tuple(one for one in found if str(one.number) == section)
+        if not found:
+            raise NotFound("section", f"{document.id}#{section}")
+    if as_json:
+        emit({"document": document, "sections": found})
+        return
+    show_document(document)
+    _show_sections(found)
+
+
+@app.command()
+def file(
+    context: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="DOCUMENT", help=DOCUMENT)],
+    target: Annotated[Path, typer.Argument(parser=place, help="Where to write it.")],
+) -> None:
+    """Write the file of a document, as it was added, to a new file."""
+    with opened(context) as memory:
+        document, _ = _resolved(memory, id_)
+        data = memory.document_file(document.id)
+    try:
+        with target.open("xb") as written:
+            written.write(data)
+    except FileExistsError:
+        raise NotEmpty("write", target, "there is a file of this name") from None
+    console().print(shown(f"{counted(len(data), 'byte')} written to {target}"))
+
+
+@app.command()
+def forget(
+    context: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="DOCUMENT", help=DOCUMENT)],
+    now: Annotated[
+        bool, typer.Option("--now", help="Erase at once: nothing can bring it back.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Forget a document with all its versions. For a day it can be had back, unless --now."""
+    with opened(context) as memory:
+        document, _ = _resolved(memory, id_)
+        if not as_json:
+            show_document(document)
+        if dry_run:
+            would = memory.forget(document.id, dry_run=True)
+            give(would, f"would forget {would.count}; nothing was changed", as_json=as_json)
+            return
+        if not (yes or as_json or typer.confirm("Erase it?" if now else "Forget it?")):
+            raise typer.Exit(1)
+        done = memory.forget(document.id, undoable=not now)
+    if as_json:
+        emit(done)
+        return
+    out = console()
+    out.print(f"forgot {counted(done.count, 'version')}")
+    if not now:
+        back = f"`anaphora undo-forget {short_id(document.id)}` brings it back"
+        out.print(shown(f"  erased after a day; {back}", "dim"))
+    for place_ in done.surviving:
+        at = "" if place_.index is None else f" #{place_.index}"
+        out.print(shown(f"  still in {place_.kind} {place_.id}{at}", "yellow"))
+    if done.more:
+        out.print(Text(f"  … and in {done.more:,} more", "yellow"))
+
+
+def _resolved(memory: Memory, given: str) -> tuple[Document, str]:
+    """The document that an id, the end of one, or a name means, and a section's number or ""."""
+    try:
+        full = memory.resolve_id(given)
+    except (NotFound, InvalidInput):
+        full = given
+    _, _, section = full.partition("#")
+    try:
+        return memory.document(full), section if section.isdecimal() else ""
+    except NotFound:
+        path = Path(given).expanduser()
+        return memory.document(path.resolve().as_posix()), ""
+
+
+def _show_added(done: AddedDocument) -> None:
+    out = console()
+    show_document(done.document, done.action)
+    for problem in done.problems:
+        out.print(shown(f"   not read: {problem.place}: {problem.reason}", "yellow"))
+    if done.redacted:
+        kept = "" if done.document.file_kept else "; the file itself is not kept"
+        out.print(shown(f"   redacted before storing: {', '.join(done.redacted)}{kept}", "yellow"))
+    if done.pending:
+        out.print(Text("   vectors still come: words find it already", "dim"))
+
+
+def show_document(one: Document, action: str = "") -> None:
+    """What is known of a document, in two lines."""
+    head = Text(f"{action} " if action else "").append(one_line(one.title), "bold")
+    head.append(f"  {one.added_at:%Y-%m-%d %H:%M}  {short_id(one.id)}", "dim")
+    if one.superseded_by:
+        head.append(f"  replaced by {short_id(one.superseded_by)}", "yellow")
+    facts = [one.format, counted(one.pages, "page") if one.pages is not None else ""]
+    facts += [counted(one.sections, "section"), f"of {one.date:%Y-%m-%d}" if one.date else ""]
+    facts += [one_line(one.author or ""), "" if one.file_kept else "text only"]
+    facts += [", ".join(one.tags), one_line(one.name)]
+    out = console()
+    out.print(head)
+    out.print(shown("   " + " · ".join(fact for fact in facts if fact), "dim"))
+
+
+def _show_sections(found: Sequence[DocumentSection]) -> None:
+    out = console()
+    for one in found:
+        where = "  ".join(p for p in (short_turn(one.document, one.number), one.place) if p)
+        out.print(shown(f" {one_line(where)}", "green"))
+        show_text(out, one.text)

@@ -1,0 +1,99 @@
+"""The routes of documents: files whose text is kept."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from anaphora.api.memory import Memory
+from anaphora.surfaces.rest.calls import answer, caller_of, service_of
+from anaphora.surfaces.rest.routing import LaneRouter
+from anaphora.surfaces.rest.schemas import (
+    DeleteQuery,
+    DocumentList,
+    DocumentsQuery,
+    Name,
+    NewDocumentQuery,
+    SectionList,
+)
+from anaphora.values.documents import AddedDocument, Document
+from anaphora.values.memories import Forgotten
+
+router = LaneRouter("documents")
+_BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+@router.post(
+    "/documents",
+    summary="Add a document",
+    status_code=201,
+    responses={201: {"model": AddedDocument}, 200: {"model": AddedDocument}},
+    openapi_extra={
+        "requestBody": {
+            "description": "A PDF, DOCX, HTML, mail, Markdown or text file, as it is.",
+            "required": True,
+            "content": _BYTES,
+        }
+    },
+)
+async def add(request: Request, query: Annotated[NewDocumentQuery, Query()]) -> Response:
+    """201 when it is new, or a new version of its name; 200 when these bytes are kept already."""
+    data = await request.body()
+
+    def taken(memory: Memory) -> AddedDocument:
+        return memory.add_document(
+            data,
+            name=query.name,
+            title=query.title,
+            date=query.date,
+            origin=query.origin,
+            tags=query.tag,
+            keep_file=query.keep_file,
+            embed=False,
+        )
+
+    return await answer(request, taken, lambda done: 200 if done.action == "known" else 201)
+
+
+@router.answers("GET /documents", "List documents", DocumentList)
+def list_documents(memory: Memory, query: DocumentsQuery) -> Any:
+    """The last added first; with `history` past versions too."""
+    return memory.documents(limit=query.limit, history=query.history)
+
+
+@router.answers("GET /documents/{document_id}", "One document", Document)
+def get(memory: Memory, document_id: Name) -> Any:
+    """What is known of it, without its text."""
+    return memory.document(document_id)
+
+
+@router.answers("GET /documents/{document_id}/sections", "The text of a document", SectionList)
+def sections(memory: Memory, document_id: Name) -> Any:
+    """Its sections in order, each with page, headings and place."""
+    return memory.document_sections(document_id)
+
+
+@router.get(
+    "/documents/{document_id}/file",
+    summary="The file of a document",
+    responses={200: {"description": "Its bytes, as they were added.", "content": _BYTES}},
+)
+async def file(request: Request, document_id: Name) -> Response:
+    """404 also where only its text was kept."""
+    service, namespace = service_of(request), caller_of(request).namespace
+    data = await service.run(
+        "question", partial(service.view(namespace).document_file, document_id)
+    )
+    # Never shown as a page of this server: it may hold scripts.
+    headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+    return Response(data, media_type="application/octet-stream", headers=headers)
+
+
+@router.answers("DELETE /documents/{document_id}", "Forget a document", Forgotten)
+def forget(memory: Memory, document_id: Name, query: DeleteQuery) -> Any:
+    """With all its versions. `undoable`: after a day; `soft`: only out of recall."""
+    document = memory.document(document_id)
+    return memory.forget(document.id, soft=query.soft, undoable=query.undoable)

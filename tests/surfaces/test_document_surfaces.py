@@ -1,0 +1,141 @@
+"""Documents on the command line, over HTTP and over MCP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.document_files import docx, pdf
+from tests.mcp_client import call, connected
+from tests.surfaces.rest_desk import served
+from typer.testing import CliRunner, Result
+
+from anaphora import Memory
+from anaphora.surfaces.cli.app import app
+from anaphora.surfaces.cli.output import EXIT_PARTLY
+from anaphora.surfaces.rest import ServerOptions
+from anaphora.surfaces.wire import plain
+
+LEASE = pdf(
+    [["The monthly rent is 1200 euros."], ["Three months of notice end the lease."]],
+    title="Lease of Harbour Street 4",
+    bookmarks=[("Rent", 1), ("Notice", 2)],
+)
+HANDBOOK = docx([("Holidays", 1), ("Thirty days off each year.", 0)], title="Handbook")
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    environment = {"ANAPHORA_EMBEDDER": "hashing", "COLUMNS": "200"}
+
+    def anaphora(*words: str | Path) -> Result:
+        given = ["--home", str(tmp_path / "home"), *map(str, words)]
+        return CliRunner().invoke(app, given, env=environment)
+
+    return anaphora
+
+
+@pytest.mark.promise("documents.surfaces")
+def test_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    """Add, list, recall, show, write out, replace, forget and undo, as a person does it."""
+    lease, handbook = tmp_path / "lease.pdf", tmp_path / "handbook.docx"
+    lease.write_bytes(LEASE)
+    handbook.write_bytes(HANDBOOK)
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(LEASE[:300])
+    done = run("document", "add", lease, broken, handbook, "--tag", "home")
+    assert done.exit_code == EXIT_PARTLY, done.output
+    assert "added Lease of Harbour Street 4" in done.stdout
+    assert "added Handbook" in done.stdout
+    assert "broken.pdf" in done.stderr
+    assert "damaged" in done.stderr
+    assert "known Lease" in run("document", "add", lease).stdout
+    listed = json.loads(run("document", "list", "--json").stdout)
+    assert [one["title"] for one in listed] == ["Handbook", "Lease of Harbour Street 4"]
+    told = run("recall", "months of notice", "--kind", "document", "--min-confidence", "0").stdout
+    assert "document Lease of Harbour Street 4, page 2, Notice" in told
+    short = f"{listed[1]['id'][-8:]}#2"
+    assert short in told
+    for words in (("document", "show", short), ("get", short)):
+        shown = run(*words).stdout
+        assert "page 2, Notice" in shown
+        assert "Three months of notice" in shown
+        assert "1200" not in shown
+    whole = json.loads(run("document", "show", lease, "--json").stdout)
+    assert [one["page"] for one in whole["sections"]] == [1, 2]
+    assert run("document", "file", short, tmp_path / "copy.pdf").exit_code == 0
+    assert (tmp_path / "copy.pdf").read_bytes() == LEASE
+    assert run("document", "file", short, tmp_path / "copy.pdf").exit_code != 0
+    lease.write_bytes(pdf([["The monthly rent is 1350 euros."]], title="Lease"))
+    assert "replaced Lease" in run("document", "add", lease).stdout
+    assert len(json.loads(run("document", "list", "--history", "--json").stdout)) == 3
+    assert "would forget 2" in run("document", "forget", lease, "--dry-run").stdout
+    assert "forgot 2 versions" in run("document", "forget", lease, "--yes").stdout
+    assert len(json.loads(run("document", "list", "--json").stdout)) == 1
+    assert run("document", "show", lease).exit_code != 0
+    forgotten = run("forget", listed[0]["id"][-8:], "--now", "--yes")
+    assert "forgot 1" in forgotten.stdout, forgotten.output
+    assert "no documents" in run("document", "list").stdout
+
+
+@pytest.mark.promise("documents.surfaces")
+def test_over_http(tmp_path: Path) -> None:
+    """A file is sent as it is, and answers as the facade does; a broken one is 422 by name."""
+    with served(tmp_path / "home", ServerOptions(page=None)) as (client, memory):
+        sent = {"name": "lease.pdf", "tag": ["home", "flat"], "date": "2024-05-01T00:00:00Z"}
+        made = client.post("/v1/documents", params=sent, content=LEASE)
+        assert made.status_code == 201, made.text
+        kept = made.json()["document"]
+        assert kept == plain(memory.document(kept["id"]))
+        assert (kept["tags"], kept["date"][:10]) == (["home", "flat"], "2024-05-01")
+        again = client.post("/v1/documents", params=sent, content=LEASE)
+        assert (again.status_code, again.json()["action"]) == (200, "known")
+        broken = client.post("/v1/documents", params={"name": "b.pdf"}, content=LEASE[:300])
+        assert broken.status_code == 422
+        assert "damaged" in broken.text
+        assert client.get("/v1/documents").json() == [kept]
+        place = f"/v1/documents/{kept['id']}"
+        assert client.get(place).json() == kept
+        sections = client.get(f"{place}/sections").json()
+        assert [one["heading"] for one in sections] == [["Rent"], ["Notice"]]
+        assert client.get(f"{place}/file").content == LEASE
+        question = {"query": "months of notice", "kinds": ["document"], "min_confidence": 0}
+        hits = client.post("/v1/search", json=question).json()["hits"]
+        assert hits[0]["title"].startswith("Lease of Harbour Street 4, page ")
+        assert client.delete(place).json()["count"] == 1
+        assert client.get(place).status_code == 404
+        assert client.get(f"{place}/file").status_code == 404
+
+
+@pytest.mark.promise("documents.surfaces")
+def test_over_mcp(tmp_path: Path) -> None:
+    """`recall` finds sections, `search` lists them, `fetch` gives one, or all of the document."""
+    home = tmp_path / "home"
+    with Memory.open(home, embedder="hashing") as memory:
+        kept = memory.add_document(LEASE, name="lease.pdf").document
+
+    async def scenario() -> None:
+        async with connected(home, "--tools", "all") as session:
+
+            async def do(tool: str, **arguments: Any) -> Any:
+                found = await call(session, tool, **arguments)
+                return found.get("data", found)
+
+            hits = await do("recall", query="months of notice", minConfidence=0)
+            assert f"{kept.id}#2" in json.dumps(hits)
+            found = (await do("search", query="months of notice"))["results"]
+            assert f"document:{kept.id}#2" in {one["id"] for one in found}
+            one = await do("fetch", id=f"document:{kept.id}#2")
+            assert one["text"] == "Three months of notice end the lease."
+            assert one["metadata"]["place"] == "page 2, Notice"
+            whole = await do("fetch", id=f"document:{kept.id}")
+            assert "1200" in whole["text"]
+            assert (await do("forget", id=kept.id))["count"] == 1
+
+    asyncio.run(scenario())
