@@ -505,6 +505,26 @@ def test_a_dream_is_run_and_told(seen: Watched) -> None:
     seen.check()
 
 
+@pytest.mark.promise("core.surfaces")
+def test_the_core_block_is_arranged_in_the_page(seen: Watched, memory: Memory) -> None:
+    """Pinned among the memories, moved, unpinned; a rule that came by itself is left out."""
+    ids = [memory.remember(text).id for text in ("Tea at four.", "Graz is home.", "Never log.")]
+    for text in ("Tea at four.", "Graz is home."):
+        page = seen.go("memories")
+        page.get_by_role("button", name=f"Pin: {text}").click()
+        expect(page.locator("h1")).to_have_text("Core block")
+    cards = page.locator("main ol.core .card")
+    expect(cards).to_have_count(3)
+    page.get_by_role("button", name="Up: Graz is home.").click()
+    expect(cards.first).to_contain_text("Graz is home.")
+    page.get_by_role("button", name="Leave out: Never log.").click()
+    expect(cards).to_have_count(2)
+    page.get_by_role("button", name="Unpin: Tea at four.").click()
+    expect(cards).to_have_count(1)
+    assert [one.id for one in memory.core_block().entries] == [ids[1]]
+    seen.check()
+
+
 @pytest.mark.promise("contradictions.settled")
 def test_a_contradiction_is_settled_and_taken_back(seen: Watched, memory: Memory) -> None:
     """The page shows both memories with their days; one click says what holds, one undoes it."""
