@@ -454,6 +454,11 @@ PROMISES: dict[str, str] = {
     "deep.sealed": "D Questions, answers, gaps and traces of a sealed home stand nowhere in its files.",
     "cli.deep": "D deep, gaps, dream and extract work from the command line, traces included.",
     "surfaces.agree": "D SDK, AsyncMemory, command line, MCP and REST give the same JSON.",
+    # The client of a server
+    "client.facade": "D Over a server the facade gives the values that it gives on this machine.",
+    "client.complete": "D Every call of the facade asks the server, or says by name why it cannot.",
+    "client.errors": "D A server's refusals are the facade's errors, with the same data on them.",
+    "client.retries": "D Only what may be done twice, or was never begun, is asked again.",
     # The server for coding agents
     "mcp.handshake": "D `initialize` and `tools/list` are answered before any model or database is touched.",
     "mcp.tools": "D Every tool has a schema, hints, and a structured result that keeps its schema.",

@@ -34,7 +34,10 @@ EVENTS_TYPE: Final = "text/event-stream"
 _END: Final = ""
 _THREADS: Final[Mapping[Kind, int]] = {"large": 2, "long": 4}
 _LARGE: Final = 64 * 1024
-_LONG: Final = ("/v1/deep", "/v1/dream", "/v1/extract", "/v1/import", "/v1/export", "/v1/projects")
+_LONG: Final = (
+    "/v1/deep", "/v1/dream", "/v1/extract", "/v1/import", "/v1/export", "/v1/projects", "/v1/jobs",
+    "/v1/ready",
+)  # fmt: skip
 _PROJECTS: Final = ("/v1/projects", "/v1/context", "/v1/warm-up")
 
 ResultT = TypeVar("ResultT")

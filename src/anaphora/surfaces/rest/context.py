@@ -76,7 +76,9 @@ def recall(memory: Memory, body: ContextQuestion) -> Any:
 @router.answers("GET /warm-up", "Begin a session", WarmUp)
 def warm_up(memory: Memory, query: WarmUpQuery) -> Any:
     """What a new session should know first."""
-    return memory.warm_up(query.topic, project=query.project, budget=query.budget)
+    return memory.warm_up(
+        query.topic, project=query.project, shape=query.shape, budget=query.budget
+    )
 
 
 @router.answers("GET /observations", "List notes", Notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -26,11 +27,13 @@ from anaphora.surfaces.rest.schemas import (
     SeedItems,
     SeedRecord,
     SeedTitle,
+    ThreadQuery,
     ThreadShape,
     Titled,
     ToolCalls,
     TurnHits,
     TurnQuestion,
+    Waiting,
 )
 from anaphora.surfaces.wire import must_exist, recalled_turns
 from anaphora.values.conversations import NewTurn, ThreadSummary
@@ -54,9 +57,12 @@ def list_conversations(memory: Memory, query: PageQuery) -> Any:
 
 
 @router.answers("GET /conversations/{conversation_id}", "One conversation", ThreadShape)
-def get(memory: Memory, conversation_id: Name) -> Any:
-    """Every word of it."""
-    return must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
+def get(memory: Memory, conversation_id: Name, query: ThreadQuery) -> Any:
+    """Every word of it, or its `last` turns."""
+    found = must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
+    if query.last is None:
+        return found
+    return replace(found, turns=found.turns[max(0, len(found.turns) - query.last) :])
 
 
 @router.answers("GET /conversations/{conversation_id}/tool-calls", "What tools did", ToolCalls)
@@ -69,8 +75,14 @@ def tool_calls(memory: Memory, conversation_id: Name) -> Any:
 def append(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
     """All or none of them. When this returns, they are on the disk."""
     turns = [NewTurn(**turn.given()) for turn in body.turns]
-    places = memory.conversations.extend(conversation_id, turns)
+    places = memory.conversations.extend(conversation_id, turns, title=body.title)
     return {"conversation_id": conversation_id, "indexes": list(places)}
+
+
+@router.answers("POST /conversations/{conversation_id}/end", "End a session", Waiting)
+def end_session(memory: Memory, conversation_id: Name) -> Any:
+    """Its facts and a dream are queued: `POST /v1/jobs` runs what waits, now or later."""
+    return {"jobs": memory.end_session(conversation_id)}
 
 
 @router.answers("PATCH /conversations/{conversation_id}", "Give a conversation a title", Titled)

@@ -76,6 +76,12 @@ def dream(memory: Memory, body: DreamWish) -> Any:
     return memory.dream(**body.given())
 
 
+@router.answers("POST /jobs", "Run what waits", DreamReport)
+def run_jobs(memory: Memory) -> Any:
+    """What ended sessions have queued: extractions, then a dream that asks no model."""
+    return memory.run_jobs()
+
+
 @router.answers("GET /traces", "How answers were found", Traces)
 def traces(memory: Memory, query: TraceQuery) -> Any:
     """The newest of those that were kept."""

@@ -19,13 +19,16 @@ from anaphora.surfaces.rest.schemas import (
     MemoryChanges,
     MemoryPage,
     Name,
+    NewMemories,
     NewMemoryBody,
     PathQuery,
     Reopening,
     SearchHits,
     SearchQuestion,
     Settling,
+    ShortIdQuery,
     Unforgetting,
+    WholeId,
 )
 from anaphora.values.memories import Contradiction, Forgotten, MemoryRecord, Remembered
 
@@ -42,6 +45,12 @@ router = LaneRouter("memory")
 def remember(memory: Memory, body: NewMemoryBody) -> Any:
     """201 when it is new, 200 when it was known and is reinforced. Secrets are taken out first."""
     return memory.remember(**body.given())
+
+
+@router.answers("POST /memories/many", "Remember many things", list[Remembered], 201)
+def remember_many(memory: Memory, body: NewMemories) -> Any:
+    """As if one after the other; all are checked before any is kept."""
+    return memory.remember_many([item.given() for item in body.items])
 
 
 @router.answers("GET /memories", "List memories", MemoryPage)
@@ -92,6 +101,12 @@ def forget(memory: Memory, body: Forgetting) -> Any:
 def undo_forget(memory: Memory, body: Unforgetting) -> Any:
     """What was forgotten with `undoable` or `soft` is recalled again, and what went with it."""
     return {"ids": memory.undo_forget(body.id)}
+
+
+@router.answers("GET /resolve", "The whole of a short id", WholeId)
+def resolve(memory: Memory, query: ShortIdQuery) -> Any:
+    """The one id of a memory, note or conversation that ends so."""
+    return {"id": memory.resolve_id(query.short, query.kind)}
 
 
 @router.answers("GET /memories/history", "The values of a path", list[MemoryRecord])

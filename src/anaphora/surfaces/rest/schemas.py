@@ -135,6 +135,12 @@ class MemoryChanges(_of_memory(changes=True)):  # type: ignore[misc]
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
 
+class NewMemories(Body):
+    """Many things to remember: all are checked before any is kept."""
+
+    items: Annotated[list[NewMemoryBody], Field(min_length=1, max_length=10_000)]
+
+
 class Ask(Body):
     """A question to lasting memories."""
 
@@ -226,6 +232,25 @@ class PathQuery(Parameters):
     path: Name
 
 
+class ShortIdQuery(Parameters):
+    """The end of an id, and what it is the id of."""
+
+    short: Name
+    kind: Literal["any", "memory", "conversation"] = "any"
+
+
+class ThreadQuery(Parameters):
+    """How much of a conversation."""
+
+    last: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+
+
+class ReadyQuery(Parameters):
+    """How long to wait."""
+
+    timeout: Annotated[float, Field(ge=0, le=20)] = 10.0
+
+
 class MapQuery(Parameters):
     """A folder of the project, to see its files."""
 
@@ -252,6 +277,7 @@ class Turn(Body):
 class AppendTurns(Body):
     """Turns for the end of a conversation, all or none of them."""
 
+    title: Annotated[str, Field(max_length=1_000)] = ""
     turns: Annotated[list[Turn], Field(min_length=1, max_length=1_000)]
 
 
@@ -298,6 +324,7 @@ class WarmUpQuery(Parameters):
 
     topic: str | None = None
     project: str | None = None
+    shape: bool = True
     budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
 
 
@@ -583,6 +610,24 @@ class Pushed(BaseModel):
     accepted: int
 
 
+class WholeId(BaseModel):
+    """An id in full."""
+
+    id: str
+
+
+class Waiting(BaseModel):
+    """How many jobs wait now."""
+
+    jobs: int
+
+
+class Ready(BaseModel):
+    """Whether the model is loaded and everything known is indexed."""
+
+    ready: bool
+
+
 class Deleted(BaseModel):
     """What is gone."""
 
@@ -648,13 +693,18 @@ class PlacedReason(BaseModel):
 
 
 class ProblemShape(BaseModel):
-    """A problem document (RFC 9457)."""
+    """A problem document (RFC 9457).
+
+    `error` is the name of the error that a program in Python gets, `data` what it holds.
+    """
 
     type: str
     title: str
     status: int
     detail: str
     errors: list[PlacedReason] = []
+    error: str | None = None
+    data: dict[str, str | int | float | bool | None] | None = None
 
 
 Gaps = list[Gap]
