@@ -472,5 +472,9 @@ PROMISES: dict[str, str] = {
     "mcp.ends": "D The server ends when its client does, killed or not, and loses nothing acknowledged.",
     "mcp.steady": "Q A thousand calls take no memory.",
     "mcp.http": "D Over HTTP other Hosts, Origins and addresses are refused without a token.",
+    "oauth.discovery": "D A client without a token finds out where to get one; off unless it was asked for.",
+    "oauth.flow": "D The official client registers, is granted what the owner said, refreshes, is revoked.",
+    "oauth.owner": "Q Only who reads the terminal or has a token approves, and no more than that may do.",
+    "oauth.hostile": "Q Codes, tokens and forms that are stolen, replayed, forged or guessed open nothing.",
     "mcp.progress": "D The steps of a deep question are told to a client that asks for progress.",
 }
