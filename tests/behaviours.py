@@ -331,6 +331,7 @@ PROMISES: dict[str, str] = {
     "rest.problems": "D Every error is a problem document, and never a traceback.",
     "rest.limits": "D Bodies, rates and times are limited, and what is refused says so.",
     "rest.openapi": "Q The OpenAPI document is what the server does, under every check.",
+    "rest.generated": "D From the OpenAPI document a client in TypeScript is generated, compiles strictly and works.",
     "rest.seed": "S1 `/conversations` and `/conversations/{id}` answer as the seed has them.",
     "rest.health": "D Health tells the truth, the write path included, and is 503 when a part fails.",
     "rest.metrics": "D Metrics are Prometheus text that holds no word of the user's.",

@@ -45,7 +45,7 @@ Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 
 @router.answers("POST /conversations/recall", "Recall turns", TurnHits, reads=True)
-def recall(memory: Memory, body: TurnQuestion) -> Any:
+def recall_conversation(memory: Memory, body: TurnQuestion) -> Any:
     """The turns of one conversation, or of all, that matter for the query."""
     return recalled_turns(memory, **body.given())
 
@@ -57,7 +57,7 @@ def list_conversations(memory: Memory, query: PageQuery) -> Any:
 
 
 @router.answers("GET /conversations/{conversation_id}", "One conversation", ThreadShape)
-def get(memory: Memory, conversation_id: Name, query: ThreadQuery) -> Any:
+def get_conversation(memory: Memory, conversation_id: Name, query: ThreadQuery) -> Any:
     """Every word of it, or its `last` turns."""
     found = must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
     if query.last is None:
@@ -72,7 +72,7 @@ def tool_calls(memory: Memory, conversation_id: Name) -> Any:
 
 
 @router.answers("POST /conversations/{conversation_id}/turns", "Keep turns", Appended, 201)
-def append(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
+def append_turns(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
     """All or none of them. When this returns, they are on the disk."""
     turns = [NewTurn(**turn.given()) for turn in body.turns]
     places = memory.conversations.extend(conversation_id, turns, title=body.title)
@@ -94,7 +94,7 @@ def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
 
 
 @router.answers("DELETE /conversations/{conversation_id}", "Delete a conversation", Deleted)
-def delete(memory: Memory, conversation_id: Name) -> Any:
+def delete_conversation(memory: Memory, conversation_id: Name) -> Any:
     """Gone for real: file, index and side notes."""
     must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
     return {"deleted": conversation_id}
@@ -105,7 +105,7 @@ def delete(memory: Memory, conversation_id: Name) -> Any:
     "Take the words of a turn out",
     Redacted,
 )
-def redact(memory: Memory, conversation_id: Name, index: Index) -> Any:
+def redact_turn(memory: Memory, conversation_id: Name, index: Index) -> Any:
     """The turn stays, its words are "[redacted]", in the file and in the index."""
     done = memory.conversations.redact(conversation_id, index)
     must_exist(done, "turn", f"{conversation_id} #{index}")
@@ -113,7 +113,7 @@ def redact(memory: Memory, conversation_id: Name, index: Index) -> Any:
 
 
 @seed_router.answers("GET /conversations", "All conversations", SeedItems)
-def seed_list(memory: Memory) -> Any:
+def list_seed_conversations(memory: Memory) -> Any:
     """Summaries, the newest first, as the daemon that shares the files lists them."""
     return {"items": memory.conversations.list()}
 
@@ -123,7 +123,7 @@ def seed_list(memory: Memory) -> Any:
     summary="A conversation as its file has it",
     responses={200: {"model": SeedRecord}},
 )
-async def seed_get(request: Request, conversation_id: Name) -> Response:
+async def get_seed_conversation(request: Request, conversation_id: Name) -> Response:
     """The record byte for byte, or 404."""
     service, namespace = service_of(request), caller_of(request).namespace
 

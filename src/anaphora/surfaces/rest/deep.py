@@ -46,7 +46,7 @@ def _ask(
         }
     },
 )
-async def deep(request: Request, body: DeepQuestion) -> Response:
+async def deep_recall(request: Request, body: DeepQuestion) -> Response:
     """A model writes its own search, within a budget. Without one that answers: the best evidence.
 
     With `Accept: text/event-stream` its steps come as they happen.

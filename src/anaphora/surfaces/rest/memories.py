@@ -104,7 +104,7 @@ def undo_forget(memory: Memory, body: Unforgetting) -> Any:
 
 
 @router.answers("GET /resolve", "The whole of a short id", WholeId)
-def resolve(memory: Memory, query: ShortIdQuery) -> Any:
+def resolve_id(memory: Memory, query: ShortIdQuery) -> Any:
     """The one id of a memory, note or conversation that ends so."""
     return {"id": memory.resolve_id(query.short, query.kind)}
 
@@ -116,20 +116,20 @@ def history(memory: Memory, query: PathQuery) -> Any:
 
 
 @router.answers("GET /memories/{memory_id}", "One memory", MemoryRecord)
-def get(memory: Memory, memory_id: Name) -> Any:
+def get_memory(memory: Memory, memory_id: Name) -> Any:
     """All that is known of it."""
     return memory.get(memory_id)
 
 
 @router.answers("PATCH /memories/{memory_id}", "Change a memory", Remembered)
-def update(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
+def update_memory(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
     """Another text, payload or path makes a new version; the old one stays in its history."""
     # What was not sent stays as it is.
     return memory.update(memory_id, **{name: getattr(body, name) for name in body.model_fields_set})
 
 
 @router.answers("DELETE /memories/{memory_id}", "Forget one memory", Forgotten)
-def delete(memory: Memory, memory_id: Name, query: DeleteQuery) -> Any:
+def delete_memory(memory: Memory, memory_id: Name, query: DeleteQuery) -> Any:
     """Gone for real, or after a day if `undoable`; `soft` only takes it out of recall."""
     return memory.forget(memory_id, soft=query.soft, undoable=query.undoable)
 

@@ -83,6 +83,20 @@ _MEMBERS: Final[tuple[tuple[type[errors.AnaphoraError], tuple[str, ...]], ...]] 
 )
 
 
+_OWN: Final = (
+    "busy", "gone", "host", "internal", "invalid_input", "method", "namespace", "not_found",
+    "origin", "project", "rate", "read_only", "refused", "timeout", "token", "too_large",
+    "unreadable",
+)  # fmt: skip
+NAMES: Final = tuple(sorted({*_OWN, *(name for _, _, name in _STATUSES)}))
+"""Every problem by its name: the end of its `type`. A problem of another name cannot be made."""
+
+
+def type_of(name: str) -> str:
+    """The `type` of a problem."""
+    return _TYPE + name
+
+
 class Problem(HTTPException):
     """A refusal by a surface itself: its status, a short name, and words for the caller."""
 
@@ -101,8 +115,9 @@ def problem(
     **more: Any,
 ) -> Response:
     """The response for one problem; `more` are members beside the standard ones."""
+    assert name in NAMES, name
     body = {
-        "type": _TYPE + name,
+        "type": type_of(name),
         "title": TITLES.get(status, "It did not work"),
         "status": status,
         "detail": detail,

@@ -264,7 +264,7 @@ class PageQuery(Parameters):
     cursor: str | None = None
 
 
-class Turn(Body):
+class NewTurnBody(Body):
     """A turn to be kept."""
 
     role: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
@@ -278,7 +278,7 @@ class AppendTurns(Body):
     """Turns for the end of a conversation, all or none of them."""
 
     title: Annotated[str, Field(max_length=1_000)] = ""
-    turns: Annotated[list[Turn], Field(min_length=1, max_length=1_000)]
+    turns: Annotated[list[NewTurnBody], Field(min_length=1, max_length=1_000)]
 
 
 class SeedTitle(Body):
@@ -692,19 +692,56 @@ class PlacedReason(BaseModel):
     reason: str
 
 
-class ProblemShape(BaseModel):
-    """A problem document (RFC 9457).
+Scalars = dict[str, str | int | float | bool | None]
+
+
+class _ProblemShape(BaseModel):
+    """What every problem document (RFC 9457) has, beside its `type`.
 
     `error` is the name of the error that a program in Python gets, `data` what it holds.
     """
 
-    type: str
     title: str
     status: int
     detail: str
-    errors: list[PlacedReason] = []
     error: str | None = None
-    data: dict[str, str | int | float | bool | None] | None = None
+
+
+class InvalidInputProblem(_ProblemShape):
+    """What was sent cannot be used: each mistake, and where it stands."""
+
+    type: str
+    errors: list[PlacedReason] = []
+    data: Scalars | None = None
+
+
+class MissingThing(BaseModel):
+    """What is not there: its kind, and the id that was asked for."""
+
+    kind: str
+    id: str
+
+
+class NotFoundProblem(_ProblemShape):
+    """There is nothing with this id, or no such route: `data` says which of them."""
+
+    type: str
+    data: MissingThing | None = None
+
+
+class OtherProblem(_ProblemShape):
+    """Everything else, by its `type`."""
+
+    type: str
+    data: Scalars | None = None
+
+
+PROBLEM_SHAPES: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
+    InvalidInputProblem: ("invalid_input", "filter"),
+    NotFoundProblem: ("not_found",),
+    OtherProblem: (),
+}
+"""The forms of problems, and the names of those that have it; the last is that of the others."""
 
 
 Gaps = list[Gap]
