@@ -423,6 +423,29 @@ def test_an_answer_of_something_else_is_told(tmp_path: Path) -> None:
     assert "secret" not in str(hidden.value)
 
 
+@pytest.mark.promise("client.errors")
+@pytest.mark.parametrize("said", [None, 5, "x", [], [5], {}, {"items": 5}, {"turns": [{}]}])
+def test_json_of_another_form_is_told(said: Any) -> None:
+    """No answer raises anything but an error of ours, whatever stands in it."""
+    with remote_over(lambda _: httpx.Response(200, json=said)) as memory:
+        calls: list[Callable[[], Any]] = [
+            lambda: memory.remember("x"), lambda: memory.remember_many(["x"]), memory.list,
+            lambda: memory.recall("x"), lambda: memory.get("x"), lambda: memory.undo_forget("x"),
+            lambda: memory.recall_conversation(None, "x"), lambda: memory.end_session("c"),
+            memory.namespaces, memory.stats, lambda: memory.ready(0), memory.health, memory.gaps,
+            lambda: memory.conversations.get("c"), memory.conversations.list,
+            lambda: memory.conversations.append("c", "user", "x"), lambda: memory.trace("x"),
+        ]  # fmt: skip
+        refused = 0
+        for call in calls:
+            try:
+                call()
+            except errors.ServerError:
+                refused += 1
+        # What has a default for everything can be made of nothing.
+        assert refused >= len(calls) - 8, said
+
+
 @pytest.mark.promise("client.facade")
 def test_a_token_opens_its_namespaces(tmp_path: Path) -> None:
     """A wrong token, another namespace and a change without the right are `AccessDenied`."""

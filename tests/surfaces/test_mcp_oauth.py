@@ -275,10 +275,16 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def server(tmp_path: Path, clock: Clock, capsys: pytest.CaptureFixture[str]) -> Iterator[Server]:
+def server(
+    tmp_path: Path,
+    clock: Clock,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> Iterator[Server]:
+    sealed = getattr(request, "param", None)
     with ExitStack() as ending:
         memory = ending.enter_context(
-            Memory.open(tmp_path / "home", embedder="hashing", clock=clock)
+            Memory.open(tmp_path / "home", embedder="hashing", clock=clock, encrypt=sealed)
         )
         session = ServerSession(lambda: memory, clock=clock)
         sdk = build_server(session, DEFAULT_TOOLS, None, roots=False)
@@ -509,8 +515,11 @@ def test_names_sites_and_floods_are_refused(server: Server) -> None:
 
 
 @pytest.mark.promise("oauth.hostile")
-def test_of_secrets_only_digests_are_kept(server: Server, tmp_path: Path) -> None:
-    """Neither the code nor a token stands in any file of the home; other tokens go on as before."""
+@pytest.mark.parametrize("server", [None, "file"], ids=["open", "sealed"], indirect=True)
+def test_of_secrets_only_digests_are_kept(
+    server: Server, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Neither code nor token stands in a file of the home, nor in a sealed one who connects."""
     client = server.registered()
     code = server.code(client)
     got = server.token(client, code).json()
@@ -521,6 +530,7 @@ def test_of_secrets_only_digests_are_kept(server: Server, tmp_path: Path) -> Non
     for secret in (code, got["access_token"], got["refresh_token"]):
         assert secret.encode() not in held
         assert secret.rsplit("_", 1)[1].encode() not in held
+    assert (BACK.encode() in held) is ("open" in request.node.name)
 
 
 @pytest.mark.promise("oauth.discovery")

@@ -7,6 +7,6 @@ the errors of a server's refusals.
 
 from __future__ import annotations
 
-from anaphora.client.memory import AnyMemory, RemoteMemory
+from anaphora.client.memory import RemoteMemory
 
-__all__ = ["AnyMemory", "RemoteMemory"]
+__all__ = ["RemoteMemory"]

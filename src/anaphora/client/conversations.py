@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from anaphora.core.json_codec import from_plain, iso_time
+from anaphora.core.json_codec import iso_time
 from anaphora.errors import NotFound, NotOffered
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import Conversations, Replacement
@@ -24,15 +24,17 @@ _NOT_TAKEN: Final = ("source", "source_key", "message_key")
 class RemoteConversations(Conversations):
     """The threads of a namespace on a server. A turn that was not kept raises."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, read: Callable[..., Any]) -> None:
         # Who speaks is kept by the server, which has a place for it.
         super().__init__(None, _SPEAKERS, None)
         self._ask = ask
+        self._made_of = read
 
     def list(self) -> tuple[ThreadSummary, ...]:
         """Every conversation that can be read, newest first."""
         found = self._ask("GET /conversations")
-        return from_plain(tuple[ThreadSummary, ...], found["items"])  # type: ignore[no-any-return]
+        kind = tuple[ThreadSummary, ...]
+        return self._made_of(kind, found, "items")  # type: ignore[no-any-return]
 
     def problems(self) -> tuple[ThreadProblem, ...]:
         """Not offered by a server."""
@@ -61,7 +63,7 @@ class RemoteConversations(Conversations):
             {"conversation_id": conversation_id},
             body,
         )
-        places = found["indexes"]
+        places = self._made_of(tuple[int, ...], found, "indexes")
         return range(places[0], places[-1] + 1) if places else range(0)
 
     def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
@@ -74,13 +76,7 @@ class RemoteConversations(Conversations):
             )
         except NotFound:
             return None
-        return Thread(
-            found["conversation_id"],
-            tuple(_turn(one) for one in found["turns"]),
-            read_time(found["updated"]),
-            found["updated"],
-            found.get("title", ""),
-        )
+        return self._made_of(_thread, found)  # type: ignore[no-any-return]
 
     def _delete(self, conversation_id: str) -> bool:
         return self._changed("DELETE /v1/conversations/{conversation_id}", conversation_id)
@@ -131,6 +127,17 @@ def _sent(place: int, new: NewTurn) -> builtins.dict[str, Any]:
     # The server's clock gives the time of a turn without one.
     more = {"ts": iso_time(new.ts), "speaker": new.speaker}
     return given | {name: value for name, value in more.items() if value is not None}
+
+
+def _thread(found: Mapping[str, Any]) -> Thread:
+    """A conversation; its times are kept to the letter."""
+    return Thread(
+        found["conversation_id"],
+        tuple(_turn(one) for one in found["turns"]),
+        read_time(found["updated"]),
+        found["updated"],
+        found.get("title", ""),
+    )
 
 
 def _turn(found: Mapping[str, Any]) -> Turn:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 from urllib.parse import quote
 
 from anaphora.api.memory import Memory
@@ -60,9 +60,8 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
     from anaphora.ops import Exported
 
-__all__ = ["AnyMemory", "RemoteMemory"]
+__all__ = ["RemoteMemory"]
 
-AnyMemory: TypeAlias = "Memory | RemoteMemory"
 _IN_PATH: Final = re.compile(r"\{(\w+)\}")
 _WAIT: Final = 10.0
 _EXPORTED: Final = "anaphora-exported"
@@ -122,7 +121,7 @@ class RemoteMemory(Memory):
     @property
     def conversations(self) -> RemoteConversations:
         """The threads of this namespace. Strict: a turn that was not kept raises."""
-        return RemoteConversations(self._asked_by_path)
+        return RemoteConversations(self._asked_by_path, self._read)
 
     def remember_many(
         self,
@@ -134,11 +133,11 @@ class RemoteMemory(Memory):
         if not given:
             return []
         found = self._ask(Request("POST", "/v1/memories/many", body={"items": given}))
-        done = [from_plain(Remembered, one) for one in found]
+        done = self._read(tuple[Remembered, ...], found)
         for one in done:
             self._connection.tell("remember", one)
         _told(progress, "remembering", len(done))
-        return done
+        return list(done)
 
     def recall_conversation(
         self,
@@ -278,7 +277,7 @@ class RemoteMemory(Memory):
         while True:
             left = _WAIT if end is None else min(_WAIT, max(0.0, end - time.monotonic()))
             request = Request("GET", "/v1/ready", {"timeout": left}, repeatable=True)
-            if self._ask(request)["ready"]:
+            if self._read(bool, self._ask(request), "ready"):
                 return True
             if end is not None and time.monotonic() >= end:
                 return False
@@ -287,9 +286,9 @@ class RemoteMemory(Memory):
         """As `Memory.health`; a server that cannot be reached is not well."""
         try:
             found = self._ask(Request("GET", "/health", repeatable=True, also=503))
+            return self._read(Health, found)  # type: ignore[no-any-return]
         except ServerError as error:
             return Health(False, (Check("server", False, str(error)),))
-        return self._read(Health, found)  # type: ignore[no-any-return]
 
     def on(self, event: str, handler: Handler) -> None:
         """Call `handler(value)` at every "remember" or "recall" of this program's own.
@@ -347,7 +346,7 @@ class RemoteMemory(Memory):
         if isinstance(sent.get("exclude"), str):
             sent["exclude"] = [sent["exclude"]]
         found = self._ask(_request(route, route.method, route.path, in_path, sent))
-        value = self._read(route.gives, found[route.part] if route.part else found)
+        value = self._read(route.gives, found, route.part)
         if route.event:
             self._connection.tell(route.event, value)
         _told(given.get("progress"), name, 1)
@@ -360,9 +359,14 @@ class RemoteMemory(Memory):
         known = self.projects()
         return next((one.id for one in known if Path(one.root) == Path(which)), which)
 
-    def _read(self, kind: Any, found: Any) -> Any:
+    def _read(self, kind: Any, found: Any, part: str = "") -> Any:
+        """The value that an answer stands for, or that a member of it does."""
         try:
-            value = from_plain(kind, found)
+            value = (
+                kind(found)
+                if inspect.isfunction(kind)
+                else from_plain(kind, found[part] if part else found)
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ServerError(self.url, "its answer is none of an Anaphora server") from error
         if isinstance(value, Recall) and value.rejected:
