@@ -17,6 +17,8 @@ from tests.client.serving import listening, served
 from tests.conftest import NOW, Clock
 
 from anaphora import AsyncMemory, Memory, NewMemory, RemoteMemory, errors
+from anaphora.adapters.langgraph import AnaphoraStore
+from anaphora.adapters.memory_files import MemoryFiles
 from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN, ROUTES
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.problems import problem_of
@@ -245,7 +247,6 @@ def test_what_is_not_offered_says_so_by_name(tmp_path: Path) -> None:
         lambda: memory.warm_up(directory="/tmp"),
         lambda: memory.on("sync", print),
         lambda: memory.import_(tmp_path),
-        lambda: memory.remember_many([NewMemory("x", redact=False)]),
         lambda: memory.conversations.extend("c", [NewTurn("user", "x", source="s")]),
         memory.conversations.problems,
         lambda: memory.conversations.path("c"),
@@ -262,6 +263,10 @@ PROPERTIES = {"home", "tokens", "sync", "mirror", "hosted_logs"}
 @pytest.mark.promise("client.errors")
 def test_errors_are_those_of_the_facade(tmp_path: Path) -> None:
     """What raises here raises the same there, with the same data on it."""
+
+    def many(memory: Memory) -> Any:
+        return memory.remember_many(["fine", " "])
+
     calls: list[Callable[[Memory], Any]] = [
         lambda m: m.get("none"),
         lambda m: m.get("a/b"),
@@ -279,7 +284,7 @@ def test_errors_are_those_of_the_facade(tmp_path: Path) -> None:
         lambda m: m.undo_forget("none"),
         lambda m: m.resolve_id("none"),
         lambda m: m.settle_contradiction("a", "b", "wrong"),
-        lambda m: m.remember_many(["fine", " "]),
+        many,
         lambda m: m.conversations.append("a/b", "user", "x"),
         lambda m: m.conversations.append("c", "", "x"),
         lambda m: m.recall_conversation("..", "x"),
@@ -305,6 +310,8 @@ def test_errors_are_those_of_the_facade(tmp_path: Path) -> None:
             assert type(one) is type(other), (number, one, other)
             if isinstance(one, errors.NotFound):
                 assert (one.kind, one.id) == (other.kind, other.id), number  # type: ignore[attr-defined]
+            if call is many:
+                assert other.what.startswith("items[1]")  # type: ignore[attr-defined]
             if isinstance(one, errors.FilterError):
                 assert one.what == other.what  # type: ignore[attr-defined]
 
@@ -465,6 +472,24 @@ def test_a_token_opens_its_namespaces(tmp_path: Path) -> None:
             ):
                 remote.list()
             assert unknown.value.status == 401
+
+
+@pytest.mark.promise("client.facade")
+def test_adapters_work_over_a_server(tmp_path: Path) -> None:
+    """A store for LangGraph and Claude's memory tool keep to their contracts over a client."""
+    with served(tmp_path / "home") as (url, _), RemoteMemory.connect(url) as remote:
+        store = AnaphoraStore(remote)
+        store.put(("users", "mara"), "tea", {"likes": "tea", "key": "AKIAIOSFODNN7EXAMPLE"})
+        store.put(("users", "mara"), "tea", {"likes": "coffee", "key": "AKIAIOSFODNN7EXAMPLE"})
+        item = store.get(("users", "mara"), "tea")
+        assert item is not None
+        assert item.value == {"likes": "coffee", "key": "AKIAIOSFODNN7EXAMPLE"}
+        store.delete(("users", "mara"), "tea")
+        assert store.get(("users", "mara"), "tea") is None
+        files = MemoryFiles(remote)
+        files.create("/memories/notes.txt", "Herons wade.")
+        files.str_replace("/memories/notes.txt", "wade", "fly")
+        assert "Herons fly." in files.view("/memories/notes.txt")
 
 
 @pytest.mark.promise("client.facade")

@@ -191,7 +191,12 @@ class Server:
 
     def registered(self, *uris: str, name: str = "Claude") -> str:
         answer = self.http.post(
-            "/register", json={"redirect_uris": uris or [BACK], "client_name": name}
+            "/register",
+            json={
+                "redirect_uris": uris or [BACK],
+                "client_name": name,
+                "token_endpoint_auth_method": "client_secret_post",
+            },
         )
         assert answer.status_code == 201, answer.text
         said = answer.json()

@@ -414,10 +414,6 @@ def _item(place: int, item: NewMemory | str | Mapping[str, Any]) -> dict[str, An
     else:
         usual = {one.name: one.default for one in fields(NewMemory)}
         given = {name: getattr(item, name) for name in usual if getattr(item, name) != usual[name]}
-    for flag in ("dedupe", "redact", "guarded"):
-        if given.pop(flag, None) not in {None, NewMemory.__dataclass_fields__[flag].default}:
-            reason = "it is for adapters to a memory on their own machine"
-            raise NotOffered(f"items[{place}].{flag}", reason)
     return _plain(given)  # type: ignore[no-any-return]
 
 

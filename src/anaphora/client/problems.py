@@ -5,6 +5,7 @@ What a server does not tell (where it keeps things, what was sent to it) is its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -14,7 +15,6 @@ from anaphora.errors import (
     AnaphoraError,
     EncryptionError,
     InvalidInput,
-    NotFound,
     ServerError,
     StoreError,
 )
@@ -28,6 +28,7 @@ _KINDS: Final[Mapping[str, type[AnaphoraError]]] = {
     if isinstance(kind, type) and issubclass(kind, AnaphoraError)
 }
 _LONGEST: Final = 500
+_NUMBER: Final = re.compile(r"\.(\d+)(?=\.|$)")
 
 
 def error_of(url: str, status: int, problem: Any) -> AnaphoraError:
@@ -70,9 +71,6 @@ def _unusable(said: Mapping[str, Any], detail: str) -> AnaphoraError:
     where = str(first.get("at"))
     for place in _PLACES:
         where = where.removeprefix(place)
+    # As the facade names a place: items[3].tags.
+    where = _NUMBER.sub(r"[\1]", where)
     return InvalidInput(where, None, str(first.get("reason")))
-
-
-def missing(kind: str, which: str) -> NotFound:
-    """What no server needs to be asked for: an id that none can have."""
-    return NotFound(kind, which)

@@ -129,6 +129,14 @@ class NewMemoryBody(_of_memory(changes=False)):  # type: ignore[misc]
     """One thing to remember."""
 
 
+class NewMemoryItem(NewMemoryBody):
+    """One of many things to remember, for programs whose contract is to return what was put."""
+
+    dedupe: bool = True
+    redact: bool = True
+    guarded: bool = False
+
+
 class MemoryChanges(_of_memory(changes=True)):  # type: ignore[misc]
     """What to change; a field that is not here stays."""
 
@@ -138,7 +146,7 @@ class MemoryChanges(_of_memory(changes=True)):  # type: ignore[misc]
 class NewMemories(Body):
     """Many things to remember: all are checked before any is kept."""
 
-    items: Annotated[list[NewMemoryBody], Field(min_length=1, max_length=10_000)]
+    items: Annotated[list[NewMemoryItem], Field(min_length=1, max_length=10_000)]
 
 
 class Ask(Body):
