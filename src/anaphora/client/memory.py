@@ -91,22 +91,22 @@ class RemoteMemory(Memory):
         long_timeout: float = 900.0,
         retries: int = 2,
         http_client: HttpClient | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> RemoteMemory:
         """The memory of the server at `url` (`anaphora serve`), for whom `token` opens it.
 
         Nothing is asked yet. `timeout` seconds are given to a call, `long_timeout` to one that may
         take long (deep recall, dreams, imports, exports, indexing). A call that failed is made up
         to `retries` times again where it only reads, does no more the second time, or was never
-        begun. `http_client` is one of your own, with its certificates and proxies, which you close.
-        Raises `InvalidInput`, and `MissingExtra` without the extra `client`.
+        begun. `http_client` is one of your own, with its certificates and proxies, which you close;
+        `sleep` waits between attempts. Raises `InvalidInput`, and `MissingExtra` without the extra `client`.
         """
         for name, value in (("timeout", timeout), ("long_timeout", long_timeout)):
             if value <= 0:
                 raise InvalidInput(name, value, "expected a number of seconds above 0")
         if retries < 0:
             raise InvalidInput("retries", retries, "expected 0 or more")
-        patience = Patience(timeout, max(timeout, long_timeout), retries, sleep)
+        patience = Patience(timeout, max(timeout, long_timeout), retries, sleep or time.sleep)
         return cls(Connection(url, token, patience, http_client), _checked(namespace))
 
     @property
