@@ -99,7 +99,8 @@ class RemoteMemory(Memory):
         take long (deep recall, dreams, imports, exports, indexing). A call that failed is made up
         to `retries` times again where it only reads, does no more the second time, or was never
         begun. `http_client` is one of your own, with its certificates and proxies, which you close;
-        `sleep` waits between attempts. Raises `InvalidInput`, and `MissingExtra` without the extra `client`.
+        `sleep` waits between attempts. Raises `InvalidInput`, and `MissingExtra` without the extra
+        `client`.
         """
         for name, value in (("timeout", timeout), ("long_timeout", long_timeout)):
             if value <= 0:
