@@ -339,6 +339,7 @@ PROMISES: dict[str, str] = {
     "rest.problems": "D Every error is a problem document, and never a traceback.",
     "rest.limits": "D Bodies, rates and times are limited, and what is refused says so.",
     "rest.openapi": "Q The OpenAPI document is what the server does, under every check.",
+    "rest.generated": "D From the OpenAPI document a client in TypeScript is generated, compiles strictly and works.",
     "rest.seed": "S1 `/conversations` and `/conversations/{id}` answer as the seed has them.",
     "rest.health": "D Health tells the truth, the write path included, and is 503 when a part fails.",
     "rest.metrics": "D Metrics are Prometheus text that holds no word of the user's.",
@@ -474,6 +475,11 @@ PROMISES: dict[str, str] = {
     "deep.sealed": "D Questions, answers, gaps and traces of a sealed home stand nowhere in its files.",
     "cli.deep": "D deep, gaps, dream and extract work from the command line, traces included.",
     "surfaces.agree": "D SDK, AsyncMemory, command line, MCP and REST give the same JSON.",
+    # The client of a server
+    "client.facade": "D Over a server the facade gives the values that it gives on this machine.",
+    "client.complete": "D Every call of the facade asks the server, or says by name why it cannot.",
+    "client.errors": "D A server's refusals are the facade's errors, with the same data on them.",
+    "client.retries": "D Only what may be done twice, or was never begun, is asked again.",
     # The server for coding agents
     "mcp.handshake": "D `initialize` and `tools/list` are answered before any model or database is touched.",
     "mcp.tools": "D Every tool has a schema, hints, and a structured result that keeps its schema.",
@@ -487,5 +493,9 @@ PROMISES: dict[str, str] = {
     "mcp.ends": "D The server ends when its client does, killed or not, and loses nothing acknowledged.",
     "mcp.steady": "Q A thousand calls take no memory.",
     "mcp.http": "D Over HTTP other Hosts, Origins and addresses are refused without a token.",
+    "oauth.discovery": "D A client without a token finds out where to get one; off unless it was asked for.",
+    "oauth.flow": "D The official client registers, is granted what the owner said, refreshes, is revoked.",
+    "oauth.owner": "Q Only who reads the terminal or has a token approves, and no more than that may do.",
+    "oauth.hostile": "Q Codes, tokens and forms that are stolen, replayed, forged or guessed open nothing.",
     "mcp.progress": "D The steps of a deep question are told to a client that asks for progress.",
 }

@@ -140,3 +140,26 @@ def test_without_parsers(tmp_path: Path) -> None:
     assert with_parsers["changed"] == 1
     assert with_parsers["degraded"] == []
     assert run(GRAMMARS, INDEX, tmp_path)["changed"] == 0
+
+
+WITHOUT_HTTPX = """
+from anaphora import RemoteMemory
+from anaphora.errors import MissingExtra
+try:
+    RemoteMemory.connect("http://127.0.0.1:9")
+    said = ""
+except MissingExtra as error:
+    said = str(error)
+heavy = [name for name in ("sqlalchemy", "numpy", "tantivy") if name in sys.modules]
+print(json.dumps({"said": said, "heavy": heavy}))
+"""
+
+
+@pytest.mark.promise("platforms.parts")
+def test_without_httpx(tmp_path: Path) -> None:
+    """A client of a server names the extra that it needs, and loads nothing that it does not."""
+    found = run("httpx", WITHOUT_HTTPX, tmp_path)
+    assert found == {
+        "said": "httpx is not installed: pip install 'anaphora[client]'",
+        "heavy": [],
+    }

@@ -173,6 +173,8 @@ def python() -> str:
     from anaphora.api.deep import DeepQuestions
     from anaphora.api.memories import LastingMemories
     from anaphora.api.projects import ProjectMemories
+    from anaphora.client.memory import RemoteMemory
+    from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN
     from anaphora.deep.models import base as models
     from anaphora.deep.models import scripted
     from anaphora.embed import base
@@ -194,7 +196,7 @@ Filters: [../filters.md](../filters.md).
 
 - [Memory](#memory): [lasting memories](#lasting-memories), [projects](#projects),
   [deep recall](#deep-recall), [conversations](#conversations)
-- [AsyncMemory](#asyncmemory), [render_recall](#render_recall),
+- [AsyncMemory](#asyncmemory), [RemoteMemory](#remotememory), [render_recall](#render_recall),
   [ConversationStore](#conversationstore)
 - [Tokens](#tokens), [sync](#sync), [keys](#keys-anaphorakeys)
 - [Models and embedders](#models-and-embedders)
@@ -214,6 +216,15 @@ Filters: [../filters.md](../filters.md).
             "`scoped`, `on` and the properties are not awaited. What `open` gives can be awaited "
             "or entered, `conversations` has the methods of [conversations](#conversations), "
             "awaited.\n",
+            f"## RemoteMemory\n\n{doc_of(RemoteMemory)}\n\n"
+            "It is a `Memory`, with the methods of one, over a server "
+            "([how](../how-to/client.md)).\n\n"
+            f"{method('connect', RemoteMemory.connect)}\n"
+            "### What a server does not offer\n\n"
+            + "".join(f"- `{name}`: {reason}\n" for name, reason in NOT_OFFERED.items())
+            + "".join(
+                f"- `{name}` of `{call}`: {why}\n" for (call, name), why in NOT_TAKEN.items()
+            ),
             method("render_recall", render_recall, "##"),
             f"## ConversationStore\n\n{doc_of(ConversationStore)}\n\n"
             f"```py\n{signature('ConversationStore', ConversationStore, prefix='class ')}\n```\n\n"
@@ -241,7 +252,6 @@ Filters: [../filters.md](../filters.md).
                 (
                     *(values(group, group.__all__) for group in (turns, memories, projects, deep)),
                     values(ops, ("Backup", "Exported")),
-                    values(ops, ("Health",)),
                 )
             ),
         )
@@ -406,7 +416,7 @@ def _schema(name: str, schema: Mapping[str, Any]) -> str:
             shown = f"`{default}`" if default else ""
             said = _cell(one.get("description") or "")
             lines.append(f"| `{field}`{star} | {_cell(_type(one))} | {shown} | {said} |")
-    elif "enum" in schema:
+    elif "enum" in schema or "oneOf" in schema:
         lines += ["", _type(schema)]
     return "\n".join(lines) + "\n"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anaphora.api.aio import AsyncMemory
     from anaphora.api.memory import Memory
+    from anaphora.client.memory import RemoteMemory
     from anaphora.core.recalled import strip_recalled
     from anaphora.recall.render import render_recall
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
@@ -24,6 +25,7 @@ __all__ = [
     "ConversationStore",
     "Memory",
     "NewMemory",
+    "RemoteMemory",
     "__version__",
     "conversations_dir",
     "render_recall",
@@ -40,6 +42,7 @@ __path__.append(f"{__path__[0]}/_renamed")
 _LAZY = {
     "Memory": "anaphora.api.memory",
     "AsyncMemory": "anaphora.api.aio",
+    "RemoteMemory": "anaphora.client.memory",
     "NewMemory": "anaphora.values.memories",
     "ConversationStore": "anaphora.store.threads.file_store",
     "conversations_dir": "anaphora.store.threads.file_store",

@@ -41,6 +41,10 @@ AnaphoraError
 │   ├── DeviceRemoved                   this device was removed from the project
 │   └── PairingFailed                   a code was not taken, or nobody typed it in time
 ├── MirrorError                         a folder of Markdown could not be compared with the home
+├── ServerError                         a server of Anaphora could not be used
+│   ├── ServerUnreachable               it does not answer, or not in time
+│   └── AccessDenied                    it refuses the token, or what the token may not do
+├── NotOffered (also NotImplementedError)  what only a memory on this machine can do
 ├── SandboxError                        the sandbox could not be started
 ├── CommandRefused                      a command of a model's tool that cannot be done
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
@@ -56,6 +60,7 @@ from pathlib import Path
 from typing import Self
 
 __all__ = [
+    "AccessDenied",
     "AnaphoraError",
     "Closed",
     "CommandRefused",
@@ -86,6 +91,7 @@ __all__ = [
     "NoModel",
     "NotEmpty",
     "NotFound",
+    "NotOffered",
     "PairingFailed",
     "ReadOnly",
     "RemoteError",
@@ -93,6 +99,8 @@ __all__ = [
     "SandboxError",
     "SchemaTooNew",
     "SealChanged",
+    "ServerError",
+    "ServerUnreachable",
     "StoreError",
     "SyncError",
     "Tampered",
@@ -433,6 +441,43 @@ class MirrorError(AnaphoraError):
         self.reason = reason
         self.lasting = lasting
         super().__init__(f"{folder}: {reason}")
+
+
+class ServerError(AnaphoraError):
+    """A server of Anaphora could not be used: its `url`, why, and the HTTP `status` if it answered.
+
+    `reason` never holds a token.
+    """
+
+    def __init__(self, url: str, reason: str, status: int | None = None) -> None:
+        self.url = url
+        self.reason = reason
+        self.status = status
+        super().__init__(f"{url}: {reason}")
+
+
+class ServerUnreachable(ServerError):
+    """It does not answer, or not in time.
+
+    `sent`: it may have got the request, and what was asked for may be done.
+    """
+
+    def __init__(self, url: str, reason: str, *, sent: bool) -> None:
+        self.sent = sent
+        super().__init__(url, reason)
+
+
+class AccessDenied(ServerError):
+    """It does not accept the token, or the token may not do that there."""
+
+
+class NotOffered(AnaphoraError, NotImplementedError):
+    """`what` a memory on this machine can do and a server does not offer, and the `reason`."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        self.what = what
+        self.reason = reason
+        super().__init__(f"{what} is not offered by a server: {reason}")
 
 
 class SandboxError(AnaphoraError):

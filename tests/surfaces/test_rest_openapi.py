@@ -36,10 +36,10 @@ CONFIG = {
     },
 }
 LANES = (
-    "/v1/memories", "/v1/(recall|forget)", "/v1/conversations",
-    "/v1/(deep|dream|extract|gaps|traces)",
+    "/v1/memories", "/v1/(recall|forget|resolve)", "/v1/conversations",
+    "/v1/(deep|dream|extract|gaps|jobs|traces)",
     "/v1/(projects|context|observations|diary|warm-up)",
-    "/v1/(session|stats|import|export)|^/conversations|^/health|^/metrics",
+    "/v1/(session|stats|ready|import|export)|^/conversations|^/health|^/metrics",
 )  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from anaphora.embed.base import Embedder
 from anaphora.mirror.manager import Mirror
 from anaphora.ops import Backup, Exported
 from anaphora.ops.audit import Audit
-from anaphora.ops.doctor.health import Health
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import DEFAULT_RECENT
 from anaphora.store.threads.gojson import Document
@@ -26,6 +25,7 @@ from anaphora.sync.hosted import HostedLogs
 from anaphora.sync.manager import Sync
 from anaphora.values.conversations import (
     Check,
+    Health,
     ImportReport,
     NewTurn,
     Recall,

@@ -25,6 +25,7 @@ from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
 from anaphora.values.conversations import (
     Check,
+    Health,
     ImportReport,
     Recall,
     RecallMode,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from anaphora.mirror.manager import Mirror
     from anaphora.ops import Backup, Exported
     from anaphora.ops.audit import Audit
-    from anaphora.ops.doctor.health import Health
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.tokens import Tokens
     from anaphora.sync.hosted import HostedLogs

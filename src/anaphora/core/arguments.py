@@ -34,7 +34,9 @@ LATEST = datetime.max.replace(tzinfo=UTC)
 """The last one."""
 
 # Protocols whose modules are too heavy to import for a look at a type: the rooms look at these.
-_LEFT_TO_ROOMS: Final[Mapping[str, Any]] = {"Embedder": Any, "ModelRole": Any, "Sidecar": Any}
+_LEFT_TO_ROOMS: Final[Mapping[str, Any]] = {
+    "Embedder": Any, "HttpClient": Any, "ModelRole": Any, "Sidecar": Any,
+}  # fmt: skip
 
 
 def checks_arguments(cls: ClassT) -> ClassT:

@@ -50,8 +50,9 @@ def from_plain(kind: Any, found: Any) -> Any:
     Fields that a later program added are left out; those that an older one lacks have their
     defaults. TypeError, ValueError or AttributeError for what `plain` has not written.
     """
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _value_of(kind, found)
+    generic = get_origin(kind) or kind
+    if isinstance(generic, type) and is_dataclass(generic):
+        return _value_of(generic, get_args(kind), found)
     if get_origin(kind) is tuple:
         return tuple(from_plain(get_args(kind)[0], one) for one in found)
     if get_origin(kind) in {Union, UnionType}:
@@ -59,12 +60,19 @@ def from_plain(kind: Any, found: Any) -> Any:
     return datetime.fromisoformat(found) if kind is datetime else found
 
 
-def _value_of(kind: type[Any], found: Mapping[str, Any]) -> Any:
-    hints = _hints(kind)  # type: ignore[arg-type]  # a type is hashable
+def _value_of(kind: type[Any], of: tuple[Any, ...], found: Mapping[str, Any]) -> Any:
+    hints = _hints(kind, of)  # type: ignore[arg-type]  # a type is hashable
     given = {name: from_plain(hints[name], one) for name, one in found.items() if name in hints}
     return kind(**given)
 
 
 @lru_cache(maxsize=64)
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _hints(kind: type[Any], of: tuple[Any, ...]) -> dict[str, Any]:
+    """The types of a value's fields; `of` are those that a generic one is of."""
+    hints = get_type_hints(kind)
+    if of:
+        hints = {
+            name: hint[of] if getattr(hint, "__parameters__", ()) else hint
+            for name, hint in hints.items()
+        }
+    return hints

@@ -9,10 +9,11 @@ from __future__ import annotations
 from anaphora.ops.backup.create import Backup, backup, verify
 from anaphora.ops.backup.restore import restore
 from anaphora.ops.doctor.checks import doctor, stats
-from anaphora.ops.doctor.health import Health, health
+from anaphora.ops.doctor.health import health
 from anaphora.ops.doctor.repair import repair
 from anaphora.ops.transfer.export import Exported, export, is_export
 from anaphora.ops.transfer.load import import_export, import_sources
+from anaphora.values.conversations import Health
 
 __all__ = [
     "Backup",

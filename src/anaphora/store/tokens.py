@@ -12,7 +12,7 @@ import json
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -22,6 +22,7 @@ from anaphora.errors import InvalidInput, NotFound, StoreError
 from anaphora.store.codecs import parsed, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import TOKEN
+from anaphora.store.grants import PREFIX, Grants
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction
 from anaphora.store.threads.ids import check_id
@@ -29,10 +30,10 @@ from anaphora.store.threads.ids import check_id
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
 
+__all__ = ["EVERYTHING", "PREFIX", "NewToken", "Token", "Tokens"]
+
 EVERYTHING: Final = "*"
 """The scope that is every namespace."""
-PREFIX: Final = "anaphora_"
-"""What every secret begins with, so that people and scanners know one when they see it."""
 
 _HOME: Final = "default"
 # Among the scopes, where no namespace can have this name: what is no namespace is a right.
@@ -43,6 +44,7 @@ _NAME_LIMIT: Final = 100
 _COARSE: Final = timedelta(hours=1)
 _ALL = TOKEN.select()
 _BY_HASH = _ALL + "AND token_hash = :token_hash"
+_BY_ID = _ALL + "AND token_id = :token_id"
 _LIST = _ALL + "ORDER BY created_at, token_id"
 _log = logging.getLogger(__name__)
 
@@ -188,11 +190,33 @@ class Tokens(NamespaceReader):
             work.revoke(found[0].id, now)
         return found[0]
 
+    @property
+    def grants(self) -> Grants:
+        """Who connects by OAuth, each with a token of these."""
+        return Grants(
+            self.truth, self.sealer, clock=self._clock, on_end=self._end, random=self._random
+        )
+
+    def _end(self, token_id: str) -> None:
+        # One that was revoked before is what it should be.
+        with suppress(NotFound):
+            self.revoke(token_id)
+
+    def use(self, token_id: str, *, note: bool = True) -> Token | None:
+        """The token of this id, while it is alive; with `note` its use now is noted."""
+        found = self._found(TOKEN, _BY_ID, token_id=token_id)
+        token = next(readable(found[:1], _MAPPING.value), None)
+        if not note:
+            return token if token is not None and token.alive(self._clock()) else None
+        return self._used(token)
+
     def check(self, secret: str) -> Token | None:
         """The token behind a secret, while it is alive; None for anything else."""
         stored = self._lookup("token_hash", _digest(secret))
         found = self._found(TOKEN, _BY_HASH, token_hash=stored)
-        token = next(readable(found[:1], _MAPPING.value), None)
+        return self._used(next(readable(found[:1], _MAPPING.value), None))
+
+    def _used(self, token: Token | None) -> Token | None:
         now = self._clock()
         if token is None or not token.alive(now):
             return None

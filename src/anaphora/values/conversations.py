@@ -16,6 +16,7 @@ __all__ = [
     "Check",
     "Degraded",
     "Excerpt",
+    "Health",
     "ImportProblem",
     "ImportReport",
     "ImportedConversation",
@@ -318,6 +319,18 @@ class Check:
     name: str
     ok: bool
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether each part works. `pending` counts turns and memories whose vectors still come,
+    `jobs` what ended sessions have queued in all namespaces.
+    """
+
+    ok: bool
+    checks: tuple[Check, ...]
+    pending: int = 0
+    jobs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
 from anaphora.store.maintenance import job_count, probe
-from anaphora.values.conversations import Check
+from anaphora.values.conversations import Check, Health
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
@@ -25,18 +24,6 @@ if TYPE_CHECKING:
 
 LEAST_FREE = 64 * 1024 * 1024
 """Bytes below which a disk counts as full: SQLite's journal and one index commit need some."""
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """Whether each part works. `pending` counts turns and memories whose vectors still come,
-    `jobs` what ended sessions have queued in all namespaces.
-    """
-
-    ok: bool
-    checks: tuple[Check, ...]
-    pending: int = 0
-    jobs: int = 0
 
 
 def health(services: NamespaceServices) -> Health:

@@ -687,3 +687,14 @@ AUDIT_STATE = _table(
     clear("name"),
     sealed("value", needed=True),
 )
+
+# Who connects by OAuth, as `token` the home's: a `kind` of client that registered, or of grant that
+# the owner gave one. `body` is JSON; of a secret it has the SHA-256 alone.
+OAUTH = _table(
+    "oauth",
+    ("kind", "item_id"),
+    clear("kind"),
+    clear("item_id"),
+    sealed("body", needed=True),
+    clear("seq", "big"),
+)

@@ -119,13 +119,27 @@ def mcp(
             help="With --http: every user and program of this machine may read and change all.",
         ),
     ] = False,
+    oauth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="With --http: let clients elsewhere connect by OAuth; URL is the address at which "
+            "they reach this server, as https://memory.example.org.",
+        ),
+    ] = None,
 ) -> None:
     """Run the MCP server for coding agents, on standard input and output."""
     from anaphora.surfaces import mcp_server
 
     at: Where = context.obj
     mcp_server.serve(
-        at.home, at.namespace, at.conversations, tools=tools, http=http, open_to_all=no_token
+        at.home,
+        at.namespace,
+        at.conversations,
+        tools=tools,
+        http=http,
+        open_to_all=no_token,
+        oauth=oauth,
     )
 
 

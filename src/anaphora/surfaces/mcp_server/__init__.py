@@ -32,16 +32,20 @@ def serve(
     tools: str = "default",
     http: str | None = None,
     open_to_all: bool = False,
+    oauth: str | None = None,
 ) -> None:
     """Serve the memory of this place until the client goes.
 
     `tools` is "default" or "all"; `http` is HOST:PORT. Over HTTP the user's own token lies in the
-    home; `open_to_all` asks nobody on this machine for one. The memory is opened in the background
+    home; `open_to_all` asks nobody on this machine for one; `oauth` is the address at which clients
+    elsewhere reach the server, and get a token by OAuth. The memory is opened in the background
     once the handshake was answered. Raises `InvalidInput` and, for HTTP without the SDK,
     `MissingExtra`.
     """
     if tools not in ("default", "all"):
         raise InvalidInput("tools", tools, "expected default or all")
+    if oauth is not None and (http is None or open_to_all):
+        raise InvalidInput("oauth", oauth, "needs --http, and cannot be combined with --no-token")
     if http is not None and find_spec("mcp") is None:
         raise MissingExtra("mcp", "mcp")
     from anaphora.api.memory import Memory
@@ -64,9 +68,11 @@ def serve(
     from anaphora.core.config import load_settings
     from anaphora.surfaces import access
     from anaphora.surfaces.mcp_server.http import is_loopback, parsed_address, run_http
+    from anaphora.surfaces.mcp_server.oauth.address import public_address
     from anaphora.surfaces.mcp_server.sdk import build_server
 
     host, port = parsed_address(http)
+    public = None if oauth is None else public_address(oauth)
     if open_to_all and not is_loopback(host):
         raise InvalidInput("no-token", host, "must be a loopback address")
     asked = is_loopback(host) and not open_to_all
@@ -74,7 +80,9 @@ def serve(
     # Where a server for several clients was started says nothing about any of them, and folders of
     # another machine are not here.
     server = build_server(session, names, started=None, roots=is_loopback(host))
-    run = partial(run_http, server, session, host, port, own, open_to_all=open_to_all)
+    run = partial(
+        run_http, server, session, host, port, own, open_to_all=open_to_all, public=public
+    )
     _until_the_end(run, session)
 
 

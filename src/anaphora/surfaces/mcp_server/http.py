@@ -19,15 +19,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anaphora.api.workers import Workers
 from anaphora.errors import InvalidInput
+from anaphora.store.grants import is_access
 from anaphora.surfaces.access import OWN, bearer, is_own
+from anaphora.surfaces.mcp_server.oauth.address import LOOPBACK, PublicAddress
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from anaphora.store.tokens import Token
+    from anaphora.surfaces.mcp_server.oauth.app import AuthorizationServer
     from anaphora.surfaces.mcp_server.session import ServerSession
 
-LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 SESSIONS: Final[Mapping[str, Any]] = {"max_sessions": 200, "session_idle_timeout": 1800.0}
 """How many clients may be in a session, and after how many seconds of silence one is over."""
 _WANTED: Final = "send Authorization: Bearer <token> with a token that opens this namespace"
@@ -57,30 +60,24 @@ def run_http(
     own: str | None,
     *,
     open_to_all: bool,
+    public: PublicAddress | None = None,
 ) -> None:
     """Serve at `http://host:port/mcp` until stopped, and say so on standard error.
 
-    `own` is the token of the user who runs it; `open_to_all` asks nobody on this machine for one.
-    Raises `InvalidInput` for an address that others can reach while there is no token.
+    `own` is the token of the user who runs it; `open_to_all` asks nobody on this machine for one;
+    at `public` clients get tokens by OAuth. Raises `InvalidInput` for an address that others can
+    reach while there is no token, and none to be had.
     """
     import uvicorn
-    from mcp.server.transport_security import TransportSecuritySettings
 
     from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
 
-    if is_loopback(host):
-        app: Any = server.streamable_http_app(host=host, **SESSIONS)
-    else:
-        if not session.memory().tokens.any():
-            reason = (
-                "other machines can reach this address: create a token first "
-                "(anaphora token create)"
-            )
-            raise InvalidInput("http", host, reason)
-        # Who has a token may come by any name.
-        anyone = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        app = server.streamable_http_app(host=host, transport_security=anyone, **SESSIONS)
-    gate = Gate(app, session, own if is_loopback(host) else None, required=not open_to_all)
+    if not is_loopback(host) and public is None and not session.memory().tokens.any():
+        reason = (
+            "other machines can reach this address: create a token first (anaphora token create)"
+        )
+        raise InvalidInput("http", host, reason)
+    gate = gated(server, session, host, own, required=not open_to_all, public=public)
     config = uvicorn.Config(
         gate,
         host=host,
@@ -101,62 +98,135 @@ def run_http(
         uvicorn.Server(config).run(sockets=[listening])
 
 
+def gated(
+    server: Server[Any],
+    session: ServerSession,
+    host: str,
+    own: str | None,
+    *,
+    required: bool,
+    public: PublicAddress | None = None,
+) -> Gate:
+    """The application: the SDK's, behind the gate, with the endpoints of OAuth beside it."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    here = is_loopback(host)
+    # Who has a token may come to any other address by any name.
+    allowed = TransportSecuritySettings(enable_dns_rebinding_protection=here)
+    if here:
+        names = [f"{name}:*" for name in _LOOPBACK_NAMES]
+        allowed.allowed_hosts, allowed.allowed_origins = names, [f"http://{n}" for n in names]
+        if public is not None:
+            allowed.allowed_hosts = [*names, public.netloc]
+            allowed.allowed_origins = [*allowed.allowed_origins, public.origin]
+    app = server.streamable_http_app(host=host, transport_security=allowed, **SESSIONS)
+    return Gate(app, session, own if here else None, required=required, here=here, public=public)
+
+
 class Gate:
     """Lets requests in that have a token which opens the namespace, or need none."""
 
     def __init__(
-        self, app: ASGIApp, session: ServerSession, own: str | None, *, required: bool
+        self,
+        app: ASGIApp,
+        session: ServerSession,
+        own: str | None,
+        *,
+        required: bool,
+        here: bool,
+        public: PublicAddress | None,
     ) -> None:
         self._app = app
         self._session = session
         self._own = own
         self._required = required
+        self._here = here
+        self._public = public
         # Who is let in must not wait behind the calls of those who are.
         self._checking = Workers(ThreadPoolExecutor(2, thread_name_prefix="anaphora-gate"))
+        self.oauth: AuthorizationServer | None = None
+        if public is not None:
+            from anaphora.surfaces.mcp_server.oauth.app import AuthorizationServer
+
+            self.oauth = AuthorizationServer(session.memory, self._checking, public)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the life of the server."""
-        refused = await self._refused(scope) if scope["type"] == "http" else None
-        await (refused or self._app)(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif self.oauth is not None and self.oauth.has(scope["path"]):
+            await (self._out_of_place(Headers(scope=scope)) or self.oauth.app)(scope, receive, send)
+        else:
+            await (await self._refused(scope) or self._app)(scope, receive, send)
 
     async def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if headers.get("transfer-encoding") and headers.get("content-length"):
             # Two lengths of one body: who stands between may have believed the other.
             return _refusal(400, "expected either Content-Length or Transfer-Encoding")
-        if not _same_site(headers):
+        if not self._same_site(headers):
             return _refusal(403, "other sites may not call this server")
         secret = headers.get("authorization")
-        token = None if secret is None else await self._token_of(secret)
+        token = None if secret is None else await self._token_of(secret, headers)
         if token is None and (self._required or secret is not None):
-            return _refusal(401, _WANTED)
+            return self._unknown(given=secret is not None)
         scope[CALLER] = token
         return None
 
-    async def _token_of(self, authorization: str) -> Token | None:
+    def _out_of_place(self, headers: Headers) -> Response | None:
+        """A refusal of what comes by another name, or from another site's page."""
+        assert self._public is not None
+        name = headers.get("host", "").lower()
+        if self._here and name != self._public.netloc and not _is_loopback_name(name):
+            return _refusal(421, "this host name is not allowed")
+        away = headers.get("sec-fetch-site") in {"cross-site", "same-site"}
+        if not self._same_site(headers) or (away and headers.get("sec-fetch-mode") != "navigate"):
+            return _refusal(403, "other sites may not call this server")
+        return None
+
+    def _same_site(self, headers: Headers) -> bool:
+        """Whether no page asks, or one that this server gave."""
+        origin = headers.get("origin")
+        if origin is None or (self._public is not None and origin == self._public.origin):
+            return True
+        try:
+            return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+        except ValueError:
+            return False
+
+    def _unknown(self, *, given: bool) -> Response:
+        challenge = 'Bearer realm="anaphora"' if self.oauth is None else self.oauth.challenge
+        if given:
+            challenge += ', error="invalid_token"'
+        return _refusal(401, _WANTED, challenge)
+
+    async def _token_of(self, authorization: str, headers: Headers) -> Token | None:
         secret = bearer(authorization)
         if secret is None:
             return None
-        return OWN if is_own(secret, self._own) else await self._checking.do(self._token, secret)
+        # The user's own counts on this machine's own addresses alone, not through a proxy.
+        here = self._public is None or _is_loopback_name(headers.get("host", "").lower())
+        if here and is_own(secret, self._own):
+            return OWN
+        return await self._checking.do(self._token, secret)
 
     def _token(self, secret: str) -> Token | None:
         memory = self._session.memory()
-        token = memory.tokens.check(secret)
+        if self.oauth is not None and is_access(secret):
+            token = self.oauth.provider.opened_by(secret)
+        else:
+            token = memory.tokens.check(secret)
         return token if token is not None and token.opens(memory.namespace) else None
 
 
-def _same_site(headers: Headers) -> bool:
-    """Whether no page asks, or one that this server gave."""
-    origin = headers.get("origin")
-    if origin is None:
-        return True
-    try:
-        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
-    except ValueError:
-        return False
+def _is_loopback_name(host: str) -> bool:
+    """Whether a Host header names this machine, with or without a port."""
+    name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+    return name in _LOOPBACK_NAMES
 
 
-def _refusal(status: int, words: str) -> Response:
-    challenge = {"WWW-Authenticate": 'Bearer realm="anaphora"'} if status == 401 else {}
-    headers = {"Connection": "close", **challenge}
+def _refusal(status: int, words: str, challenge: str = "") -> Response:
+    headers = {"Connection": "close"}
+    if challenge:
+        headers["WWW-Authenticate"] = challenge
     return Response(f'{{"error": "{words}"}}', status, headers, "application/json")

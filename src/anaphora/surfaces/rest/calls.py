@@ -41,7 +41,9 @@ _LONG: Final = (
     "/v1/export",
     "/v1/extract",
     "/v1/import",
+    "/v1/jobs",
     "/v1/projects",
+    "/v1/ready",
 )
 _READ_AT_ONCE: Final = ("/v1/documents", "/v1/projects")
 _PROJECTS: Final = ("/v1/projects", "/v1/context", "/v1/warm-up")

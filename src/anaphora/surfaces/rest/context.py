@@ -46,7 +46,7 @@ def list_projects(memory: Memory) -> Any:
 
 
 @router.answers("POST /projects", "Index a project", IndexReport)
-def index(memory: Memory, request: Request, body: NewProject) -> Any:
+def index_project(memory: Memory, request: Request, body: NewProject) -> Any:
     """A folder on the server's machine, one of those that it was told of; the token must allow it.
 
     The user who runs the server may name any, with the token that it made at its start.
@@ -62,13 +62,13 @@ def project_map(memory: Memory, project: Name, query: MapQuery) -> Any:
 
 
 @router.answers("DELETE /projects/{project}", "Forget a project", ProjectGone)
-def remove(memory: Memory, project: Name) -> Any:
+def remove_project(memory: Memory, project: Name) -> Any:
     """Its sections go; notes about it stay."""
     return {"removed": project, "sections": memory.remove_project(project)}
 
 
 @router.answers("POST /context/recall", "Recall for a task", RecallPackage, reads=True)
-def recall(memory: Memory, body: ContextQuestion) -> Any:
+def recall_context(memory: Memory, body: ContextQuestion) -> Any:
     """Where to look first and why, within a budget of tokens; `quality` says how far to trust."""
     return memory.recall_context(**body.given())
 
@@ -76,7 +76,9 @@ def recall(memory: Memory, body: ContextQuestion) -> Any:
 @router.answers("GET /warm-up", "Begin a session", WarmUp)
 def warm_up(memory: Memory, query: WarmUpQuery) -> Any:
     """What a new session should know first."""
-    return memory.warm_up(query.topic, project=query.project, budget=query.budget)
+    return memory.warm_up(
+        query.topic, project=query.project, shape=query.shape, budget=query.budget
+    )
 
 
 @router.answers("GET /observations", "List notes", Notes)
@@ -86,7 +88,7 @@ def notes(memory: Memory, query: NotesQuery) -> Any:
 
 
 @router.answers("GET /diary", "Read the diary", Diary)
-def read_diary(memory: Memory, query: NotesQuery) -> Any:
+def diary(memory: Memory, query: NotesQuery) -> Any:
     """What was done in the last sessions, the latest first."""
     return memory.diary(query.project, limit=query.limit)
 
@@ -98,7 +100,7 @@ def observe(memory: Memory, body: NewObservation) -> Any:
 
 
 @router.answers("POST /diary", "Write the diary", DiaryEntry, 201)
-def diary(memory: Memory, body: NewDiaryEntry) -> Any:
+def write_diary(memory: Memory, body: NewDiaryEntry) -> Any:
     """What was done in a session, for the next one."""
     return memory.write_diary(**body.given())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -26,11 +27,13 @@ from anaphora.surfaces.rest.schemas import (
     SeedItems,
     SeedRecord,
     SeedTitle,
+    ThreadQuery,
     ThreadShape,
     Titled,
     ToolCalls,
     TurnHits,
     TurnQuestion,
+    Waiting,
 )
 from anaphora.surfaces.wire import must_exist, recalled_turns
 from anaphora.values.conversations import NewTurn, ThreadSummary
@@ -42,7 +45,7 @@ Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 
 @router.answers("POST /conversations/recall", "Recall turns", TurnHits, reads=True)
-def recall(memory: Memory, body: TurnQuestion) -> Any:
+def recall_conversation(memory: Memory, body: TurnQuestion) -> Any:
     """The turns of one conversation, or of all, that matter for the query."""
     return recalled_turns(memory, **body.given())
 
@@ -54,9 +57,12 @@ def list_conversations(memory: Memory, query: PageQuery) -> Any:
 
 
 @router.answers("GET /conversations/{conversation_id}", "One conversation", ThreadShape)
-def get(memory: Memory, conversation_id: Name) -> Any:
-    """Every word of it."""
-    return must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
+def get_conversation(memory: Memory, conversation_id: Name, query: ThreadQuery) -> Any:
+    """Every word of it, or its `last` turns."""
+    found = must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
+    if query.last is None:
+        return found
+    return replace(found, turns=found.turns[max(0, len(found.turns) - query.last) :])
 
 
 @router.answers("GET /conversations/{conversation_id}/tool-calls", "What tools did", ToolCalls)
@@ -66,11 +72,17 @@ def tool_calls(memory: Memory, conversation_id: Name) -> Any:
 
 
 @router.answers("POST /conversations/{conversation_id}/turns", "Keep turns", Appended, 201)
-def append(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
+def append_turns(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
     """All or none of them. When this returns, they are on the disk."""
     turns = [NewTurn(**turn.given()) for turn in body.turns]
-    places = memory.conversations.extend(conversation_id, turns)
+    places = memory.conversations.extend(conversation_id, turns, title=body.title)
     return {"conversation_id": conversation_id, "indexes": list(places)}
+
+
+@router.answers("POST /conversations/{conversation_id}/end", "End a session", Waiting)
+def end_session(memory: Memory, conversation_id: Name) -> Any:
+    """Its facts and a dream are queued: `POST /v1/jobs` runs what waits, now or later."""
+    return {"jobs": memory.end_session(conversation_id)}
 
 
 @router.answers("PATCH /conversations/{conversation_id}", "Give a conversation a title", Titled)
@@ -82,7 +94,7 @@ def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
 
 
 @router.answers("DELETE /conversations/{conversation_id}", "Delete a conversation", Deleted)
-def delete(memory: Memory, conversation_id: Name) -> Any:
+def delete_conversation(memory: Memory, conversation_id: Name) -> Any:
     """Gone for real: file, index and side notes."""
     must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
     return {"deleted": conversation_id}
@@ -93,7 +105,7 @@ def delete(memory: Memory, conversation_id: Name) -> Any:
     "Take the words of a turn out",
     Redacted,
 )
-def redact(memory: Memory, conversation_id: Name, index: Index) -> Any:
+def redact_turn(memory: Memory, conversation_id: Name, index: Index) -> Any:
     """The turn stays, its words are "[redacted]", in the file and in the index."""
     done = memory.conversations.redact(conversation_id, index)
     must_exist(done, "turn", f"{conversation_id} #{index}")
@@ -101,7 +113,7 @@ def redact(memory: Memory, conversation_id: Name, index: Index) -> Any:
 
 
 @seed_router.answers("GET /conversations", "All conversations", SeedItems)
-def seed_list(memory: Memory) -> Any:
+def list_seed_conversations(memory: Memory) -> Any:
     """Summaries, the newest first, as the daemon that shares the files lists them."""
     return {"items": memory.conversations.list()}
 
@@ -111,7 +123,7 @@ def seed_list(memory: Memory) -> Any:
     summary="A conversation as its file has it",
     responses={200: {"model": SeedRecord}},
 )
-async def seed_get(request: Request, conversation_id: Name) -> Response:
+async def get_seed_conversation(request: Request, conversation_id: Name) -> Response:
     """The record byte for byte, or 404."""
     service, namespace = service_of(request), caller_of(request).namespace
 

@@ -46,7 +46,7 @@ def _ask(
         }
     },
 )
-async def deep(request: Request, body: DeepQuestion) -> Response:
+async def deep_recall(request: Request, body: DeepQuestion) -> Response:
     """A model writes its own search, within a budget. Without one that answers: the best evidence.
 
     With `Accept: text/event-stream` its steps come as they happen.
@@ -74,6 +74,12 @@ def extract(memory: Memory, body: ExtractWish) -> Any:
 def dream(memory: Memory, body: DreamWish) -> Any:
     """Open gaps are explored over what is known now, restatements linked. It never deletes."""
     return memory.dream(**body.given())
+
+
+@router.answers("POST /jobs", "Run what waits", DreamReport)
+def run_jobs(memory: Memory) -> Any:
+    """What ended sessions have queued: extractions, then a dream that asks no model."""
+    return memory.run_jobs()
 
 
 @router.answers("GET /traces", "How answers were found", Traces)

@@ -6,28 +6,42 @@ and 503 when one is not. `/health/live` says that its process answers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
+from anaphora.ops import Exported
 from anaphora.ops.backup.staging import spooled
 from anaphora.store.tokens import EVERYTHING
 from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import HealthShape, ImportQuery, Live, Session
-from anaphora.values.conversations import ImportReport, Stats
+from anaphora.surfaces.rest.schemas import (
+    HealthShape,
+    ImportQuery,
+    Live,
+    Ready,
+    ReadyQuery,
+    Session,
+)
+from anaphora.surfaces.wire import plain
+from anaphora.values.conversations import ImportProblem, ImportReport, Stats
 
 router = LaneRouter("care")
 root_router = LaneRouter("care", "", closed=False)
 EXPORT_TYPE = "application/x-ndjson"
 _CHUNK = 1 << 18
 _SENT = "upload"
+_TOLD = 10
+EXPORTED_HEADER = "Anaphora-Exported"
+"""What an export holds, as JSON, beside the export itself."""
 
 
 @router.answers("GET /session", "Who asks", Session)
@@ -52,6 +66,12 @@ def stats(memory: Memory, request: Request) -> Any:
     found = memory.stats()
     own = {part: size for part, size in found.bytes.items() if part != "truth"}
     return found if opens_all(request) else replace(found, home="", bytes=own)
+
+
+@router.answers("GET /ready", "Wait until all is indexed", Ready)
+def ready(memory: Memory, query: ReadyQuery) -> Any:
+    """Whether the model is loaded and everything known is indexed, after at most `timeout`."""
+    return {"ready": memory.ready(query.timeout)}
 
 
 @router.post(
@@ -107,13 +127,12 @@ async def export(request: Request) -> Response:
     # It is closed with the answer.
     after = ExitStack()
 
-    def written() -> BinaryIO:
+    def written() -> tuple[BinaryIO, Exported]:
         file = after.enter_context(spooled(service.memory.home)).file
-        service.view(namespace).export(file)
-        return file
+        return file, service.view(namespace).export(file)
 
     try:
-        file = await service.run("long", written)
+        file, exported = await service.run("long", written)
     except BaseException:
         after.close()
         raise
@@ -128,6 +147,7 @@ async def export(request: Request) -> Response:
     headers = {
         "Content-Length": str(size),
         "Content-Disposition": 'attachment; filename="anaphora-export.jsonl"',
+        EXPORTED_HEADER: _told(exported),
     }
     return StreamingResponse(parts(), media_type=EXPORT_TYPE, headers=headers)
 
@@ -153,6 +173,18 @@ def health(memory: Memory, request: Request) -> Any:
 async def live(request: Request) -> Response:
     """Nothing is looked at: an answer is the answer."""
     return Response('{"ok":true}', media_type="application/json")
+
+
+def _told(exported: Exported) -> str:
+    """What was exported, for a header: of what could not be read no more than fits one."""
+    # Of a file the name alone: where this server keeps it is nobody's concern.
+    names = (replace(one, path=Path(one.path).name) for one in exported.problems[:_TOLD])
+    told = replace(exported, problems=tuple(names))
+    if len(exported.problems) > _TOLD:
+        more = ImportProblem("", "", f"{len(exported.problems) - _TOLD} more could not be read")
+        told = replace(told, problems=(*told.problems, more))
+    # A header takes no other characters.
+    return json.dumps(plain(told), ensure_ascii=True)
 
 
 def _as_sent(report: ImportReport, path: str) -> ImportReport:

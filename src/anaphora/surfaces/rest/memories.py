@@ -20,6 +20,7 @@ from anaphora.surfaces.rest.schemas import (
     MemoryChanges,
     MemoryPage,
     Name,
+    NewMemories,
     NewMemoryBody,
     PathQuery,
     Pinned,
@@ -28,8 +29,10 @@ from anaphora.surfaces.rest.schemas import (
     SearchHits,
     SearchQuestion,
     Settling,
+    ShortIdQuery,
     Unforgetting,
     Unpinning,
+    WholeId,
 )
 from anaphora.values.memories import Contradiction, CoreBlock, Forgotten, MemoryRecord, Remembered
 
@@ -46,6 +49,12 @@ router = LaneRouter("memory")
 def remember(memory: Memory, body: NewMemoryBody) -> Any:
     """201 when it is new, 200 when it was known and is reinforced. Secrets are taken out first."""
     return memory.remember(**body.given())
+
+
+@router.answers("POST /memories/many", "Remember many things", list[Remembered], 201)
+def remember_many(memory: Memory, body: NewMemories) -> Any:
+    """As if one after the other; all are checked before any is kept."""
+    return memory.remember_many([item.given() for item in body.items])
 
 
 @router.answers("GET /memories", "List memories", MemoryPage)
@@ -116,6 +125,12 @@ def undo_forget(memory: Memory, body: Unforgetting) -> Any:
     return {"ids": memory.undo_forget(body.id)}
 
 
+@router.answers("GET /resolve", "The whole of a short id", WholeId)
+def resolve_id(memory: Memory, query: ShortIdQuery) -> Any:
+    """The one id of a memory, note or conversation that ends so."""
+    return {"id": memory.resolve_id(query.short, query.kind)}
+
+
 @router.answers("GET /memories/history", "The values of a path", list[MemoryRecord])
 def history(memory: Memory, query: PathQuery) -> Any:
     """Every value that a path had, the oldest first."""
@@ -123,20 +138,20 @@ def history(memory: Memory, query: PathQuery) -> Any:
 
 
 @router.answers("GET /memories/{memory_id}", "One memory", MemoryRecord)
-def get(memory: Memory, memory_id: Name) -> Any:
+def get_memory(memory: Memory, memory_id: Name) -> Any:
     """All that is known of it."""
     return memory.get(memory_id)
 
 
 @router.answers("PATCH /memories/{memory_id}", "Change a memory", Remembered)
-def update(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
+def update_memory(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
     """Another text, payload or path makes a new version; the old one stays in its history."""
     # What was not sent stays as it is.
     return memory.update(memory_id, **{name: getattr(body, name) for name in body.model_fields_set})
 
 
 @router.answers("DELETE /memories/{memory_id}", "Forget one memory", Forgotten)
-def delete(memory: Memory, memory_id: Name, query: DeleteQuery) -> Any:
+def delete_memory(memory: Memory, memory_id: Name, query: DeleteQuery) -> Any:
     """Gone for real, or after a day if `undoable`; `soft` only takes it out of recall."""
     return memory.forget(memory_id, soft=query.soft, undoable=query.undoable)
 

@@ -1,12 +1,14 @@
 """The OpenAPI document: what the framework derives, and what it cannot know.
 
-To that it adds the refusals that any route may give, the filter language, the namespace header, the
-token, and what each parameter means.
+To that it adds the refusals that any route may give, told apart by their type, the filter language,
+the namespace header, the token, what each parameter means, and which fields always come.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
+from dataclasses import is_dataclass
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -14,13 +16,21 @@ from fastapi.openapi.utils import get_openapi
 
 from anaphora.store.filters import KINDS
 from anaphora.surfaces.meanings import FILTER_EXAMPLE, meaning
-from anaphora.surfaces.rest.problems import MEDIA_TYPE, TITLES
-from anaphora.surfaces.rest.schemas import ProblemShape
+from anaphora.surfaces.rest.problems import MEDIA_TYPE, NAMES, TITLES, type_of
+from anaphora.surfaces.rest.schemas import PROBLEM_SHAPES
+from anaphora.values import conversations, deep, memories, projects, search, sessions, sync
 
 # What may come before or after a route's own work, on every route.
 _ANYWHERE: Final[tuple[int, ...]] = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
 _WITH_MODEL: Final = (501, 502)
 _WITH_DISK: Final = (507,)
+_SCHEMAS: Final = "#/components/schemas/"
+_VALUES: Final = {
+    name: kind
+    for module in (conversations, deep, memories, projects, search, sessions, sync)
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and is_dataclass(kind)
+}
 _METHODS: Final = frozenset({"get", "post", "patch", "delete"})
 
 # What can name a namespace, but for ".", ".." and blanks, which are answered with 400.
@@ -41,10 +51,8 @@ def document(app: FastAPI) -> dict[str, Any]:
         schemas = parts.setdefault("schemas", {})
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
-        schemas["Problem"] = ProblemShape.model_json_schema(
-            ref_template="#/components/schemas/{model}"
-        )
-        schemas.update(schemas["Problem"].pop("$defs", {}))
+        _add_problems(schemas)
+        _complete_values(schemas)
         schemas["Filter"] = _filter()
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         made["security"] = [{}, {"token": []}]
@@ -56,6 +64,34 @@ def document(app: FastAPI) -> dict[str, Any]:
             _explain(name, schemas)
         app.openapi_schema = _with_filters(made)
     return app.openapi_schema
+
+
+def _add_problems(schemas: dict[str, Any]) -> None:
+    """`Problem`: one of several forms, told apart by its `type`."""
+    mapping: dict[str, str] = {}
+    known = {name for names in PROBLEM_SHAPES.values() for name in names}
+    for shape, names in PROBLEM_SHAPES.items():
+        its = names or tuple(name for name in NAMES if name not in known)
+        made = shape.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}")
+        schemas.update(made.pop("$defs", {}))
+        made["properties"]["type"] = {"type": "string", "enum": [type_of(name) for name in its]}
+        schemas[shape.__name__] = made
+        mapping |= {type_of(name): _SCHEMAS + shape.__name__ for name in its}
+    schemas["Problem"] = {
+        "title": "Problem",
+        "description": "A problem document (RFC 9457).",
+        "oneOf": [{"$ref": _SCHEMAS + shape.__name__} for shape in PROBLEM_SHAPES],
+        "discriminator": {"propertyName": "type", "mapping": mapping},
+    }
+
+
+def _complete_values(schemas: dict[str, Any]) -> None:
+    """Frozen values come with all of their fields, whether or not they have defaults; say so."""
+    for name, schema in schemas.items():
+        kind = _VALUES.get(name)
+        if kind is not None and "properties" in schema:
+            schema["required"] = list(schema["properties"])
+            schema.setdefault("description", inspect.cleandoc(kind.__doc__ or ""))
 
 
 def _complete_operation(path: str, operation: dict[str, Any]) -> None:
@@ -149,6 +185,7 @@ def _filter() -> dict[str, Any]:
         ),
         "type": "object",
         "properties": {"AND": junction, "OR": junction, "NOT": part},
+        "additionalProperties": True,
         "examples": [
             json.loads(FILTER_EXAMPLE),
             {"payload.framework": "vitest", "created_at": {"gte": "2026-01-01T00:00:00Z"}},

@@ -65,6 +65,38 @@ _STATUSES: tuple[tuple[type[errors.AnaphoraError], int, str], ...] = (
 )
 
 
+# What of an error a program gets: nothing of where this server keeps things, or of what was sent.
+_MEMBERS: Final[tuple[tuple[type[errors.AnaphoraError], tuple[str, ...]], ...]] = (
+    (errors.InvalidInput, ("what", "reason")),
+    (errors.NotFound, ("kind", "id")),
+    (errors.Unreadable, ("table", "id", "operation", "reason")),
+    (errors.SchemaTooNew, ("found", "operation", "reason")),
+    (errors.StoreError, ("operation", "reason")),
+    (errors.EndpointError, ("url", "model", "reason")),
+    (errors.EmbedderNotReady, ("waited",)),
+    (errors.ModelTimeout, ("model", "reason", "status", "seconds")),
+    (errors.ModelError, ("model", "reason", "status")),
+    (errors.SandboxError, ("reason",)),
+    (errors.MissingExtra, ("extra", "needs")),
+    (errors.Closed, ("what",)),
+    (errors.SyncError, ("remote", "reason")),
+)
+
+
+_OWN: Final = (
+    "busy", "gone", "host", "internal", "invalid_input", "method", "namespace", "not_found",
+    "origin", "project", "rate", "read_only", "refused", "timeout", "token", "too_large",
+    "unreadable",
+)  # fmt: skip
+NAMES: Final = tuple(sorted({*_OWN, *(name for _, _, name in _STATUSES)}))
+"""Every problem by its name: the end of its `type`. A problem of another name cannot be made."""
+
+
+def type_of(name: str) -> str:
+    """The `type` of a problem."""
+    return _TYPE + name
+
+
 class Problem(HTTPException):
     """A refusal by a surface itself: its status, a short name, and words for the caller."""
 
@@ -83,8 +115,9 @@ def problem(
     **more: Any,
 ) -> Response:
     """The response for one problem; `more` are members beside the standard ones."""
+    assert name in NAMES, name
     body = {
-        "type": _TYPE + name,
+        "type": type_of(name),
         "title": TITLES.get(status, "It did not work"),
         "status": status,
         "detail": detail,
@@ -104,10 +137,20 @@ def problem_of(error: errors.AnaphoraError | Problem) -> Response:
         (500, "internal"),
     )
     headers = {"Retry-After": "5"} if status == 503 else {}
+    of = _of(error)
     if isinstance(error, errors.InvalidInput):
         at = [{"at": error.what, "reason": error.reason}]
-        return problem(status, name, f"{error.what}: {error.reason}", headers, errors=at)
-    return problem(status, name, _words(error), headers)
+        return problem(status, name, f"{error.what}: {error.reason}", headers, errors=at, **of)
+    return problem(status, name, _words(error), headers, **of)
+
+
+def _of(error: errors.AnaphoraError) -> dict[str, Any]:
+    """What a program makes the same error of: its name, and what it holds."""
+    members = next((names for kind, names in _MEMBERS if isinstance(error, kind)), ())
+    return {
+        "error": type(error).__name__,
+        "data": {name: getattr(error, name) for name in members},
+    }
 
 
 def _words(error: errors.AnaphoraError) -> str:

@@ -34,6 +34,8 @@ class LaneRouter(APIRouter):
             tags=[lane],
             dependencies=[Depends(_refuse_change)],
             route_class=_ClosedRoute if closed else APIRoute,
+            # A client that is generated has a function of this name.
+            generate_unique_id_function=lambda route: route.name,
         )
 
     def answers(

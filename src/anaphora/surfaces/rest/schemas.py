@@ -131,10 +131,24 @@ class NewMemoryBody(_of_memory(changes=False)):  # type: ignore[misc]
     """One thing to remember."""
 
 
+class NewMemoryItem(NewMemoryBody):
+    """One of many things to remember, for programs whose contract is to return what was put."""
+
+    dedupe: bool = True
+    redact: bool = True
+    guarded: bool = False
+
+
 class MemoryChanges(_of_memory(changes=True)):  # type: ignore[misc]
     """What to change; a field that is not here stays."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+
+class NewMemories(Body):
+    """Many things to remember: all are checked before any is kept."""
+
+    items: Annotated[list[NewMemoryItem], Field(min_length=1, max_length=10_000)]
 
 
 class Ask(Body):
@@ -262,6 +276,25 @@ class PathQuery(Parameters):
     path: Name
 
 
+class ShortIdQuery(Parameters):
+    """The end of an id, and what it is the id of."""
+
+    short: Name
+    kind: Literal["any", "memory", "conversation"] = "any"
+
+
+class ThreadQuery(Parameters):
+    """How much of a conversation."""
+
+    last: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+
+
+class ReadyQuery(Parameters):
+    """How long to wait."""
+
+    timeout: Annotated[float, Field(ge=0, le=20)] = 10.0
+
+
 class MapQuery(Parameters):
     """A folder of the project, to see its files."""
 
@@ -275,7 +308,7 @@ class PageQuery(Parameters):
     cursor: str | None = None
 
 
-class Turn(Body):
+class NewTurnBody(Body):
     """A turn to be kept."""
 
     role: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
@@ -288,7 +321,8 @@ class Turn(Body):
 class AppendTurns(Body):
     """Turns for the end of a conversation, all or none of them."""
 
-    turns: Annotated[list[Turn], Field(min_length=1, max_length=1_000)]
+    title: Annotated[str, Field(max_length=1_000)] = ""
+    turns: Annotated[list[NewTurnBody], Field(min_length=1, max_length=1_000)]
 
 
 class SeedTitle(Body):
@@ -334,6 +368,7 @@ class WarmUpQuery(Parameters):
 
     topic: str | None = None
     project: str | None = None
+    shape: bool = True
     budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
 
 
@@ -643,6 +678,24 @@ class Pushed(BaseModel):
     accepted: int
 
 
+class WholeId(BaseModel):
+    """An id in full."""
+
+    id: str
+
+
+class Waiting(BaseModel):
+    """How many jobs wait now."""
+
+    jobs: int
+
+
+class Ready(BaseModel):
+    """Whether the model is loaded and everything known is indexed."""
+
+    ready: bool
+
+
 class Deleted(BaseModel):
     """What is gone."""
 
@@ -707,14 +760,56 @@ class PlacedReason(BaseModel):
     reason: str
 
 
-class ProblemShape(BaseModel):
-    """A problem document (RFC 9457)."""
+Scalars = dict[str, str | int | float | bool | None]
 
-    type: str
+
+class _ProblemShape(BaseModel):
+    """What every problem document (RFC 9457) has, beside its `type`.
+
+    `error` is the name of the error that a program in Python gets, `data` what it holds.
+    """
+
     title: str
     status: int
     detail: str
+    error: str | None = None
+
+
+class InvalidInputProblem(_ProblemShape):
+    """What was sent cannot be used: each mistake, and where it stands."""
+
+    type: str
     errors: list[PlacedReason] = []
+    data: Scalars | None = None
+
+
+class MissingThing(BaseModel):
+    """What is not there: its kind, and the id that was asked for."""
+
+    kind: str
+    id: str
+
+
+class NotFoundProblem(_ProblemShape):
+    """There is nothing with this id, or no such route: `data` says which of them."""
+
+    type: str
+    data: MissingThing | None = None
+
+
+class OtherProblem(_ProblemShape):
+    """Everything else, by its `type`."""
+
+    type: str
+    data: Scalars | None = None
+
+
+PROBLEM_SHAPES: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
+    InvalidInputProblem: ("invalid_input", "filter"),
+    NotFoundProblem: ("not_found",),
+    OtherProblem: (),
+}
+"""The forms of problems, and the names of those that have it; the last is that of the others."""
 
 
 Gaps = list[Gap]

@@ -28,19 +28,19 @@ own = LaneRouter("sync")
 
 
 @own.answers("GET /sync", "How this namespace is synced", SyncShape)
-def status(memory: Memory) -> Any:
+def sync_status(memory: Memory) -> Any:
     """What waits, why it stopped, and the devices that are known; reaches for no remote."""
     return _shape(memory)
 
 
 @own.answers("POST /sync", "Exchange now", SyncReport)
-def exchange(memory: Memory) -> Any:
+def sync_now(memory: Memory) -> Any:
     """Send what is new here, and take in what other devices have sent."""
     return memory.sync.now()
 
 
 @own.answers("POST /sync/remove", "Remove a device", SyncShape)
-def remove(memory: Memory, body: RemovedDevice) -> Any:
+def remove_device(memory: Memory, body: RemovedDevice) -> Any:
     """The others go on under a new key, which it does not get."""
     memory.sync.remove(body.device)
     return _shape(memory)
@@ -52,7 +52,7 @@ def _shape(memory: Memory) -> dict[str, Any]:
 
 
 @router.answers("GET /agent-state", "How far a project has come, and its newest entry", AgentState)
-def state(memory: Memory, query: StateQuery) -> Any:
+def agent_state(memory: Memory, query: StateQuery) -> Any:
     """The last entry of each device; with `query_hash`, the newest entry that has that digest.
 
     `payload` comes as ciphertext: only the project's devices can open it.
@@ -69,21 +69,21 @@ def state(memory: Memory, query: StateQuery) -> Any:
 
 
 @router.answers("GET /agent-state/entries", "The entries of a device", EntriesShape)
-def entries(memory: Memory, query: EntriesQuery) -> Any:
+def read_entries(memory: Memory, query: EntriesQuery) -> Any:
     """Those behind the number `after`, in order."""
     found = memory.hosted_logs.read(query.project_id, query.device, query.after, query.limit)
     return {"project_id": query.project_id, "entries": found}
 
 
 @router.answers("POST /agent-state/drop", "Drop what was in entries", Pushed)
-def drop(memory: Memory, body: NewEntries) -> Any:
+def drop_entries(memory: Memory, body: NewEntries) -> Any:
     """For what was forgotten: header and id stay, all or none. 409 where another one is here."""
     accepted = memory.hosted_logs.drop(body.project_id, body.entries)
     return {"project_id": body.project_id, "accepted": accepted}
 
 
 @router.answers("POST /agent-state", "Leave entries", Pushed)
-def push(memory: Memory, body: NewEntries) -> Any:
+def push_entries(memory: Memory, body: NewEntries) -> Any:
     """All or none. 409 where one does not follow the last one of its device."""
     accepted = memory.hosted_logs.write(body.project_id, body.entries)
     return {"project_id": body.project_id, "accepted": accepted}

@@ -1,0 +1,289 @@
+"""The way to a server: requests with a token and a namespace, time-outs, and what is asked again.
+
+Asked again is what was refused before it began (429, and 503 with "busy"), and what may be done
+twice: reading, and what adds nothing the second time. A change that may have been done is not: its
+error says so (`ServerUnreachable.sent`). It is the only module here that knows of HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from anaphora.client.problems import error_of
+from anaphora.core.calls import Calls
+from anaphora.errors import (
+    AnaphoraError,
+    InvalidInput,
+    MissingExtra,
+    ServerError,
+    ServerUnreachable,
+)
+
+if TYPE_CHECKING:
+    import httpx
+    from httpx import Client
+
+    HttpClient: TypeAlias = Client
+
+_JSON: Final = "application/json"
+_EVENTS: Final = "text/event-stream"
+_AWAY: Final = frozenset((502, 503, 504))
+_FIRST_PAUSE: Final = 0.25
+_LONGEST_PAUSE: Final = 10.0
+_PIECE: Final = 1 << 18
+_log = logging.getLogger("anaphora")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked. `repeatable`: may be done twice. `long`: may take minutes.
+
+    `also` is another status whose answer is a good one.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    file: BinaryIO | None = None
+    repeatable: bool = False
+    long: bool = False
+    also: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long is waited: `quick` and `long` seconds for an answer, `retries` more attempts."""
+
+    quick: float = 60.0
+    long: float = 900.0
+    retries: int = 2
+    sleep: Callable[[float], None] = time.sleep
+
+
+class Connection:
+    """What all views on one server share. Safe to share between threads."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        patience: Patience,
+        http_client: HttpClient | None = None,
+    ) -> None:
+        try:
+            import httpx
+        except ModuleNotFoundError as error:
+            raise MissingExtra("client", "httpx") from error
+        self.url = _checked_url(url)
+        self.handlers: dict[str, list[Callable[[Any], None]]] = {"remember": [], "recall": []}
+        self._calls = Calls()
+        self._patience = patience
+        self._token = _checked_token(token)
+        self._http = httpx
+        self._own = http_client is None
+        # Proxies of the environment are the user's own wish; redirects could lead elsewhere.
+        self._client = http_client or httpx.Client(follow_redirects=False)
+
+    def ask(self, namespace: str, request: Request) -> Any:
+        """The JSON of the answer. Raises the error that a refusal stands for, `ServerError`."""
+        with self._call():
+            answer = self._answer(namespace, request)
+            return self._json(answer, answer.content)
+
+    def events(self, namespace: str, request: Request, on_event: Callable[[str, Any], None]) -> Any:
+        """The data of the last event; `on_event` is told the name and data of those before it."""
+        with self._call(), self._stream(namespace, request, accept=_EVENTS) as answer:
+            for name, data in _read_events(answer.iter_lines()):
+                found = self._json(answer, data.encode())
+                if name == "answer":
+                    return found
+                if name == "problem":
+                    status = found.get("status") if isinstance(found, dict) else None
+                    raise error_of(self.url, int(status or 500), found)
+                on_event(name, found)
+        raise ServerUnreachable(self.url, "its answer ended before its end", sent=True)
+
+    def download(self, namespace: str, request: Request, file: BinaryIO) -> Mapping[str, str]:
+        """Write what comes to `file`; the headers of the answer."""
+        with self._call(), self._stream(namespace, request, accept="*/*") as answer:
+            for piece in answer.iter_bytes(_PIECE):
+                file.write(piece)
+            return dict(answer.headers)
+
+    def tell(self, event: str, value: Any) -> None:
+        """Tell the listeners of an event; one that raises is logged, and fails no call."""
+        for handler in list(self.handlers[event]):
+            try:
+                handler(value)
+            except Exception:  # noqa: BLE001 - whatever a listener raises is its own trouble
+                _log.exception("a listener to %r failed: %r", event, handler)
+
+    def close(self, timeout: float | None) -> None:
+        """Let no other call begin, wait for those under way, and let go of the connections."""
+        if self._calls.finish(timeout) and self._own:
+            self._client.close()
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        self._calls.begin()
+        try:
+            yield
+        finally:
+            self._calls.end()
+
+    def _answer(self, namespace: str, request: Request) -> httpx.Response:
+        """The answer of the last attempt, which is a good one."""
+        left, pause = self._patience.retries, _FIRST_PAUSE
+        start = request.file.tell() if request.file is not None else 0
+        while True:
+            try:
+                answer = self._once(namespace, request)
+                if answer.is_success or answer.status_code == request.also:
+                    return answer
+                failed, again = self._refused(answer, request)
+            except ServerUnreachable as error:
+                answer, failed = None, error
+                again = request.repeatable or not error.sent
+            if not again or left <= 0:
+                raise failed
+            left -= 1
+            self._patience.sleep(_pause(answer, pause))
+            pause = min(_LONGEST_PAUSE, pause * 4)
+            if request.file is not None:
+                request.file.seek(start)
+
+    def _once(self, namespace: str, request: Request) -> httpx.Response:
+        try:
+            return self._client.send(self._built(namespace, request, _JSON))
+        except self._http.HTTPError as error:
+            raise self._unreachable(error) from error
+
+    @contextmanager
+    def _stream(self, namespace: str, request: Request, *, accept: str) -> Iterator[httpx.Response]:
+        try:
+            answer = self._client.send(self._built(namespace, request, accept), stream=True)
+            try:
+                if not answer.is_success:
+                    answer.read()
+                    raise self._refused(answer, request)[0]
+                yield answer
+            finally:
+                answer.close()
+        except self._http.HTTPError as error:
+            raise self._unreachable(error) from error
+
+    def _built(self, namespace: str, request: Request, accept: str) -> httpx.Request:
+        seconds = self._patience.long if request.long else self._patience.quick
+        # A server's header may hold any characters, sent as UTF-8.
+        headers = {b"Accept": accept.encode(), b"Anaphora-Namespace": namespace.encode()}
+        if self._token is not None:
+            headers[b"Authorization"] = b"Bearer " + self._token.encode()
+        content: Any = request.file
+        if request.body is not None:
+            headers[b"Content-Type"] = _JSON.encode()
+            content = _encoded(request.body)
+        elif content is not None:
+            headers[b"Content-Type"] = b"application/octet-stream"
+        return self._client.build_request(
+            request.method,
+            self.url + request.path,
+            params={name: _parameter(value) for name, value in request.query.items()},
+            headers=headers,
+            content=content,
+            timeout=self._http.Timeout(seconds, connect=min(10.0, seconds)),
+        )
+
+    def _unreachable(self, error: Exception) -> ServerUnreachable:
+        never = (self._http.ConnectError, self._http.ConnectTimeout, self._http.PoolTimeout)
+        sent = not isinstance(error, never)
+        late = isinstance(error, self._http.TimeoutException)
+        words = str(error) or type(error).__name__
+        return ServerUnreachable(
+            self.url, f"it did not answer in time ({words})" if late else words, sent=sent
+        )
+
+    def _refused(self, answer: httpx.Response, request: Request) -> tuple[AnaphoraError, bool]:
+        """The error of a refusal, and whether asking again may help."""
+        status = answer.status_code
+        if answer.is_redirect:
+            # Who is sent on would send the token on.
+            to = answer.headers.get("location", "")
+            return ServerError(self.url, f"it redirects to {to}: use that address", status), False
+        try:
+            said = answer.json()
+        except ValueError:
+            said = None
+        name = said.get("type", "") if isinstance(said, dict) else ""
+        never_begun = status == 429 or str(name).endswith(":busy")
+        # An error of the memory itself is the same the next time.
+        away = status in _AWAY and not (isinstance(said, dict) and said.get("error"))
+        again = never_begun or (request.repeatable and away)
+        return error_of(self.url, status, said), again
+
+    def _json(self, answer: httpx.Response, content: bytes) -> Any:
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            reason = "its answer is none of an Anaphora server"
+            raise ServerError(self.url, reason, answer.status_code) from error
+
+
+def _read_events(lines: Iterator[str]) -> Iterator[tuple[str, str]]:
+    """The name and data of each server-sent event; a comment is none."""
+    name, data = "", list[str]()
+    for line in lines:
+        if line.startswith("event:"):
+            name = line[6:].strip()
+        elif line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+        elif not line and data:
+            yield name, "\n".join(data)
+            name, data = "", []
+
+
+def _pause(answer: httpx.Response | None, otherwise: float) -> float:
+    """Seconds to wait: what the server asks for, within limits."""
+    asked = answer.headers.get("retry-after", "") if answer is not None else ""
+    return min(_LONGEST_PAUSE, float(asked)) if asked.isdecimal() else otherwise
+
+
+def _encoded(body: Any) -> bytes:
+    try:
+        # Characters beyond ASCII are escaped: a lone surrogate is one that the server can refuse.
+        return json.dumps(body, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput("payload", None, f"expected what JSON can hold ({error})") from None
+
+
+def _parameter(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _checked_url(url: str) -> str:
+    reason = "expected the address of a server, as https://memory.example.org"
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise InvalidInput("url", url, reason)
+    if parts.query or parts.fragment or parts.username is not None:
+        # The link that a server prints has its token behind the #.
+        raise InvalidInput("url", None, f"{reason}; the token is an argument of its own")
+    return url.rstrip("/")
+
+
+def _checked_token(token: str | None) -> str | None:
+    if token is not None and (not token or not token.isascii() or not token.isprintable()):
+        # Never shown: it may be nearly the right one.
+        raise InvalidInput("token", None, "expected what `anaphora token create` shows")
+    return token

@@ -1,0 +1,490 @@
+"""`RemoteMemory`: the facade over a memory on a server.
+
+Most methods are made below, out of those of `Memory` and the table of routes: each has the
+signature and the words of the facade, looks at its arguments as the facade does, and gives the same
+frozen values. It is a `Memory` so that what was written for one takes the other: `AsyncMemory`, the
+adapters, a program's own functions.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
+from urllib.parse import quote
+
+from anaphora.api.memory import Memory
+from anaphora.client.connection import Connection, Patience, Request
+from anaphora.client.conversations import RemoteConversations
+from anaphora.client.routes import (
+    HERE,
+    ID_OF,
+    KINDS,
+    NOT_OFFERED,
+    NOT_TAKEN,
+    RENAMED,
+    ROUTES,
+    Route,
+)
+from anaphora.container.home import Handler
+from anaphora.core.arguments import checked, checks_arguments, public_members
+from anaphora.core.calls import CLOSING_PATIENCE
+from anaphora.core.json_codec import from_plain, iso_time, plain
+from anaphora.core.progress import Progress
+from anaphora.errors import InvalidInput, NotFound, NotOffered, ServerError
+from anaphora.store.threads.ids import check_id
+from anaphora.values.conversations import (
+    Check,
+    Health,
+    ImportedConversation,
+    ImportReport,
+    Recall,
+    RecallMode,
+    Source,
+    TurnHit,
+    TurnRole,
+)
+from anaphora.values.deep import Budget, DeepAnswer, DeepStep, Gap, GapStatus, Scope
+from anaphora.values.memories import MemoryHit, NewMemory, Rejected, Remembered
+
+if TYPE_CHECKING:
+    from anaphora.client.connection import HttpClient
+    from anaphora.container.home import Container
+    from anaphora.container.namespace import NamespaceServices
+    from anaphora.ops import Exported
+
+__all__ = ["RemoteMemory"]
+
+_IN_PATH: Final = re.compile(r"\{(\w+)\}")
+_WAIT: Final = 10.0
+_EXPORTED: Final = "anaphora-exported"
+# What may be in a path: servers take a dot for a folder, and no id has a slash.
+_NO_ID: Final = frozenset(("", ".", ".."))
+
+
+@checks_arguments
+class RemoteMemory(Memory):
+    """Memory in one namespace of a server. Use it as a context manager, or call `close()`.
+
+    Safe to share between threads. What a server does not offer raises `NotOffered`.
+    """
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection = connection
+        self.namespace = namespace
+
+    @classmethod
+    def connect(
+        cls,
+        url: str,
+        *,
+        token: str | None = None,
+        namespace: str = "default",
+        timeout: float = 60.0,
+        long_timeout: float = 900.0,
+        retries: int = 2,
+        http_client: HttpClient | None = None,
+        sleep: Callable[[float], None] | None = None,
+    ) -> RemoteMemory:
+        """The memory of the server at `url` (`anaphora serve`), for whom `token` opens it.
+
+        Nothing is asked yet. `timeout` seconds are given to a call, `long_timeout` to one that may
+        take long (deep recall, dreams, imports, exports, indexing). A call that failed is made up
+        to `retries` times again where it only reads, does no more the second time, or was never
+        begun. `http_client` is one of your own, with its certificates and proxies, which you close;
+        `sleep` waits between attempts. Raises `InvalidInput`, and `MissingExtra` without the extra
+        `client`.
+        """
+        for name, value in (("timeout", timeout), ("long_timeout", long_timeout)):
+            if value <= 0:
+                raise InvalidInput(name, value, "expected a number of seconds above 0")
+        if retries < 0:
+            raise InvalidInput("retries", retries, "expected 0 or more")
+        patience = Patience(timeout, max(timeout, long_timeout), retries, sleep or time.sleep)
+        return cls(Connection(url, token, patience, http_client), _checked(namespace))
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._connection.url
+
+    def scoped(self, namespace: str) -> RemoteMemory:
+        """A cheap view on the same server in another namespace. Closing either closes both."""
+        return RemoteMemory(self._connection, _checked(namespace))
+
+    @property
+    def conversations(self) -> RemoteConversations:
+        """The threads of this namespace. Strict: a turn that was not kept raises."""
+        return RemoteConversations(self._asked_by_path, self._read)
+
+    def remember_many(
+        self,
+        items: Iterable[NewMemory | str | Mapping[str, Any]],
+        progress: Progress | None = None,
+    ) -> list[Remembered]:
+        """As `Memory.remember_many`, at most 10,000 in a call."""
+        given = [_item(place, item) for place, item in enumerate(items)]
+        if not given:
+            return []
+        found = self._ask(Request("POST", "/v1/memories/many", body={"items": given}))
+        done = self._read(tuple[Remembered, ...], found)
+        for one in done:
+            self._connection.tell("remember", one)
+        _told(progress, "remembering", len(done))
+        return list(done)
+
+    def recall_conversation(
+        self,
+        conversation_id: str | None,
+        query: str,
+        *,
+        top_k: int = 6,
+        budget: int = 2500,
+        exclude: str | Iterable[str] = (),
+        mode: RecallMode = "hybrid",
+        since: Any = None,
+        until: Any = None,
+        speaker: str | None = None,
+        role: TurnRole | None = None,
+        min_confidence: float | None = None,
+    ) -> Recall[TurnHit]:
+        """As `Memory.recall_conversation`."""
+        if conversation_id is not None:
+            check_id(conversation_id)
+        body = {
+            "conversation_id": conversation_id,
+            "query": query,
+            "top_k": top_k,
+            "budget": budget,
+            "exclude": [exclude] if isinstance(exclude, str) else list(exclude),
+            "mode": mode,
+            "since": since,
+            "until": until,
+            "speaker": speaker,
+            "role": role,
+            "min_confidence": min_confidence,
+        }
+        request = Request("POST", "/v1/conversations/recall", body=_plain(body), repeatable=True)
+        try:
+            found = self._read(Recall[TurnHit], self._ask(request))
+        except NotFound as error:
+            if error.kind != "conversation":
+                raise
+            # One that has not begun has no turns yet.
+            found = Recall()
+        self._connection.tell("recall", found)
+        return found  # type: ignore[no-any-return]
+
+    def import_(
+        self,
+        source: str | os.PathLike[str] | Iterable[Source],
+        *,
+        format: str | None = None,  # noqa: A002 - the word users know
+        again: bool = False,
+        embed: bool = True,
+        name: str = "",
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """As `Memory.import_`, of files on this machine, which are sent whole.
+
+        A server makes vectors when they are needed, whatever `embed` says. Folders, and
+        conversations that were read already, are `NotOffered`.
+        """
+        several = [source] if isinstance(source, str | os.PathLike) else source
+        files = [_file(item) for item in several]
+        reports = []
+        for number, path in enumerate(files, 1):
+            query = {"again": again, "name": name or path.name}
+            if format is not None:
+                query["format"] = format
+            with path.open("rb") as file:
+                request = Request(
+                    "POST", "/v1/import", query, file=file, repeatable=True, long=True
+                )
+                reports.append(self._read(ImportReport, self._ask(request)))
+            if progress is not None:
+                progress("importing", number, len(files))
+        return ImportReport.joined(reports) if len(reports) != 1 else reports[0]
+
+    def export(
+        self, path: str | os.PathLike[str] | BinaryIO, *, progress: Progress | None = None
+    ) -> Exported:
+        """As `Memory.export`, to this machine."""
+        from anaphora.ops import Exported
+        from anaphora.ops.backup import staging
+
+        request = Request("GET", "/v1/export", long=True)
+        if not isinstance(path, str | os.PathLike):
+            headers = self._connection.download(self.namespace, request, path)
+            target = ""
+        else:
+            place = staging.free_path(path)
+            with staging.staged(place) as stage:
+                with staging.open_new(stage / "export.jsonl") as file:
+                    headers = self._connection.download(self.namespace, request, file)
+                staging.put_file(stage / "export.jsonl", place)
+            target = str(place)
+        try:
+            found: Exported = from_plain(Exported, json.loads(headers[_EXPORTED]))
+        except (KeyError, ValueError, TypeError) as error:
+            raise ServerError(self.url, "it does not say what it exported") from error
+        _told(progress, "threads", found.threads)
+        return replace(found, path=target)
+
+    def deep_recall(
+        self,
+        question: str,
+        *,
+        scope: Scope = "recent_sessions",
+        conversation_id: str | None = None,
+        include_memory: bool = True,
+        budget: Budget | None = None,
+        on_step: Callable[[DeepStep], None] | None = None,
+    ) -> DeepAnswer:
+        """As `Memory.deep_recall`; a conversation that is not there raises `NotFound`."""
+        body = {
+            "question": question,
+            "scope": scope,
+            "conversation_id": conversation_id,
+            "include_memory": include_memory,
+            "budget": budget,
+        }
+        request = Request("POST", "/v1/deep", body=_plain(body), long=True)
+        if on_step is None:
+            return self._read(DeepAnswer, self._ask(request))  # type: ignore[no-any-return]
+        tell = on_step
+
+        def step(_: str, data: Any) -> None:
+            tell(self._read(DeepStep, data))
+
+        found = self._connection.events(self.namespace, request, step)
+        return self._read(DeepAnswer, found)  # type: ignore[no-any-return]
+
+    def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
+        """As `Memory.gaps`."""
+        request = Request("GET", "/v1/gaps", {"status": status or "all"}, repeatable=True)
+        return self._read(tuple[Gap, ...], self._ask(request))  # type: ignore[no-any-return]
+
+    def ready(self, timeout: float | None = None) -> bool:
+        """As `Memory.ready`."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = _WAIT if end is None else min(_WAIT, max(0.0, end - time.monotonic()))
+            request = Request("GET", "/v1/ready", {"timeout": left}, repeatable=True)
+            if self._read(bool, self._ask(request), "ready"):
+                return True
+            if end is not None and time.monotonic() >= end:
+                return False
+
+    def health(self) -> Health:
+        """As `Memory.health`; a server that cannot be reached is not well."""
+        try:
+            found = self._ask(Request("GET", "/health", repeatable=True, also=503))
+            return self._read(Health, found)  # type: ignore[no-any-return]
+        except ServerError as error:
+            return Health(False, (Check("server", False, str(error)),))
+
+    def on(self, event: str, handler: Handler) -> None:
+        """Call `handler(value)` at every "remember" or "recall" of this program's own.
+
+        The other events of `Memory.on` happen on the server, and are `NotOffered`.
+        """
+        known = self._connection.handlers
+        if event not in known:
+            raise NotOffered(f"on({event!r})", f"expected one of {', '.join(known)}")
+        known[event].append(handler)
+
+    def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
+        """Wait for the calls under way, then let go of the server. Others get `Closed` from now on.
+
+        At most `timeout` seconds (None: as long as it takes). Safe to call twice.
+        """
+        self._connection.close(timeout)
+
+    def __enter__(self) -> RemoteMemory:
+        return self
+
+    # What a method of the facade would work with that nobody has written out here.
+
+    @property
+    def _container(self) -> Container:  # type: ignore[override]
+        _refuse("this call", "it works on the files of a home")
+
+    def _services(self) -> NamespaceServices:
+        _refuse("this call", "it works on the files of a home")
+
+    def _ask(self, request: Request) -> Any:
+        return self._connection.ask(self.namespace, request)
+
+    def _asked_by_path(
+        self,
+        request: str,
+        in_path: Mapping[str, str] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> Any:
+        method, _, path = request.partition(" ")
+        return self._ask(_request(Route(request, None), method, path, in_path or {}, given or {}))
+
+    def _by_route(self, name: str, route: Route, given: dict[str, Any]) -> Any:
+        for parameter, reason in NOT_TAKEN.items():
+            if parameter[0] == name and given.get(parameter[1]) is not None:
+                raise NotOffered(f"{name}({parameter[1]}=…)", reason)
+        in_path = {one: given.pop(one) for one in _IN_PATH.findall(route.path)}
+        if "project" in in_path:
+            in_path["project"] = self._project(in_path["project"])
+        for one, which in in_path.items():
+            _refuse_impossible(name, one, which)
+        sent = {RENAMED.get((name, one), one): value for one, value in given.items()}
+        for here in HERE & sent.keys():
+            del sent[here]
+        if isinstance(sent.get("exclude"), str):
+            sent["exclude"] = [sent["exclude"]]
+        found = self._ask(_request(route, route.method, route.path, in_path, sent))
+        value = self._read(route.gives, found, route.part)
+        if route.event:
+            self._connection.tell(route.event, value)
+        _told(given.get("progress"), name, 1)
+        return value
+
+    def _project(self, which: str) -> str:
+        """The id of a project that is named by its folder, which a path cannot hold."""
+        if "/" not in which and "\\" not in which:
+            return which
+        known = self.projects()
+        return next((one.id for one in known if Path(one.root) == Path(which)), which)
+
+    def _read(self, kind: Any, found: Any, part: str = "") -> Any:
+        """The value that an answer stands for, or that a member of it does."""
+        try:
+            value = (
+                kind(found)
+                if inspect.isfunction(kind)
+                else from_plain(kind, found[part] if part else found)
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ServerError(self.url, "its answer is none of an Anaphora server") from error
+        if isinstance(value, Recall) and value.rejected:
+            hits = tuple(
+                Rejected(from_plain(MemoryHit, one["hit"]), one["reason"]) for one in value.rejected
+            )
+            return replace(value, rejected=hits)
+        return value
+
+
+def _request(
+    route: Route, method: str, path: str, in_path: Mapping[str, str], given: Mapping[str, Any]
+) -> Request:
+    """The request for these parameters: in the path, the query or the body."""
+    for name, value in in_path.items():
+        path = path.replace("{" + name + "}", quote(value, safe="", errors="surrogatepass"))
+    if method in {"GET", "DELETE"}:
+        query = {name: _in_query(value) for name, value in given.items() if value is not None}
+        return Request(method, path, query, repeatable=method == "GET", long=route.long)
+    return Request(method, path, body=_plain(given), repeatable=route.repeatable, long=route.long)
+
+
+def _in_query(value: Any) -> Any:
+    return json.dumps(_plain(value)) if isinstance(value, Mapping) else value
+
+
+def _plain(value: Any) -> Any:
+    """`value` in JSON's own types; what is no value of JSON stays, and is refused when it is sent.
+
+    Of a frozen value its fields come, of a path its text.
+    """
+    return plain(
+        value, lambda one: os.fspath(one) if isinstance(one, os.PathLike) else iso_time(one)
+    )
+
+
+def _item(place: int, item: NewMemory | str | Mapping[str, Any]) -> dict[str, Any]:
+    """A memory to be remembered, as a body has it: what is as always is left out."""
+    if isinstance(item, str):
+        return {"text": item}
+    if not isinstance(item, NewMemory | Mapping):
+        raise InvalidInput(f"items[{place}]", item, "expected a text, a mapping or a NewMemory")
+    if isinstance(item, Mapping):
+        given = dict(item)
+    else:
+        usual = {one.name: one.default for one in fields(NewMemory)}
+        given = {name: getattr(item, name) for name in usual if getattr(item, name) != usual[name]}
+    return _plain(given)  # type: ignore[no-any-return]
+
+
+def _file(source: Source) -> Path:
+    if isinstance(source, ImportedConversation):
+        raise NotOffered("import_ of a conversation", "give the file that it was read from")
+    path = Path(source).expanduser()
+    if path.is_dir():
+        raise NotOffered("import_ of a folder", f"give its files, one by one ({path})")
+    if not path.is_file():
+        raise InvalidInput("source", str(source), "there is no such file")
+    return path
+
+
+def _told(progress: Progress | None, label: str, done: int) -> None:
+    """A server tells of nothing before the end."""
+    if progress is not None:
+        progress(label, done, done)
+
+
+def _refuse_impossible(call: str, name: str, which: str) -> None:
+    """Refuse an id that none can have, and that no path can hold."""
+    if name == "conversation_id":
+        check_id(which)
+    elif which in _NO_ID or "/" in which or not which.strip():
+        raise NotFound(KINDS.get(name) or ID_OF[call], which)
+
+
+def _checked(namespace: str) -> str:
+    try:
+        return check_id(namespace)
+    except InvalidInput as error:
+        raise type(error)("namespace", namespace, error.reason) from None
+
+
+def _refuse(what: str, reason: str) -> NoReturn:
+    raise NotOffered(what, reason)
+
+
+def _made(name: str, route: Route, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of the facade as a request, with its signature and words."""
+    signature = inspect.signature(original)
+    several = next(
+        (one.name for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD), None
+    )
+
+    def call(self: RemoteMemory, *args: Any, **named: Any) -> Any:
+        given = dict(signature.bind(self, *args, **named).arguments)
+        given.pop("self")
+        given |= given.pop(several, {}) if several else {}
+        return self._by_route(name, route, given)
+
+    functools.update_wrapper(call, original)
+    return checked(call)
+
+
+def _refusing(name: str, member: Any) -> Any:
+    reason = NOT_OFFERED[name]
+    if isinstance(member, property):
+        return property(lambda _: _refuse(name, reason), doc=member.__doc__)
+
+    def call(*_: Any, **__: Any) -> NoReturn:
+        _refuse(name, reason)
+
+    functools.update_wrapper(call, getattr(member, "__func__", member))
+    return staticmethod(call)
+
+
+for _name, _member in public_members(Memory):
+    if _name in ROUTES:
+        setattr(RemoteMemory, _name, _made(_name, ROUTES[_name], _member))
+    elif _name in NOT_OFFERED:
+        setattr(RemoteMemory, _name, _refusing(_name, _member))

@@ -1,0 +1,247 @@
+"""Who connects by OAuth: clients that registered themselves, and what the owner granted them.
+
+A grant belongs to a token of the home (`store.tokens`), which says what it opens: whoever revokes
+that token ends the grant. A secret is `anaphora_<kind>_<id of the grant>_<256 random bits>`; of the
+random part the SHA-256 is kept. A code counts once, a refresh token until the next one was given:
+one that comes again was stolen, from the client or by it, and ends the grant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from hmac import compare_digest
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from anaphora.core.json_codec import from_plain, plain
+from anaphora.store.codecs import DAMAGE
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.table_rows import TableRows, TableTransaction
+
+if TYPE_CHECKING:
+    from anaphora.store.db.engine import Database
+
+PREFIX: Final = "anaphora_"
+"""What every secret begins with, so that people and scanners know one when they see it."""
+
+SecretKind: TypeAlias = Literal["code", "access", "refresh"]
+LIFETIMES: Final[Mapping[SecretKind, timedelta]] = {
+    "code": timedelta(minutes=1),
+    "access": timedelta(hours=1),
+    # From the last use on: a client that comes every week stays.
+    "refresh": timedelta(days=30),
+}
+MOST_CLIENTS: Final = 200
+"""Clients that are kept; of those without a grant the oldest give way."""
+
+_HOME: Final = "default"
+_TABLE: Final = "oauth"
+_CLIENT: Final = "client"
+_GRANT: Final = "grant"
+_BYTES: Final = 32
+_ID_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """What is kept of a secret: its SHA-256, and until when it counts."""
+
+    sha256: str
+    ends: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What the owner granted a client: the token `token_id`, for one `resource`.
+
+    `approved_by` is the token with which the owner approved it, None for a code on the terminal:
+    where that is revoked, the grant ends. `challenge` is the client's of PKCE (S256).
+    `access_scopes` are those of its access token: a client may ask for less.
+    """
+
+    id: str
+    client_id: str
+    token_id: str
+    scopes: tuple[str, ...]
+    resource: str
+    redirect_uri: str
+    redirect_uri_was_given: bool
+    challenge: str
+    approved_by: str | None = None
+    access_scopes: tuple[str, ...] = ()
+    code: Secret | None = None
+    access: Secret | None = None
+    refresh: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """What a client gets: shown once, kept nowhere."""
+
+    grant: Grant
+    access: str
+    refresh: str
+
+
+class Grants:
+    """The clients and grants of a home.
+
+    `clock` gives aware times, `random(n)` n bytes; `on_end` gets the token of a grant that ended.
+    """
+
+    def __init__(
+        self,
+        truth: Database,
+        sealer: Sealer = CLEAR,
+        *,
+        clock: Callable[[], datetime],
+        on_end: Callable[[str], object],
+        random: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
+        self._rows = TableRows(truth, _HOME, sealer)
+        self._on_end = on_end
+        self._clock = clock
+        self._random = random
+
+    def register(self, client_id: str, client: Mapping[str, Any]) -> None:
+        """Keep a client. Beyond the limit the oldest ones without a grant are forgotten."""
+        row = {"kind": _CLIENT, "item_id": client_id, "body": json.dumps(client)}
+        with self._rows.change() as work:
+            known = work.find(_TABLE, {"kind": _CLIENT})
+            if len(known) >= MOST_CLIENTS:
+                granted = {one.client_id for one in _grants(work.find(_TABLE, {"kind": _GRANT}))}
+                idle = [one["item_id"] for one in known if one["item_id"] not in granted]
+                for old in idle[: len(known) - MOST_CLIENTS + 1]:
+                    work.drop(_TABLE, {"kind": _CLIENT, "item_id": old})
+            work.put(_TABLE, [row])
+
+    def client(self, client_id: str) -> Mapping[str, Any] | None:
+        """What a client registered; None for one that is not known."""
+        found = self._rows.find(_TABLE, {"kind": _CLIENT, "item_id": client_id})
+        try:
+            held = json.loads(found[0]["body"]) if found else None
+        except ValueError:
+            return None
+        return held if isinstance(held, dict) else None
+
+    def begin(self, grant: Grant) -> str:
+        """Keep a new grant; the code with which its client fetches what it was granted."""
+        code, kept = self._made("code", grant.id)
+        with self._rows.change() as work:
+            _put(work, replace(grant, code=kept))
+        return code
+
+    def new_id(self) -> str:
+        """An id for a new grant: 128 random bits, which are part of its secrets."""
+        return self._random(_ID_BYTES).hex()
+
+    def find(self, kind: SecretKind, secret: str) -> Grant | None:
+        """The grant that a secret of this kind stands for now, or None.
+
+        A code or a refresh token that counted once, and comes again, ends its grant.
+        """
+        grant_id, random = _parts(kind, secret)
+        grant = next(_grants(self._found(grant_id)), None) if grant_id else None
+        if grant is None:
+            return None
+        if _fits(getattr(grant, kind), random, self._clock()):
+            return grant
+        if kind != "access" and not _is(getattr(grant, kind), random):
+            self.end(grant)
+        return None
+
+    def redeem(self, kind: SecretKind, secret: str, scopes: tuple[str, ...]) -> Issued | None:
+        """A new pair of tokens for a code or a refresh token, which counts no more; None for none.
+
+        Of two that come with the same at once, one gets something, and the other ends the grant.
+        """
+        grant_id, random = _parts(kind, secret)
+        with self._rows.change() as work:
+            found = work.find(_TABLE, {"kind": _GRANT, "item_id": grant_id})
+            grant = next(_grants(found), None)
+            if grant is None:
+                return None
+            good = _fits(getattr(grant, kind), random, self._clock())
+            if not good:
+                work.drop(_TABLE, {"kind": _GRANT, "item_id": grant_id})
+            access, kept_access = self._made("access", grant.id)
+            refresh, kept_refresh = self._made("refresh", grant.id)
+            if good:
+                grant = replace(
+                    grant,
+                    code=None,
+                    access=kept_access,
+                    refresh=kept_refresh,
+                    access_scopes=scopes,
+                )
+                _put(work, grant)
+        if not good:
+            self._on_end(grant.token_id)
+            return None
+        return Issued(grant, access, refresh)
+
+    def end(self, grant: Grant) -> None:
+        """Let a grant open nothing any more, and its token neither."""
+        with self._rows.change() as work:
+            work.drop(_TABLE, {"kind": _GRANT, "item_id": grant.id})
+        self._on_end(grant.token_id)
+
+    def sweep(self, alive: Callable[[Grant], bool]) -> None:
+        """Drop the grants that can open nothing any more: `alive` says whether their tokens do."""
+        now = self._clock()
+        for grant in _grants(self._rows.find(_TABLE, {"kind": _GRANT})):
+            kept = (grant.code, grant.access, grant.refresh)
+            if not alive(grant) or not any(one is not None and now < one.ends for one in kept):
+                self.end(grant)
+
+    def _found(self, grant_id: str) -> list[dict[str, Any]]:
+        return self._rows.find(_TABLE, {"kind": _GRANT, "item_id": grant_id})
+
+    def _made(self, kind: SecretKind, grant_id: str) -> tuple[str, Secret]:
+        random = self._random(_BYTES).hex()
+        kept = Secret(_digest(random), self._clock() + LIFETIMES[kind])
+        return f"{PREFIX}{kind}_{grant_id}_{random}", kept
+
+
+def is_access(secret: str) -> bool:
+    """Whether a secret is that of a grant, and not of a token."""
+    return secret.startswith(f"{PREFIX}access_")
+
+
+def _parts(kind: SecretKind, secret: str) -> tuple[str, str]:
+    """The id of the grant and the random part of a secret; blank where it is of another kind."""
+    head = f"{PREFIX}{kind}_"
+    grant_id, _, random = secret.removeprefix(head).partition("_")
+    good = secret.startswith(head) and len(grant_id) == 2 * _ID_BYTES and grant_id.isalnum()
+    return (grant_id, random) if good and secret.isascii() else ("", "")
+
+
+def _is(kept: Secret | None, random: str) -> bool:
+    return kept is not None and compare_digest(kept.sha256, _digest(random))
+
+
+def _fits(kept: Secret | None, random: str, now: datetime) -> bool:
+    return kept is not None and _is(kept, random) and now < kept.ends
+
+
+def _digest(random: str) -> str:
+    return hashlib.sha256(random.encode()).hexdigest()
+
+
+def _put(work: TableTransaction, grant: Grant) -> None:
+    body = {one.name: getattr(grant, one.name) for one in fields(Grant)}
+    row = {"kind": _GRANT, "item_id": grant.id, "body": json.dumps(plain(body))}
+    work.put(_TABLE, [row])
+
+
+def _grants(rows: list[dict[str, Any]]) -> Iterator[Grant]:
+    """The grants of rows; one that makes no sense opens nothing."""
+    for row in rows:
+        try:
+            yield from_plain(Grant, json.loads(row["body"]))
+        except DAMAGE:
+            continue

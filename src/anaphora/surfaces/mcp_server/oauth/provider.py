@@ -1,0 +1,304 @@
+"""Codes and tokens for clients: what the SDK's endpoints ask, answered by the grants of a home.
+
+Clients are public ones: each proves by PKCE (S256) that it began what it ends. A secret that anyone
+gets by registering would prove nothing, so none is given out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final, TextIO
+from urllib.parse import urlsplit
+
+from mcp.server.auth.provider import (
+    AccessToken,
+    AuthorizationCode,
+    AuthorizationParams,
+    AuthorizeError,
+    OAuthAuthorizationServerProvider,
+    RefreshToken,
+    RegistrationError,
+    TokenError,
+)
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from pydantic import AnyUrl, ValidationError
+
+from anaphora.core.display import one_line
+from anaphora.store.grants import LIFETIMES, Grant, Issued, SecretKind
+from anaphora.surfaces.mcp_server.oauth.address import SCOPES, PublicAddress
+from anaphora.surfaces.mcp_server.oauth.consent import Asked, Consents, shown_code
+
+if TYPE_CHECKING:
+    from anaphora.api.memory import Memory
+    from anaphora.api.workers import Workers
+    from anaphora.store.tokens import Token, Tokens
+
+_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+_MOST_URIS: Final = 10
+_LONGEST: Final = 2_000
+_LONGEST_CLIENT: Final = 16_000
+# Programs on a desktop that registered a scheme without a dot.
+_KNOWN_SCHEMES: Final = frozenset(("cursor", "vscode", "vscode-insiders", "windsurf", "zed"))
+TOKEN_KINDS: Final[tuple[SecretKind, ...]] = ("access", "refresh")
+_ENDED: Final = "it is not known, was used before, or has ended"
+
+
+class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
+    """The authorization server of one home. `told` gets a line for each request that waits."""
+
+    def __init__(
+        self,
+        memory: Callable[[], Memory],
+        workers: Workers,
+        address: PublicAddress,
+        consents: Consents,
+        told: TextIO | None = None,
+    ) -> None:
+        self._memory = memory
+        self._workers = workers
+        self._address = address
+        self._consents = consents
+        self._told = told
+
+    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        """A client that registered."""
+        found = await self._workers.do(lambda: self._tokens().grants.client(client_id))
+        try:
+            return None if found is None else OAuthClientInformationFull.model_validate(found)
+        except ValidationError:
+            return None
+
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep a client that may be sent back to where it says."""
+        for uri in client_info.redirect_uris or ():
+            _refuse_redirect(str(uri))
+        if len(client_info.redirect_uris or ()) > _MOST_URIS:
+            raise RegistrationError("invalid_redirect_uri", f"at most {_MOST_URIS} are kept")
+        # The answer has what was registered in place of what was asked for (RFC 7591, 3.2.1).
+        client_info.token_endpoint_auth_method = "none"  # noqa: S105 - a method
+        client_info.client_secret = client_info.client_secret_expires_at = None
+        client_info.scope = " ".join(SCOPES)
+        kept = client_info.model_dump(mode="json", exclude_none=True)
+        if len(str(kept)) > _LONGEST_CLIENT:
+            raise RegistrationError("invalid_client_metadata", "it is too long to be kept")
+        register = self._tokens
+        await self._workers.do(lambda: register().grants.register(str(client_info.client_id), kept))
+
+    async def authorize(
+        self, client: OAuthClientInformationFull, params: AuthorizationParams
+    ) -> str:
+        """The address of the page on which the owner is asked."""
+        if params.resource is not None and not self._address.is_resource(params.resource):
+            raise AuthorizeError("invalid_target", f"expected {self._address.resource}")
+        if not _CHALLENGE.fullmatch(params.code_challenge):
+            raise AuthorizeError("invalid_request", "code_challenge: expected one of S256")
+        name = one_line(client.client_name or "a client without a name", 100)
+        request = self._consents.begin(
+            Asked(
+                client.client_id,
+                name,
+                str(params.redirect_uri),
+                params.redirect_uri_provided_explicitly,
+                tuple(params.scopes or SCOPES),
+                params.code_challenge,
+                params.state,
+            )
+        )
+        to = one_line(urlsplit(request.asked.redirect_uri).netloc or "a program of this machine")
+        terminal = self._told or sys.stderr
+        terminal.write(
+            f"anaphora: {name} ({to}) asks to connect; to allow it, type {shown_code(request)} on "
+            "the page (10 minutes)\n"
+        )
+        terminal.flush()
+        return f"{self._address.origin}/approve?request={request.id}"
+
+    async def grant(self, asked: Asked, scopes: tuple[str, ...], approver: Token | None) -> str:
+        """The code for a client, to whom the owner has granted these scopes."""
+
+        def granted() -> str:
+            tokens = self._tokens()
+            grants = tokens.grants
+            grants.sweep(lambda grant: self._alive(tokens, grant) is not None)
+            token = tokens.create(
+                f"{asked.client_name[:80].strip()} (OAuth)",
+                namespaces=(self._memory().namespace,),
+                read_only="write" not in scopes,
+                expires_at=None if approver is None else approver.expires_at,
+            ).token
+            return grants.begin(
+                Grant(
+                    id=grants.new_id(),
+                    client_id=asked.client_id,
+                    token_id=token.id,
+                    scopes=scopes,
+                    resource=self._address.resource,
+                    redirect_uri=asked.redirect_uri,
+                    redirect_uri_was_given=asked.redirect_uri_was_given,
+                    challenge=asked.challenge,
+                    approved_by=None if approver is None else approver.id,
+                )
+            )
+
+        return await self._workers.do(granted)
+
+    async def approver(self, secret: str) -> Token | None:
+        """The token with which the owner approves, if it opens what is asked for."""
+
+        def checked() -> Token | None:
+            token = self._tokens().check(secret)
+            return token if token is not None and token.opens(self._memory().namespace) else None
+
+        return await self._workers.do(checked)
+
+    async def load_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: str
+    ) -> AuthorizationCode | None:
+        """The code, while it counts, and for the client that it was given to."""
+        grant = await self._found("code", authorization_code, client)
+        if grant is None:
+            return None
+        return AuthorizationCode(
+            code=authorization_code,
+            scopes=list(grant.scopes),
+            # Whether it has ended was looked at by the clock of the home.
+            expires_at=time.time() + LIFETIMES["code"].total_seconds(),
+            client_id=grant.client_id,
+            code_challenge=grant.challenge,
+            redirect_uri=AnyUrl(grant.redirect_uri),
+            redirect_uri_provided_explicitly=grant.redirect_uri_was_given,
+            resource=grant.resource,
+        )
+
+    async def exchange_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
+    ) -> OAuthToken:
+        """The first pair of tokens."""
+        scopes = tuple(authorization_code.scopes)
+        return await self._redeemed("code", authorization_code.code, scopes)
+
+    async def load_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: str
+    ) -> RefreshToken | None:
+        """The refresh token, while it counts, and for its own client."""
+        grant = await self._found("refresh", refresh_token, client)
+        if grant is None:
+            return None
+        return RefreshToken(
+            token=refresh_token,
+            client_id=grant.client_id,
+            scopes=list(grant.scopes),
+            resource=grant.resource,
+        )
+
+    async def exchange_refresh_token(
+        self,
+        client: OAuthClientInformationFull,
+        refresh_token: RefreshToken,
+        scopes: list[str],
+    ) -> OAuthToken:
+        """The next pair; the one before counts no more."""
+        return await self._redeemed("refresh", refresh_token.token, tuple(scopes))
+
+    async def load_access_token(self, token: str) -> AccessToken | None:
+        """The access token, while it counts."""
+        grant = await self._found("access", token, None)
+        if grant is None:
+            return None
+        return AccessToken(
+            token=token,
+            client_id=grant.client_id,
+            scopes=list(grant.access_scopes),
+            resource=grant.resource,
+        )
+
+    async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
+        """End the grant of a token that was loaded."""
+        await self.revoke(None, token.token)
+
+    async def revoke(self, client: OAuthClientInformationFull | None, secret: str) -> None:
+        """End the grant of this client, whichever of its tokens it is."""
+        for kind in TOKEN_KINDS:
+            grant = await self._found(kind, secret, client)
+            if grant is not None:
+                await self._workers.do(self._end, grant)
+                return
+
+    def _end(self, grant: Grant) -> None:
+        self._tokens().grants.end(grant)
+
+    def opened_by(self, secret: str) -> Token | None:
+        """The token that an access token of this server stands for now. Called in a thread."""
+        tokens = self._tokens()
+        grant = tokens.grants.find("access", secret)
+        if grant is None or grant.resource != self._address.resource:
+            return None
+        token = self._alive(tokens, grant, note=True)
+        if token is None or "write" in grant.access_scopes:
+            return token
+        return replace(token, read_only=True)
+
+    async def _found(
+        self, kind: SecretKind, secret: str, client: OAuthClientInformationFull | None
+    ) -> Grant | None:
+        def found() -> Grant | None:
+            tokens = self._tokens()
+            grant = tokens.grants.find(kind, secret)
+            if grant is None or self._alive(tokens, grant) is None:
+                return None
+            return grant if client is None or grant.client_id == client.client_id else None
+
+        return await self._workers.do(found)
+
+    async def _redeemed(self, kind: SecretKind, secret: str, scopes: tuple[str, ...]) -> OAuthToken:
+        def redeemed() -> Issued | None:
+            return self._tokens().grants.redeem(kind, secret, scopes)
+
+        issued = await self._workers.do(redeemed)
+        if issued is None:
+            raise TokenError("invalid_grant", _ENDED)
+        return OAuthToken(
+            access_token=issued.access,
+            refresh_token=issued.refresh,
+            expires_in=int(LIFETIMES["access"].total_seconds()),
+            scope=" ".join(scopes),
+        )
+
+    def _alive(self, tokens: Tokens, grant: Grant, *, note: bool = False) -> Token | None:
+        """The token of a grant, while it and the one that approved it open something."""
+        if grant.approved_by is not None and tokens.use(grant.approved_by, note=False) is None:
+            return None
+        return tokens.use(grant.token_id, note=note)
+
+    def _tokens(self) -> Tokens:
+        return self._memory().tokens
+
+
+def _refuse_redirect(uri: str) -> None:
+    """Refuse to send anybody to what is no address of a client's own (RFC 8252).
+
+    That is https, http to the same machine, or a scheme of its own: one with a dot, or known.
+    """
+    parts: Any = urlsplit(uri)
+    good = parts.fragment == "" and parts.username is None and len(uri) <= _LONGEST
+    if parts.scheme == "http":
+        good = good and _is_loopback(parts.hostname or "")
+    elif parts.scheme == "https":
+        good = good and bool(parts.hostname)
+    else:
+        good = good and ("." in parts.scheme or parts.scheme in _KNOWN_SCHEMES)
+    if not good:
+        reason = f"{one_line(uri, 200)}: expected https, or http to this machine"
+        raise RegistrationError("invalid_redirect_uri", reason)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
