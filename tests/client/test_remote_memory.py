@@ -113,6 +113,28 @@ def projects(memory: Memory, project: Path) -> Iterator[tuple[str, Any]]:
     yield "remove", memory.remove_project(str(project))
 
 
+def documents(memory: Memory, files: Path) -> Iterator[tuple[str, Any]]:
+    """Files whose text is kept, and what every session is told."""
+    letter = files / "letter.md"
+    letter.write_text("# A letter\n\nThe heron came back.\n")
+    yield "add", memory.add_document(letter, name="letter", tags=["bird"]).action
+    yield "again", memory.add_document(letter, name="letter").action
+    letter.write_text("# A letter\n\nThe heron left again.\n")
+    kept = memory.add_document(letter, date=NOW, title="A bird", name="post/letter")
+    yield "documents", [one.name for one in memory.documents()]
+    yield "by name", memory.document("post/letter").id == kept.document.id
+    yield "document", memory.document(kept.document.id)
+    yield "sections", memory.document_sections("post/letter")
+    yield "versions", [one.size for one in memory.document_history("letter")]
+    yield "file", memory.document_file("post/letter").decode()
+    yield "forget document", memory.forget(kept.document.id).count
+    short = memory.remember("Answers are short.", type="procedural")
+    yield "pin", memory.pin(short.id) == short.id
+    yield "core", memory.core_block()
+    yield "unpin", memory.unpin(short.id) == short.id
+    yield "core after", memory.core_block()
+
+
 def questions(memory: Memory) -> Iterator[tuple[str, Any]]:
     """Questions over everything, and what is left to do."""
     steps: list[Any] = []
@@ -150,6 +172,7 @@ def story(memory: Memory, project: Path, files: Path) -> Iterator[tuple[str, Any
     yield from memories(memory)
     yield from threads(memory)
     yield from projects(memory, project)
+    yield from documents(memory, files)
     yield from questions(memory)
     yield from home(memory, files)
 
@@ -257,7 +280,7 @@ def test_what_is_not_offered_says_so_by_name(tmp_path: Path) -> None:
     memory.close()
 
 
-PROPERTIES = {"home", "tokens", "sync", "mirror", "hosted_logs"}
+PROPERTIES = {"home", "tokens", "sync", "mirror", "hosted_logs", "audit"}
 
 
 @pytest.mark.promise("client.errors")

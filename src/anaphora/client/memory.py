@@ -16,6 +16,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
+from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 from urllib.parse import quote
@@ -52,6 +54,7 @@ from anaphora.values.conversations import (
     TurnRole,
 )
 from anaphora.values.deep import Budget, DeepAnswer, DeepStep, Gap, GapStatus, Scope
+from anaphora.values.documents import AddedDocument
 from anaphora.values.memories import MemoryHit, NewMemory, Rejected, Remembered
 
 if TYPE_CHECKING:
@@ -238,6 +241,51 @@ class RemoteMemory(Memory):
         _told(progress, "threads", found.threads)
         return replace(found, path=target)
 
+    def add_document(
+        self,
+        source: str | os.PathLike[str] | bytes,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        date: datetime | None = None,
+        origin: str | None = None,
+        tags: Iterable[str] = (),
+        keep_file: bool | None = None,
+        embed: bool = True,
+        progress: Progress | None = None,
+    ) -> AddedDocument:
+        """As `Memory.add_document`, of a file on this machine, which is sent whole.
+
+        A server makes vectors when they are needed, whatever `embed` says.
+        """
+        from anaphora.ingest.documents.writing import document_in
+
+        data, called = document_in(source, name)
+        given = {
+            "name": called,
+            "title": title,
+            "date": _plain(date),
+            "origin": origin,
+            "tag": list(tags),
+            "keep_file": keep_file,
+        }
+        query = {name: value for name, value in given.items() if value is not None}
+        request = Request(
+            "POST", "/v1/documents", query, file=BytesIO(data), repeatable=True, long=True
+        )
+        found = self._read(AddedDocument, self._ask(request))
+        _told(progress, "adding", 1)
+        return found  # type: ignore[no-any-return]
+
+    def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
+        """As `Memory.document_file`."""
+        which = self._document(id)
+        _refuse_impossible("document_file", "document", which)
+        path = f"/v1/documents/{quote(which, safe='', errors='surrogatepass')}/file"
+        into = BytesIO()
+        self._connection.download(self.namespace, Request("GET", path), into)
+        return into.getvalue()
+
     def deep_recall(
         self,
         question: str,
@@ -336,14 +384,15 @@ class RemoteMemory(Memory):
         for parameter, reason in NOT_TAKEN.items():
             if parameter[0] == name and given.get(parameter[1]) is not None:
                 raise NotOffered(f"{name}({parameter[1]}=…)", reason)
+        given = {RENAMED.get((name, one), one): value for one, value in given.items()}
         in_path = {one: given.pop(one) for one in _IN_PATH.findall(route.path)}
         if "project" in in_path:
             in_path["project"] = self._project(in_path["project"])
+        if "document" in in_path:
+            in_path["document"] = self._document(in_path["document"])
         for one, which in in_path.items():
             _refuse_impossible(name, one, which)
-        sent = {RENAMED.get((name, one), one): value for one, value in given.items()}
-        for here in HERE & sent.keys():
-            del sent[here]
+        sent = {one: value for one, value in given.items() if one not in HERE}
         if isinstance(sent.get("exclude"), str):
             sent["exclude"] = [sent["exclude"]]
         found = self._ask(_request(route, route.method, route.path, in_path, sent))
@@ -359,6 +408,13 @@ class RemoteMemory(Memory):
             return which
         known = self.projects()
         return next((one.id for one in known if Path(one.root) == Path(which)), which)
+
+    def _document(self, which: str) -> str:
+        """The id of a document that is named by a path, which a path cannot hold."""
+        if "/" not in which:
+            return which
+        versions = self.document_history(which)
+        return versions[-1].id if versions else which
 
     def _read(self, kind: Any, found: Any, part: str = "") -> Any:
         """The value that an answer stands for, or that a member of it does."""

@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from anaphora.values.conversations import Recall, Stats
 from anaphora.values.deep import DeepAnswer, DreamReport, Extracted, TraceSummary
+from anaphora.values.documents import Document, DocumentSection
 from anaphora.values.memories import (
     Contradiction,
+    CoreBlock,
     Forgotten,
     MemoryHit,
     MemoryRecord,
@@ -69,6 +71,9 @@ ROUTES: Final[Mapping[str, Route]] = {
     "list": _reading("GET /v1/memories", Page[MemoryRecord]),
     "history": _reading("GET /v1/memories/history", tuple[MemoryRecord, ...]),
     "update": Route("PATCH /v1/memories/{id}", Remembered, event="remember"),
+    "core_block": _reading("GET /v1/core", CoreBlock),
+    "pin": Route("POST /v1/core/pin", str, "id", repeatable=True),
+    "unpin": Route("POST /v1/core/unpin", str, "id", repeatable=True),
     "contradictions": _reading("GET /v1/contradictions", tuple[Contradiction, ...]),
     "settle_contradiction": Route("POST /v1/contradictions/settle", Contradiction),
     "reopen_contradiction": Route("POST /v1/contradictions/reopen", Contradiction),
@@ -88,6 +93,11 @@ ROUTES: Final[Mapping[str, Route]] = {
     "notes": _reading("GET /v1/observations", tuple[Observation, ...]),
     "diary": _reading("GET /v1/diary", tuple[DiaryEntry, ...]),
     "write_diary": Route("POST /v1/diary", DiaryEntry),
+    "documents": _reading("GET /v1/documents", tuple[Document, ...]),
+    "document": _reading("GET /v1/documents/{document}", Document),
+    "document_sections": _reading("GET /v1/documents/{document}/sections",
+                                  tuple[DocumentSection, ...]),
+    "document_history": _reading("GET /v1/documents/history", tuple[Document, ...]),
     "recall_context": _reading("POST /v1/context/recall", RecallPackage),
     "warm_up": _reading("GET /v1/warm-up", WarmUp),
     "extract": Route("POST /v1/extract", Extracted, long=True),
@@ -99,7 +109,11 @@ ROUTES: Final[Mapping[str, Route]] = {
 }  # fmt: skip
 """What is a request and nothing else. `client.memory` writes out the others."""
 
-RENAMED: Final[Mapping[tuple[str, str], str]] = {("search", "question"): "query"}
+RENAMED: Final[Mapping[tuple[str, str], str]] = {
+    ("search", "question"): "query",
+    ("document", "id"): "document",
+    ("document_sections", "id"): "document",
+}
 """Parameters that have another name in a request."""
 
 _THERE: Final = "do it on the server's machine"
@@ -107,6 +121,7 @@ _FOLDER: Final = "it stands for a folder on this machine, which a server cannot 
 NOT_OFFERED: Final[Mapping[str, str]] = {
     "home": "its folder is on the server's machine",
     "tokens": f"who has a token must not make others; {_THERE} (`anaphora token`)",
+    "audit": f"{_THERE} (`anaphora audit`); entries are read by `/v1/audit`",
     "sync": f"{_THERE} (`anaphora sync`)",
     "mirror": f"{_THERE} (`anaphora mirror`)",
     "hosted_logs": "devices reach it by `/v2/agent-state`",
@@ -128,7 +143,11 @@ NOT_TAKEN: Final[Mapping[tuple[str, str], str]] = {
 HERE: Final = frozenset({"embed", "progress"})
 """Parameters that concern this side alone: a server makes vectors when they are needed."""
 
-KINDS: Final[Mapping[str, str]] = {"project": "project", "conversation_id": "conversation"}
+KINDS: Final[Mapping[str, str]] = {
+    "project": "project",
+    "conversation_id": "conversation",
+    "document": "document",
+}
 """What a parameter in a path is the id of, where the call does not say."""
 ID_OF: Final[Mapping[str, str]] = {"get": "memory", "update": "memory", "trace": "trace"}
 """What a parameter named `id` is the id of."""

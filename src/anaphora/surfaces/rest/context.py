@@ -15,17 +15,19 @@ from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     ContextQuestion,
-    Diary,
     MapQuery,
     Name,
     NewDiaryEntry,
     NewObservation,
     NewProject,
-    Notes,
     NotesQuery,
+    WarmUpQuery,
+)
+from anaphora.surfaces.rest.shapes import (
+    Diary,
+    Notes,
     ProjectGone,
     Projects,
-    WarmUpQuery,
 )
 from anaphora.values.projects import (
     DiaryEntry,

@@ -17,22 +17,24 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.rest.calls import caller_of, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
-    Appended,
     AppendTurns,
-    ConversationPage,
-    Deleted,
     Name,
     PageQuery,
+    SeedTitle,
+    ThreadQuery,
+    TurnQuestion,
+)
+from anaphora.surfaces.rest.shapes import (
+    Appended,
+    ConversationPage,
+    Deleted,
     Redacted,
     SeedItems,
     SeedRecord,
-    SeedTitle,
-    ThreadQuery,
     ThreadShape,
     Titled,
     ToolCalls,
     TurnHits,
-    TurnQuestion,
     Waiting,
 )
 from anaphora.surfaces.wire import must_exist, recalled_turns

@@ -17,11 +17,10 @@ from anaphora.surfaces.rest.schemas import (
     DreamWish,
     ExtractWish,
     GapQuery,
-    Gaps,
     Name,
     TraceQuery,
-    Traces,
 )
+from anaphora.surfaces.rest.shapes import Gaps, Traces
 from anaphora.surfaces.wire import refuse_unknown
 from anaphora.values.deep import DeepAnswer, DreamReport, Extracted
 

@@ -13,12 +13,12 @@ from anaphora.surfaces.rest.calls import answer, caller_of, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     DeleteQuery,
-    DocumentList,
+    DocumentNameQuery,
     DocumentsQuery,
     Name,
     NewDocumentQuery,
-    SectionList,
 )
+from anaphora.surfaces.rest.shapes import DocumentList, SectionList
 from anaphora.values.documents import AddedDocument, Document
 from anaphora.values.memories import Forgotten
 
@@ -39,7 +39,7 @@ _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "b
         }
     },
 )
-async def add(request: Request, query: Annotated[NewDocumentQuery, Query()]) -> Response:
+async def add_document(request: Request, query: Annotated[NewDocumentQuery, Query()]) -> Response:
     """201 when it is new, or a new version of its name; 200 when these bytes are kept already."""
     data = await request.body()
 
@@ -64,14 +64,20 @@ def list_documents(memory: Memory, query: DocumentsQuery) -> Any:
     return memory.documents(limit=query.limit, history=query.history)
 
 
+@router.answers("GET /documents/history", "The versions of a document", DocumentList)
+def document_history(memory: Memory, query: DocumentNameQuery) -> Any:
+    """Every version that the name had, the oldest first."""
+    return memory.document_history(query.name)
+
+
 @router.answers("GET /documents/{document_id}", "One document", Document)
-def get(memory: Memory, document_id: Name) -> Any:
+def document(memory: Memory, document_id: Name) -> Any:
     """What is known of it, without its text."""
     return memory.document(document_id)
 
 
 @router.answers("GET /documents/{document_id}/sections", "The text of a document", SectionList)
-def sections(memory: Memory, document_id: Name) -> Any:
+def document_sections(memory: Memory, document_id: Name) -> Any:
     """Its sections in order, each with page, headings and place."""
     return memory.document_sections(document_id)
 
@@ -81,7 +87,7 @@ def sections(memory: Memory, document_id: Name) -> Any:
     summary="The file of a document",
     responses={200: {"description": "Its bytes, as they were added.", "content": _BYTES}},
 )
-async def file(request: Request, document_id: Name) -> Response:
+async def document_file(request: Request, document_id: Name) -> Response:
     """404 also where only its text was kept."""
     service, namespace = service_of(request), caller_of(request).namespace
     data = await service.run(
@@ -93,7 +99,7 @@ async def file(request: Request, document_id: Name) -> Response:
 
 
 @router.answers("DELETE /documents/{document_id}", "Forget a document", Forgotten)
-def forget(memory: Memory, document_id: Name, query: DeleteQuery) -> Any:
+def forget_document(memory: Memory, document_id: Name, query: DeleteQuery) -> Any:
     """With all its versions. `undoable`: after a day; `soft`: only out of recall."""
     document = memory.document(document_id)
     return memory.forget(document.id, soft=query.soft, undoable=query.undoable)

@@ -23,12 +23,11 @@ from anaphora.ops.backup.staging import spooled
 from anaphora.store.tokens import EVERYTHING
 from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import (
+from anaphora.surfaces.rest.schemas import ImportQuery, ReadyQuery
+from anaphora.surfaces.rest.shapes import (
     HealthShape,
-    ImportQuery,
     Live,
     Ready,
-    ReadyQuery,
     Session,
 )
 from anaphora.surfaces.wire import plain

@@ -10,28 +10,30 @@ from anaphora.errors import FilterError
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     Ask,
-    BroughtBack,
     ContradictionQuery,
     CoreQuery,
     DeleteQuery,
     Forgetting,
     ListQuery,
-    Memories,
     MemoryChanges,
-    MemoryPage,
     Name,
     NewMemories,
     NewMemoryBody,
     PathQuery,
-    Pinned,
     Pinning,
     Reopening,
-    SearchHits,
     SearchQuestion,
     Settling,
     ShortIdQuery,
     Unforgetting,
     Unpinning,
+)
+from anaphora.surfaces.rest.shapes import (
+    BroughtBack,
+    Memories,
+    MemoryPage,
+    Pinned,
+    SearchHits,
     WholeId,
 )
 from anaphora.values.memories import Contradiction, CoreBlock, Forgotten, MemoryRecord, Remembered

@@ -17,7 +17,7 @@ from fastapi.openapi.utils import get_openapi
 from anaphora.store.filters import KINDS
 from anaphora.surfaces.meanings import FILTER_EXAMPLE, meaning
 from anaphora.surfaces.rest.problems import MEDIA_TYPE, NAMES, TITLES, type_of
-from anaphora.surfaces.rest.schemas import PROBLEM_SHAPES
+from anaphora.surfaces.rest.shapes import PROBLEM_SHAPES
 from anaphora.values import conversations, deep, memories, projects, search, sessions, sync
 
 # What may come before or after a route's own work, on every route.

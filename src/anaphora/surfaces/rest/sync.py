@@ -12,13 +12,15 @@ from typing import Any
 from anaphora.api.memory import Memory
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
-    AgentState,
     EntriesQuery,
-    EntriesShape,
     NewEntries,
-    Pushed,
     RemovedDevice,
     StateQuery,
+)
+from anaphora.surfaces.rest.shapes import (
+    AgentState,
+    EntriesShape,
+    Pushed,
     SyncShape,
 )
 from anaphora.values.sync import SyncReport

@@ -1,0 +1,354 @@
+"""What answers look like: known to the OpenAPI document alone.
+
+Most are the frozen values themselves and what goes around them; `surfaces.wire` makes their JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+)
+
+from anaphora.values.conversations import (
+    Check,
+    Degraded,
+    ThreadSummary,
+    TurnHit,
+)
+from anaphora.values.deep import Gap, TraceSummary
+from anaphora.values.documents import Document, DocumentSection
+from anaphora.values.memories import (
+    MemoryHit,
+    MemoryRecord,
+)
+from anaphora.values.projects import DiaryEntry, Observation, Project
+from anaphora.values.search import SearchHit
+from anaphora.values.sessions import ToolCallHit
+from anaphora.values.sync import SyncDevice, SyncStatus
+
+_DATE_TIME: Any = Field(json_schema_extra={"format": "date-time"})
+
+
+class MemoryPage(BaseModel):
+    """A page of memories."""
+
+    items: list[MemoryRecord]
+    cursor: str | None
+
+
+class RejectedShape(BaseModel):
+    """A candidate that did not come back, and why."""
+
+    hit: MemoryHit
+    reason: str
+
+
+class Memories(BaseModel):
+    """Recalled memories, the best first; `rejected` where it was asked for."""
+
+    hits: list[MemoryHit]
+    degraded: list[Degraded]
+    rejected: list[RejectedShape] = []
+    confidence: float | None = None
+    nearest: list[MemoryHit] = []
+    notices: list[str] = []
+
+
+class SearchHits(BaseModel):
+    """What was found, of every kind, the best first."""
+
+    hits: list[SearchHit]
+    degraded: list[Degraded]
+    confidence: float | None = None
+    nearest: list[SearchHit] = []
+    notices: list[str] = []
+
+
+class Pinned(BaseModel):
+    """The id of the memory that holds now."""
+
+    id: str
+
+
+class BroughtBack(BaseModel):
+    """The ids of what is recalled again."""
+
+    ids: list[str]
+
+
+class TurnHits(BaseModel):
+    """Recalled turns, the best first."""
+
+    hits: list[TurnHit]
+    degraded: list[Degraded]
+    confidence: float | None = None
+    nearest: list[TurnHit] = []
+    notices: list[str] = []
+
+
+class TurnShape(BaseModel):
+    """One turn, word for word. The time is exact."""
+
+    role: str
+    text: str
+    ts: str = _DATE_TIME
+    intent_id: str = ""
+    speaker: str = ""
+    source: str = ""
+
+
+class ThreadShape(BaseModel):
+    """A conversation, the oldest turn first."""
+
+    conversation_id: str
+    turns: list[TurnShape]
+    updated: str = _DATE_TIME
+    title: str = ""
+
+
+class ConversationPage(BaseModel):
+    """Conversations, the newest first."""
+
+    items: list[ThreadSummary]
+    cursor: str | None
+
+
+class SeedItems(BaseModel):
+    """All conversations, the newest first."""
+
+    items: list[ThreadSummary]
+
+
+class SeedRecord(BaseModel):
+    """A conversation as its file has it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    conversation_id: str
+    turns: list[dict[str, Any]] | None = None
+    updated: str
+
+
+class Appended(BaseModel):
+    """The places at which the turns stand now. Blank ones were not kept, as everywhere."""
+
+    conversation_id: str
+    indexes: list[int]
+
+
+class HeadShape(BaseModel):
+    """The last entry of a device."""
+
+    number: int
+    snapshot_id: str
+
+
+class SealedEntry(BaseModel):
+    """An entry: what a server sees of it, and in `sealed` what it does not (base64).
+
+    `dropped`, its id, stands there instead once what it said is gone.
+    """
+
+    v: int
+    project: str
+    device: str
+    number: int
+    epoch: str
+    parent: str
+    hashes: list[str]
+    signature: str
+    sealed: str | None = None
+    dropped: str | None = None
+
+
+class SyncShape(BaseModel):
+    """How this namespace is synced; `project` is empty where it is not."""
+
+    status: SyncStatus
+    devices: list[SyncDevice]
+
+
+class AgentState(BaseModel):
+    """How far a project has come. `status` is "active" or "empty"."""
+
+    project_id: str
+    status: Literal["active", "empty"]
+    heads: dict[str, HeadShape]
+    payload: SealedEntry | None = None
+
+
+class EntriesShape(BaseModel):
+    """Entries in order."""
+
+    project_id: str
+    entries: list[SealedEntry]
+
+
+class Pushed(BaseModel):
+    """How many entries were new."""
+
+    project_id: str
+    accepted: int
+
+
+class WholeId(BaseModel):
+    """An id in full."""
+
+    id: str
+
+
+class Waiting(BaseModel):
+    """How many jobs wait now."""
+
+    jobs: int
+
+
+class Ready(BaseModel):
+    """Whether the model is loaded and everything known is indexed."""
+
+    ready: bool
+
+
+class Deleted(BaseModel):
+    """What is gone."""
+
+    deleted: str
+
+
+class PlaceShape(BaseModel):
+    """A turn."""
+
+    conversation_id: str
+    index: int
+
+
+class ProjectGone(BaseModel):
+    """The project that was forgotten, and how many sections it had."""
+
+    removed: str
+    sections: int
+
+
+class Redacted(BaseModel):
+    """The turn whose words are gone."""
+
+    redacted: PlaceShape
+
+
+class Titled(BaseModel):
+    """The title that the conversation has now."""
+
+    conversation_id: str
+    title: str
+
+
+class Session(BaseModel):
+    """What a caller may do. `tokens` says whether requests need one."""
+
+    namespaces: list[str]
+    read_only: bool
+    token: str | None
+    tokens: bool
+
+
+class HealthShape(BaseModel):
+    """Every part and whether it works. `pending` are vectors that still come."""
+
+    ok: bool
+    checks: list[Check]
+    pending: int
+    jobs: int
+
+
+class Live(BaseModel):
+    """The process answers."""
+
+    ok: bool
+
+
+class PlacedReason(BaseModel):
+    """A mistake, and where it stands."""
+
+    at: str
+    reason: str
+
+
+Scalars = dict[str, str | int | float | bool | None]
+
+
+class _ProblemShape(BaseModel):
+    """What every problem document (RFC 9457) has, beside its `type`.
+
+    `error` is the name of the error that a program in Python gets, `data` what it holds.
+    """
+
+    title: str
+    status: int
+    detail: str
+    error: str | None = None
+
+
+class InvalidInputProblem(_ProblemShape):
+    """What was sent cannot be used: each mistake, and where it stands."""
+
+    type: str
+    errors: list[PlacedReason] = []
+    data: Scalars | None = None
+
+
+class MissingThing(BaseModel):
+    """What is not there: its kind, and the id that was asked for."""
+
+    kind: str
+    id: str
+
+
+class NotFoundProblem(_ProblemShape):
+    """There is nothing with this id, or no such route: `data` says which of them."""
+
+    type: str
+    data: MissingThing | None = None
+
+
+class OtherProblem(_ProblemShape):
+    """Everything else, by its `type`."""
+
+    type: str
+    data: Scalars | None = None
+
+
+PROBLEM_SHAPES: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
+    InvalidInputProblem: ("invalid_input", "filter"),
+    NotFoundProblem: ("not_found",),
+    OtherProblem: (),
+}
+"""The forms of problems, and the names of those that have it; the last is that of the others."""
+
+
+Gaps = list[Gap]
+
+
+Projects = list[Project]
+
+
+DocumentList = list[Document]
+
+
+SectionList = list[DocumentSection]
+
+
+ToolCalls = list[ToolCallHit]
+
+
+Notes = list[Observation]
+
+
+Diary = list[DiaryEntry]
+
+
+Traces = list[TraceSummary]
