@@ -104,9 +104,12 @@ def projects(memory: Memory, project: Path) -> Iterator[tuple[str, Any]]:
     yield "map by folder", memory.project_map(str(project)).nodes
     note = memory.observe("fly_kestrel gives the port.", importance=4, project="kestrel")
     yield "observe", note
+    # What is embedded meanwhile is found otherwise.
+    yield "embedded", memory.ready(30)
     yield "notes", memory.notes("kestrel", limit=5)
     yield "write_diary", memory.write_diary("Wrote fly.py.", subject="kestrel")
     yield "diary", memory.diary()
+    yield "embedded too", memory.ready(30)
     yield "context", memory.recall_context(["which port?", "fly_kestrel"], include_sources=True)
     yield "warm_up", memory.warm_up("ports", shape=False)
     yield "search", memory.search("which port?", kinds=["note", "file"], exclude=("x",))
