@@ -59,7 +59,7 @@ async def add_document(request: Request, query: Annotated[NewDocumentQuery, Quer
 
 
 @router.answers("GET /documents", "List documents", DocumentList)
-def list_documents(memory: Memory, query: DocumentsQuery) -> Any:
+def documents(memory: Memory, query: DocumentsQuery) -> Any:
     """The last added first; with `history` past versions too."""
     return memory.documents(limit=query.limit, history=query.history)
 
