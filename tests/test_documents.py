@@ -468,3 +468,25 @@ def test_vectors_come_later(memory: Memory) -> None:
     assert memory.ready()
     assert memory.add_document(LEASE, name="lease.pdf").pending == 0
     assert memory.search("notice terminate", kinds=["document"], min_confidence=0).hits
+
+
+@pytest.mark.promise("documents.forgotten")
+def test_the_audit_trail_names_documents(memory: Memory) -> None:
+    """What was added, replaced, read, found and forgotten is told by id, once for a document."""
+    memory.audit.on()
+    first = memory.add_document(LEASE, name="lease.pdf").document
+    second = memory.add_document(b"# Lease\n\nNew.", name="lease.pdf").document
+    memory.document(second.id)
+    hit = memory.search("Lease", kinds=["document"], min_confidence=0).hits[0]
+    memory.forget(second.id)
+    told = [
+        (one.action, one.lane, set(one.ids))
+        for one in memory.audit.show(limit=50)
+        if one.lane in ("document", "document_section", "everything")
+    ]
+    assert ("remembered", "document", {first.id}) in told
+    assert ("changed", "document", {first.id}) in told
+    assert ("read", "document", {second.id}) in told
+    assert ("recalled", "everything", {hit.id}) in told
+    assert ("forgotten", "document", {first.id, second.id}) in told
+    assert memory.audit.verify().problem is None
