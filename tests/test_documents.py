@@ -336,6 +336,9 @@ def forget_what_is_cited(memory: Memory, tmp_path: Path) -> None:
     assert ("document", f"{kept.id}#1") in {(one.kind, one.id) for one in told.surviving}
     would = memory.forget(kept.id, dry_run=True)
     assert would.count == 2
+    # Its own sections do not survive it.
+    assert ("memory", fact.id) in {(one.kind, one.id) for one in would.surviving}
+    assert "document" not in {one.kind for one in would.surviving}
     done = memory.forget(kept.id)
     assert (done.count, done.ids[0]) == (2, kept.id)
     assert ("memory", fact.id) in {(one.kind, one.id) for one in done.surviving}
