@@ -382,6 +382,7 @@ def test_homes_of_every_kind(
         kept = memory.add_document(LEASE * 1, name="lease.pdf").document
         assert memory.search("monthly rent", min_confidence=0).hits[0].id == f"{kept.id}#1"
         assert memory.recall_context("monthly rent").primary_targets[0].id == f"{kept.id}#1"
+        assert memory.document_file(kept.id) == LEASE
         sections = memory.document_sections(kept.id)
         memory.backup(tmp_path / "backup.zip")
         if form == "sealed":

@@ -111,6 +111,11 @@ def test_over_http(tmp_path: Path) -> None:
         assert client.delete(place).json()["count"] == 1
         assert client.get(place).status_code == 404
         assert client.get(f"{place}/file").status_code == 404
+    options = ServerOptions(page=None, document_limit=1_000)
+    with served(tmp_path / "small", options) as (client, memory):
+        large = client.post("/v1/documents", params={"name": "lease.pdf"}, content=LEASE)
+        assert large.status_code == 413
+        assert memory.documents() == ()
 
 
 @pytest.mark.promise("documents.surfaces")
