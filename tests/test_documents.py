@@ -336,6 +336,9 @@ def forget_what_is_cited(memory: Memory, tmp_path: Path) -> None:
     assert ("document", f"{kept.id}#1") in {(one.kind, one.id) for one in told.surviving}
     would = memory.forget(kept.id, dry_run=True)
     assert would.count == 2
+    # Its own sections do not survive it.
+    assert ("memory", fact.id) in {(one.kind, one.id) for one in would.surviving}
+    assert "document" not in {one.kind for one in would.surviving}
     done = memory.forget(kept.id)
     assert (done.count, done.ids[0]) == (2, kept.id)
     assert ("memory", fact.id) in {(one.kind, one.id) for one in done.surviving}
@@ -379,6 +382,7 @@ def test_homes_of_every_kind(
         kept = memory.add_document(LEASE * 1, name="lease.pdf").document
         assert memory.search("monthly rent", min_confidence=0).hits[0].id == f"{kept.id}#1"
         assert memory.recall_context("monthly rent").primary_targets[0].id == f"{kept.id}#1"
+        assert memory.document_file(kept.id) == LEASE
         sections = memory.document_sections(kept.id)
         memory.backup(tmp_path / "backup.zip")
         if form == "sealed":
@@ -468,3 +472,25 @@ def test_vectors_come_later(memory: Memory) -> None:
     assert memory.ready()
     assert memory.add_document(LEASE, name="lease.pdf").pending == 0
     assert memory.search("notice terminate", kinds=["document"], min_confidence=0).hits
+
+
+@pytest.mark.promise("documents.forgotten")
+def test_the_audit_trail_names_documents(memory: Memory) -> None:
+    """What was added, replaced, read, found and forgotten is told by id, once for a document."""
+    memory.audit.on()
+    first = memory.add_document(LEASE, name="lease.pdf").document
+    second = memory.add_document(b"# Lease\n\nNew.", name="lease.pdf").document
+    memory.document(second.id)
+    hit = memory.search("Lease", kinds=["document"], min_confidence=0).hits[0]
+    memory.forget(second.id)
+    told = [
+        (one.action, one.lane, set(one.ids))
+        for one in memory.audit.show(limit=50)
+        if one.lane in ("document", "document_section", "everything")
+    ]
+    assert ("remembered", "document", {first.id}) in told
+    assert ("changed", "document", {first.id}) in told
+    assert ("read", "document", {second.id}) in told
+    assert ("recalled", "everything", {hit.id}) in told
+    assert ("forgotten", "document", {first.id, second.id}) in told
+    assert memory.audit.verify().problem is None

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.serving import served as listening_to
 from tests.document_files import docx, pdf
 from tests.mcp_client import call, connected
 from tests.surfaces.rest_desk import served
 from typer.testing import CliRunner, Result
 
-from anaphora import Memory
+from anaphora import Memory, RemoteMemory
+from anaphora.errors import NotFound, UnreadableDocument
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.output import EXIT_PARTLY
 from anaphora.surfaces.rest import ServerOptions
@@ -111,6 +113,11 @@ def test_over_http(tmp_path: Path) -> None:
         assert client.delete(place).json()["count"] == 1
         assert client.get(place).status_code == 404
         assert client.get(f"{place}/file").status_code == 404
+    options = ServerOptions(page=None, document_limit=1_000)
+    with served(tmp_path / "small", options) as (client, memory):
+        large = client.post("/v1/documents", params={"name": "lease.pdf"}, content=LEASE)
+        assert large.status_code == 413
+        assert memory.documents() == ()
 
 
 @pytest.mark.promise("documents.surfaces")
@@ -139,3 +146,28 @@ def test_over_mcp(tmp_path: Path) -> None:
             assert (await do("forget", id=kept.id))["count"] == 1
 
     asyncio.run(scenario())
+
+
+@pytest.mark.promise("documents.surfaces")
+@pytest.mark.allow_hosts(["127.0.0.1"])
+def test_over_the_client_of_a_server(tmp_path: Path) -> None:
+    """The same calls give the same values; the file that is added lies on the client's machine."""
+    (tmp_path / "lease.pdf").write_bytes(LEASE)
+    with (
+        listening_to(tmp_path / "home") as (url, memory),
+        RemoteMemory.connect(url) as remote,
+    ):
+        done = remote.add_document(tmp_path / "lease.pdf", tags=["home"], origin="Ode")
+        kept = memory.document(done.document.id)
+        assert (done.action, done.document, kept.tags) == ("added", kept, ("home",))
+        assert remote.add_document(LEASE, name="lease.pdf").action == "known"
+        assert remote.documents() == memory.documents() == (kept,)
+        assert remote.document(f"{kept.id}#2") == kept
+        assert remote.document_sections(kept.id) == memory.document_sections(kept.id)
+        assert remote.document_file(kept.id) == LEASE
+        assert remote.document_history(kept.name) == (kept,)
+        with pytest.raises(UnreadableDocument, match="damaged"):
+            remote.add_document(LEASE[:300], name="torn.pdf")
+        assert remote.forget(kept.id).count == 1
+        with pytest.raises(NotFound):
+            remote.document_file(kept.id)

@@ -55,7 +55,7 @@ class KeptDocuments(NamespaceView):
         """At most `limit` documents, the last added first; with `history` past versions too."""
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        return self._services().documents.store.list(limit=limit, history=history)
+        return self._told_read(self._services().documents.store.list(limit=limit, history=history))
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """One document, by its id, that of a section of it, or its name. Raises `NotFound`."""
@@ -63,7 +63,9 @@ class KeptDocuments(NamespaceView):
 
         documents = self._services().documents.store
         whole = document_id_of(id)
-        return documents.get(whole if documents.versions.many([whole]) else id)
+        found = documents.get(whole if documents.versions.many([whole]) else id)
+        self._told_read((found,))
+        return found
 
     def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
         """The sections of a document in order, which together are its text. Raises `NotFound`."""
@@ -75,4 +77,9 @@ class KeptDocuments(NamespaceView):
 
     def document_history(self, name: str) -> tuple[Document, ...]:
         """Every version that a name had, the oldest first; each has its text still."""
-        return self._services().documents.store.history(name)
+        return self._told_read(self._services().documents.store.history(name))
+
+    def _told_read(self, found: tuple[Document, ...]) -> tuple[Document, ...]:
+        """Documents that are given out, once the audit trail has it, where one is kept."""
+        self._tell_audit("read", "document", found)
+        return found

@@ -7,12 +7,14 @@ documents too, and deep recall what was answered from them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from anaphora.container.services import service
 from anaphora.errors import NotFound
+from anaphora.store.documents import document_id_of
+from anaphora.store.records.rows import DOCUMENT
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,8 +26,13 @@ if TYPE_CHECKING:
     from anaphora.ingest.memories import Survivors
     from anaphora.recall.memories import MemoryRecall
     from anaphora.store.documents import Documents
+    from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
-    from anaphora.values.memories import Forgotten, MemoryRecord
+    from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
+
+LOOKED_FOR: Final = 100_000
+"""Characters of a document that is forgotten whose numbers, names … are looked for elsewhere: each
+is a search of its own, and a list of ten thousand orders would be looked for for a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,8 @@ class DocumentServices:
     def forget(self, document_id: str, *, soft: bool, dry_run: bool) -> Forgotten:
         """Forget a document; when this returns its words have left every file. `NotFound`.
 
-        With `dry_run` nothing is changed. What still holds the words is told.
+        With `dry_run` nothing is changed. What still holds the words is told, of a long document
+        those of its first `LOOKED_FOR` characters.
         """
         from anaphora.ingest.memories import named
 
@@ -121,7 +129,7 @@ class DocumentServices:
             raise NotFound("memory", document_id)
         if dry_run:
             would = self.writing.would_forget(document_id)
-            return named(would, self._needs.survivors(would.texts))
+            return named(would, self._surviving(would))
         gone = self.writing.forget(document_id, soft=soft)
         if not gone.ids or soft:
             return named(gone, ())
@@ -130,7 +138,19 @@ class DocumentServices:
         self._needs.sections().purge()
         # A fact that was taken from it went too.
         self._needs.purge()
-        return named(gone, self._needs.survivors(gone.texts))
+        return named(gone, self._surviving(gone))
+
+    def _surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
+        """What else holds the words of documents that are gone, or would be."""
+        texts, left = [], LOOKED_FOR
+        for text in gone.texts:
+            if left > 0:
+                texts.append(text)
+            left -= len(text)
+        own = frozenset(gone.ids)
+        for one in self._needs.survivors(texts):
+            if one.kind != DOCUMENT or document_id_of(one.id) not in own:
+                yield one
 
     def close(self) -> None:
         """Let go for good; a service not made yet is not made."""

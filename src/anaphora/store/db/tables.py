@@ -55,8 +55,7 @@ CONVERSATION_NOTE = _table(
     indexes=(Index("conversation_note_seq", "seq"),),
 )
 
-# Where a session of a coding agent took place. What is not known is "", since no sealed column of a
-# table without an anchor may be empty.
+# Where an agent's session took place. What is not known is "": no sealed column may be empty here.
 SESSION_PLACE = _table(
     "session_place",
     ("conversation_id",),
@@ -83,10 +82,7 @@ TURN_NOTE = _table(
     lookup("chat_key", digest=True),
     clear("seq", "big"),
     anchor="turn_hash",
-    indexes=(
-        Index("turn_note_chat", "chat_key"),
-        Index("turn_note_seq", "seq"),
-    ),
+    indexes=(Index("turn_note_chat", "chat_key"), Index("turn_note_seq", "seq")),
 )
 
 # A table of its own: the place of a forgotten turn may be taken by another turn, and the source
@@ -217,10 +213,7 @@ LINK = _table(
         Reference("link_of", "record_id", "record", "record_id"),
         Reference("link_to", "other_id", "record", "record_id"),
     ),
-    indexes=(
-        Index("link_seq", "seq"),
-        Index("link_other", "other_id"),
-    ),
+    indexes=(Index("link_seq", "seq"), Index("link_other", "other_id")),
 )
 
 # What was deleted for good: its id and the number of the deletion, so that followers drop it.
@@ -500,10 +493,7 @@ GAP = _table(
     sealed("details", needed=True),
     sealed("closed_by", needed=True),
     anchor="question",
-    indexes=(
-        Index("gap_status", "status"),
-        Index("gap_question", "question_key"),
-    ),
+    indexes=(Index("gap_status", "status"), Index("gap_question", "question_key")),
 )
 
 # How an answer was found, to be shown again. `seen` is a JSON object that says which turns and

@@ -25,8 +25,8 @@ from anaphora.surfaces.rest.problems import Problem, problem, problem_of
 
 _MOST_KEYS: Final = 10_000
 _DIGITS: Final = 18
-_FILES: Final = frozenset(("/v1/documents", "/v1/import"))
-"""Where whole files are sent."""
+_DOCUMENTS: Final = "/v1/documents"
+_IMPORT: Final = "/v1/import"
 
 
 @dataclass(slots=True)
@@ -177,7 +177,10 @@ class Gate:
                 return
             await self._let_in(scope, headers)
             method, path, options = scope["method"], scope["path"], self._options
-            limit = options.import_limit if path in _FILES else options.body_limit
+            limit = {
+                _IMPORT: options.import_limit,
+                _DOCUMENTS: options.document_limit,
+            }.get(path, options.body_limit)
             body = limited_body(receive, limit, headers.get("content-length"), wanted=wanted)
             seconds = options.long_seconds if is_long(method, path) else options.seconds
             with called_from(_origin_of(scope)), fail_after(seconds):

@@ -36,6 +36,7 @@ class ServerOptions:
     origins: tuple[str, ...] = ()
     body_limit: int = 8 * 1024 * 1024
     import_limit: int = 512 * 1024 * 1024
+    document_limit: int = 100_000_000
     rate: float = 0.0
     burst: int = 200
     seconds: float = 60.0
