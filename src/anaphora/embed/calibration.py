@@ -1,11 +1,11 @@
 """What an embedder's cosines mean: one is not the other's, and the ranking was made for MiniLM's.
 
 Two embedders of the same worth place their cosines elsewhere: unrelated texts lie at 0.05 for one
-and at 0.75 for another. Neutral pairs of a question and its answer tell where an embedder has those
-that belong together and those that do not; a straight line through both brings its cosines to where
-MiniLM has them. For two stored texts the line goes through those that are unrelated and through
-what is the very same. A line changes no order among cosines: what changes is how much they count
-beside words, what is close enough to be linked, and what is no evidence at all.
+and at 0.75 for another. Neutral questions and answers tell where an embedder has texts that have
+nothing to do with each other; a straight line through these and through what is the very same
+brings its cosines to where MiniLM has them, for a question and a text and for two texts. A line
+changes no order among cosines: what changes is how much they count beside words, what is close
+enough to be linked, and what is no evidence at all.
 """
 
 from __future__ import annotations
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from anaphora.embed.base import Embedder
 
 FloatT = TypeVar("FloatT", np.float32, np.float64)
-
-_LEAST_SHARE: Final = 0.1
-"""Of the way from unrelated to the same, an answer is taken to be this far at least (MiniLM has it
-at 0.31): where an embedder hardly sees it, a line through it would make noise of the rest."""
 
 _LEAST_SPREAD: Final = 1e-3
 """An embedder to which everything is the same is left as it is."""
@@ -77,15 +73,14 @@ UNCHANGED: Final = Calibration()
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where an embedder has the neutral texts, as mean cosines: questions and the answers of others
-    (`apart`), questions and their own (`together`), and two answers (`told`)."""
+    """Where an embedder has neutral texts, as mean cosines: questions and the answers of others
+    (`apart`), and two answers (`told`)."""
 
     apart: float
-    together: float
     told: float
 
 
-MINILM: Final = Places(apart=0.0758, together=0.3591, told=0.0936)
+MINILM: Final = Places(apart=0.0758, told=0.0936)
 """Where the bundled model has them, as `places` finds it."""
 
 
@@ -97,11 +92,7 @@ def measured(embedder: Embedder) -> Calibration:
     found = places(embedder)
     if min(1.0 - found.apart, 1.0 - found.told) < _LEAST_SPREAD:
         return UNCHANGED
-    together = max(found.together, found.apart + _LEAST_SHARE * (1.0 - found.apart))
-    return Calibration(
-        _through((found.apart, MINILM.apart), (together, MINILM.together)),
-        _through((found.told, MINILM.told), (1.0, 1.0)),
-    )
+    return Calibration(_to(found.apart, MINILM.apart), _to(found.told, MINILM.told))
 
 
 def places(embedder: Embedder) -> Places:
@@ -111,8 +102,7 @@ def places(embedder: Embedder) -> Places:
     if asked.shape != answers.shape or not np.isfinite([asked, answers]).all():
         raise EmbeddingError(f"{embedder.name} gave no vectors for plain sentences")
     asked, answers = asked.astype(np.float64), answers.astype(np.float64)
-    own = float(np.einsum("ij,ij->i", asked, answers).mean())
-    return Places(_between(asked @ answers.T), own, _between(answers @ answers.T))
+    return Places(_between(asked @ answers.T), _between(answers @ answers.T))
 
 
 def _between(cosines: NDArray[np.float64]) -> float:
@@ -120,6 +110,7 @@ def _between(cosines: NDArray[np.float64]) -> float:
     return float((cosines.sum() - np.trace(cosines)) / (cosines.size - len(cosines)))
 
 
-def _through(one: tuple[float, float], other: tuple[float, float]) -> Line:
-    scale = (other[1] - one[1]) / (other[0] - one[0])
-    return Line(round(scale, 6), round(one[1] - scale * one[0], 6))
+def _to(unrelated: float, minilm: float) -> Line:
+    """The line that brings unrelated texts to where MiniLM has them, and leaves the same at 1."""
+    scale = (1.0 - minilm) / (1.0 - unrelated)
+    return Line(round(scale, 6), round(1.0 - scale, 6))
