@@ -76,7 +76,7 @@ class Documents(NamespaceReader):
         with self._writing() as write:
             work = DocumentTransaction(write, self.sealer)
             yield work
-            work.flush()
+            work.finish()
 
     def holds_any(self) -> bool:
         """Whether there is any document, past ones too."""
@@ -176,6 +176,11 @@ class DocumentTransaction(NamespaceTransaction):
         """Write what was put."""
         self.versions.flush()
         self.sections.flush()
+
+    def finish(self) -> None:
+        """Write what is left; an audit trail is told of documents, not of each section."""
+        self.flush()
+        self.versions.finish()
 
 
 def rows_of(

@@ -147,6 +147,7 @@ class DeepForgetting:
         facts = self.derived(memories, gone.ids)
         if facts:
             self.memories_gone(memories, forget_for_good(memories, facts), soft)
+            memories.finish()
 
     def holding(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
         """Open questions and traces that hold one of these identifiers."""
