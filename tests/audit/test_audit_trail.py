@@ -137,6 +137,21 @@ def test_everything_that_is_done_is_told(memory: Memory, clock: Clock) -> None:
         memory.audit.show(limit=0)
 
 
+@pytest.mark.promise("audit.told", "audit.wordless")
+def test_documents_are_told_as_a_whole(memory: Memory) -> None:
+    """Kept, found and forgotten, by their ids; neither their names nor their sections."""
+    memory.audit.on()
+    kept = memory.add_document(b"# Heron\n\nThe heron waits.\n", name="birds/heron.md").document
+    memory.search("heron")
+    memory.forget(kept.id)
+    assert [one[:2] for one in done(memory)[1:]] == [
+        ("remembered", "document"), ("recalled", "everything"), ("forgotten", "document"),
+    ]  # fmt: skip
+    assert all(one.count == 1 for one in memory.audit.show(limit=3))
+    assert "heron" not in str(memory.audit.show())
+    assert memory.audit.verify().problem is None
+
+
 @pytest.mark.promise("audit.wordless")
 def test_no_word_is_in_it(memory: Memory) -> None:
     """Neither of memories nor of questions, nor names of conversations, nor paths, nor tags."""

@@ -75,6 +75,7 @@ def play(memory: Any, project: Path, folder: Path, record: Recording, under: str
 
     _conversations(memory, call)
     _memories(memory, call)
+    _documents(memory, call)
     _projects(memory, project, call)
     _deep(memory, call)
     _home(memory, folder, call)
@@ -169,6 +170,7 @@ def _memories(memory: Any, call: Call) -> None:
     call("settled", lambda: memory.contradictions(settled=True))
     call("settle twice", lambda: memory.settle_contradiction(*ends, "wrong"))
     call("reopen", lambda: memory.reopen_contradiction(*ends))
+    _core_block(memory, call, first.id, other.id)
     call("forget soft", lambda: memory.forget(filters={"tags": {"contains": "13"}}, soft=True))
     call("forget", lambda: memory.forget(filters={"tags": {"contains": "14"}}))
     call("forget none", memory.forget)
@@ -180,6 +182,24 @@ def _memories(memory: Any, call: Call) -> None:
     call("diary", memory.diary)
     call("tool calls", lambda: memory.tool_calls("nobody"))
     call("note session", lambda: memory.note_session(["nobody"], client="codex"))
+
+
+def _core_block(memory: Any, call: Call, first: str, other: str) -> None:
+    call("pin", lambda: memory.pin(other))
+    call("pin first", lambda: memory.pin(first, 1))
+    call("unpin", lambda: memory.unpin(other))
+    call("core block", memory.core_block)
+    call("audit", memory.audit.status)
+
+
+def _documents(memory: Any, call: Call) -> None:
+    page = b"# Herons\n\nThe heron waits.\n\n## Food\n\nIt eats fish.\n"
+    added = call("document", lambda: memory.add_document(page, name="heron.md"))
+    call("documents", memory.documents)
+    call("document again", lambda: memory.document(added.document.id))
+    call("sections", lambda: memory.document_sections(added.document.id))
+    call("versions", lambda: memory.document_history("heron.md"))
+    call("file", lambda: memory.document_file(added.document.id))
 
 
 def _projects(memory: Any, project: Path, call: Call) -> None:

@@ -178,8 +178,8 @@ class DocumentTransaction(NamespaceTransaction):
         self.sections.flush()
 
     def finish(self) -> None:
-        """Write what is left, and tell an audit trail of documents, not of each section."""
-        self.sections.flush()
+        """Write what is left; an audit trail is told of documents, not of each section."""
+        self.flush()
         self.versions.finish()
 
 

@@ -184,6 +184,22 @@ class Database:
         """
         return self.path is None or not sqlite.exists(self.path) or sqlite.cut_log(self.path)
 
+    def has_own_schema(self) -> bool:
+        """Whether it has this program's schema already; nothing is made or migrated to tell.
+
+        Always True on a server, which is migrated as it is reached.
+        """
+        self._check()
+        if self.path is None or self._reader is not None or self._engine is not None:
+            return True
+        if not sqlite.exists(self.path):
+            return False
+        reader = sqlite.Reader(self.path)
+        try:
+            return _is_current(reader)
+        finally:
+            reader.close()
+
     def ensure(self) -> None:
         """Make or migrate the database now. `SchemaTooNew` when a newer program wrote it."""
         self._sqlalchemy()

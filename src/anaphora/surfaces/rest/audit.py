@@ -46,4 +46,4 @@ def verify(memory: Memory, request: Request, query: TipQuery) -> Any:
 def _refuse_others(request: Request) -> None:
     if not opens_all(request):
         reason = "the audit trail is for tokens that open all namespaces"
-        raise Problem(403, "audit", reason)
+        raise Problem(403, "namespace", reason)
