@@ -280,7 +280,7 @@ class RemoteMemory(Memory):
     def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
         """As `Memory.document_file`."""
         which = self._document(id)
-        _refuse_impossible("document_file", "document", which)
+        _refuse_impossible("document_file", "document_id", which)
         path = f"/v1/documents/{quote(which, safe='', errors='surrogatepass')}/file"
         into = BytesIO()
         self._connection.download(self.namespace, Request("GET", path), into)
@@ -388,8 +388,8 @@ class RemoteMemory(Memory):
         in_path = {one: given.pop(one) for one in _IN_PATH.findall(route.path)}
         if "project" in in_path:
             in_path["project"] = self._project(in_path["project"])
-        if "document" in in_path:
-            in_path["document"] = self._document(in_path["document"])
+        if "document_id" in in_path:
+            in_path["document_id"] = self._document(in_path["document_id"])
         for one, which in in_path.items():
             _refuse_impossible(name, one, which)
         sent = {one: value for one, value in given.items() if one not in HERE}

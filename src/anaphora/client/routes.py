@@ -94,8 +94,8 @@ ROUTES: Final[Mapping[str, Route]] = {
     "diary": _reading("GET /v1/diary", tuple[DiaryEntry, ...]),
     "write_diary": Route("POST /v1/diary", DiaryEntry),
     "documents": _reading("GET /v1/documents", tuple[Document, ...]),
-    "document": _reading("GET /v1/documents/{document}", Document),
-    "document_sections": _reading("GET /v1/documents/{document}/sections",
+    "document": _reading("GET /v1/documents/{document_id}", Document),
+    "document_sections": _reading("GET /v1/documents/{document_id}/sections",
                                   tuple[DocumentSection, ...]),
     "document_history": _reading("GET /v1/documents/history", tuple[Document, ...]),
     "recall_context": _reading("POST /v1/context/recall", RecallPackage),
@@ -111,8 +111,8 @@ ROUTES: Final[Mapping[str, Route]] = {
 
 RENAMED: Final[Mapping[tuple[str, str], str]] = {
     ("search", "question"): "query",
-    ("document", "id"): "document",
-    ("document_sections", "id"): "document",
+    ("document", "id"): "document_id",
+    ("document_sections", "id"): "document_id",
 }
 """Parameters that have another name in a request."""
 
@@ -146,7 +146,7 @@ HERE: Final = frozenset({"embed", "progress"})
 KINDS: Final[Mapping[str, str]] = {
     "project": "project",
     "conversation_id": "conversation",
-    "document": "document",
+    "document_id": "document",
 }
 """What a parameter in a path is the id of, where the call does not say."""
 ID_OF: Final[Mapping[str, str]] = {"get": "memory", "update": "memory", "trace": "trace"}
