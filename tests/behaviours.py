@@ -344,6 +344,7 @@ PROMISES: dict[str, str] = {
     "rest.health": "D Health tells the truth, the write path included, and is 503 when a part fails.",
     "rest.metrics": "D Metrics are Prometheus text that holds no word of the user's.",
     "rest.streams": "D Deep recall's steps come as they happen, and then its answer.",
+    "rest.processes": "D Several processes answer as one server, and end with the first.",
     "rest.stops": "D A stopping server finishes what runs; a killed one has lost nothing.",
     # The page for people
     "page.views": "D Every view shows what is there; the page asks its own server and nobody else.",

@@ -98,6 +98,32 @@ def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def children(server: Server) -> set[int]:
+    """The processes that a server has started."""
+    found = Path(f"/proc/{server.process.pid}/task").glob("*/children")
+    return {int(one) for file in found for one in file.read_text().split()}
+
+
+@pytest.mark.promise("rest.processes")
+def test_several_processes_answer_as_one(start: Start) -> None:
+    """Each reads what another kept; one that is killed is replaced; all end with the first."""
+    server = start("--processes", "2")
+    (other,) = children(server)
+    for number in range(30):
+        text = f"Heron number {number} is grey."
+        status, kept = server.ask("POST", "/v1/memories", {"text": text})
+        assert status == 201
+        assert server.ask("GET", f"/v1/memories/{kept['id']}")[1]["text"] == text
+    os.kill(other, signal.SIGKILL)
+    while not children(server) - {other}:
+        assert server.ask("GET", "/v1/session")[0] == 200
+    (again,) = children(server) - {other}
+    assert server.ask("GET", "/v1/stats")[1]["memories"] == 30
+    assert server.stop() == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(again, 0)
+
+
 @pytest.mark.promise("rest.stops")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_starts_answers_and_stops(start: Start, how: signal.Signals) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -73,6 +74,13 @@ def serve(
     dream_every: Annotated[
         float | None, typer.Option(min=0.01, help="Minutes between background dream cycles.")
     ] = None,
+    processes: Annotated[
+        int,
+        typer.Option(
+            min=1, max=64, help="Processes that answer, about one a core; not on Windows."
+        ),
+    ] = 1,
+    descriptor: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Serve the HTTP API and the web page until interrupted."""
     from anaphora.surfaces import rest
@@ -90,14 +98,18 @@ def serve(
     )
     out = console()
     with opened(context, warm=True, begins=True) as memory:
-        memory.sync.start()
-        memory.mirror.start()
+        if descriptor is None:
+            memory.sync.start()
+            memory.mirror.start()
         rest.serve(
             memory,
             host,
             port,
             options,
             open_to_all=no_token,
+            processes=processes,
+            command=(sys.executable, "-m", "anaphora", *sys.argv[1:]),
+            descriptor=descriptor,
             # In one piece, whatever the width: it is clicked, or read by a program.
             on_start=lambda url: out.print(
                 Text(f"Anaphora is at {url} (Ctrl-C ends it)"), soft_wrap=True

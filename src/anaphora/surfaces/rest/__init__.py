@@ -7,8 +7,10 @@ framework; `create_app` and `serve` do, and need the extra `server`.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, MissingExtra
@@ -58,8 +60,14 @@ def serve(
     *,
     open_to_all: bool = False,
     on_start: Callable[[str], None] | None = None,
+    processes: int = 1,
+    command: Sequence[str] = (),
+    descriptor: int | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. `on_start` is told the URL, port 0 being a free one.
+
+    So many `processes` answer, the others started by `command`: they are given the `descriptor` of
+    a listening socket, take no other address, and announce and do nothing else beside.
 
     On loopback the user who runs it has a token of their own, and the URL opens the page with it;
     `open_to_all` asks nobody on this machine for one. With `options.require_token`, and on any
@@ -68,12 +76,25 @@ def serve(
     Raises `InvalidInput` for an address that may not be used, `MissingExtra`, `StoreError`.
     """
     _, _, uvicorn = need_server()
-    options = _with_access(memory, host, options, open_to_all=open_to_all)
     from anaphora.ops.backup.staging import sweep
     from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
+    from anaphora.surfaces.rest.processes import (
+        Siblings,
+        listen,
+        refuse_unless_possible,
+        told_own,
+    )
 
-    # What a server left that was killed in the middle of an upload.
-    sweep(memory.home)
+    refuse_unless_possible(processes)
+    first = descriptor is None
+    own = None if first else told_own()
+    options = _with_access(memory, host, options, open_to_all=open_to_all, own=own)
+
+    if first:
+        # What a server left that was killed in the middle of an upload.
+        sweep(memory.home)
+    else:
+        options = replace(options, dream_every=None)
     app = create_app(memory, settings=options)
     config = uvicorn.Config(
         app,
@@ -92,7 +113,7 @@ def serve(
     class AnnouncingServer(uvicorn.Server):  # type: ignore[misc,name-defined]
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets=sockets)
-            if on_start is not None and self.started:
+            if on_start is not None and self.started and first:
                 number = self.servers[0].sockets[0].getsockname()[1]
                 shown = f"[{host.strip('[]')}]" if ":" in host else host
                 # Behind the # it stays in the browser: no server and no log is told.
@@ -103,16 +124,24 @@ def serve(
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: None)
     try:
-        with throttled_logs():
-            AnnouncingServer(config).run()
-    except SystemExit:
+        with ExitStack() as stack:
+            stack.enter_context(throttled_logs())
+            shared: list[socket] | None = None
+            if descriptor is not None:
+                shared = [stack.enter_context(socket(fileno=descriptor))]
+            elif processes > 1:
+                shared = [stack.enter_context(listen(host, port))]
+                others = Siblings(command, shared[0], options.own)
+                stack.enter_context(others.running(processes - 1))
+            AnnouncingServer(config).run(sockets=shared)
+    except (SystemExit, OSError):
         raise InvalidInput(
             "port", port, f"cannot listen on it at {host}; choose a free port"
         ) from None
 
 
 def _with_access(
-    memory: Memory, host: str, options: ServerOptions, *, open_to_all: bool
+    memory: Memory, host: str, options: ServerOptions, *, open_to_all: bool, own: str | None
 ) -> ServerOptions:
     if open_to_all and (options.require_token or not is_loopback(host)):
         raise InvalidInput(
@@ -137,5 +166,5 @@ def _with_access(
         )
     from anaphora.surfaces import access
 
-    own = access.own_secret(memory.home)
+    own = own or access.own_secret(memory.home)
     return replace(options, require_token=True, own=own, hosts=(*options.hosts, host))
