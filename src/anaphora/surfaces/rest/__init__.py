@@ -10,7 +10,6 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, MissingExtra
@@ -80,6 +79,7 @@ def serve(
     from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
     from anaphora.surfaces.rest.processes import (
         Siblings,
+        handed_on,
         listen,
         refuse_unless_possible,
         told_own,
@@ -126,9 +126,9 @@ def serve(
     try:
         with ExitStack() as stack:
             stack.enter_context(throttled_logs())
-            shared: list[socket] | None = None
+            shared: list[Any] | None = None
             if descriptor is not None:
-                shared = [stack.enter_context(socket(fileno=descriptor))]
+                shared = [stack.enter_context(handed_on(descriptor))]
             elif processes > 1:
                 shared = [stack.enter_context(listen(host, port))]
                 others = Siblings(command, shared[0], options.own)

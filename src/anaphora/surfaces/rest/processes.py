@@ -54,6 +54,11 @@ def listen(host: str, port: int) -> socket.socket:
     return made
 
 
+def handed_on(descriptor: int) -> socket.socket:
+    """The socket that the first process has handed on."""
+    return socket.socket(fileno=descriptor)
+
+
 @dataclass(slots=True)
 class Siblings:
     """The other processes of a server, started by `command` and told the `own` token."""
