@@ -168,9 +168,15 @@ function deeds(record) {
   const name = record.text.slice(0, 40);
   return h("div", { class: "actions" },
     h("button", { type: "button", class: "quiet small", "aria-label": `Edit: ${name}`, onclick: () => edit(record) }, "Edit"),
-    record.valid_to || record.forgotten ? null : h("button", { type: "button", class: "quiet small", "aria-label": `Pin: ${name}`, onclick: () => pin(record) }, "Pin"),
+    pinning(record, name),
     record.path ? h("a", { class: "button quiet small", "aria-label": `History of ${record.path}`, href: to(["memories", record.id]) }, "History") : null,
     h("button", { type: "button", class: "quiet small danger", "aria-label": `Forget: ${name}`, onclick: () => forget(record) }, "Forget"));
+}
+
+function pinning(record, name) {
+  if (record.valid_to || record.forgotten) return null;
+  if (record.pin > 0) return h("a", { class: "button quiet small", "aria-label": `In the core block: ${name}`, href: "#/core" }, "Pinned");
+  return h("button", { type: "button", class: "quiet small", "aria-label": `Pin: ${name}`, onclick: () => pin(record) }, "Pin");
 }
 
 async function pin(record) {
