@@ -6,7 +6,7 @@ from typing import Annotated, cast
 
 import typer
 
-from anaphora.core.short_ids import short_id
+from anaphora.core.short_ids import short_place
 from anaphora.surfaces.cli.output import Json, console, give, shown
 from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.meanings import meaning
@@ -93,7 +93,7 @@ def _show_entries(found: tuple[AuditEntry, ...]) -> None:
     out = console()
     for one in found:
         who = " ".join(part for part in (one.surface, one.token, one.agent) if part)
-        ids = " ".join(map(short_id, one.ids[:_IDS]))
+        ids = " ".join(map(short_place, one.ids[:_IDS]))
         more = f" and {one.count - _IDS} more" if one.count > _IDS and ids else ""
         asked = f" question {one.query[:8]}" if one.query else ""
         number = "" if ids or not one.count else f" {one.count}"
