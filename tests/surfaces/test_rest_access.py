@@ -59,7 +59,7 @@ def routes(app: FastAPI) -> list[tuple[str, str]]:
 def filled(path: str, memory_id: str) -> str:
     for name, value in {
         "memory_id": memory_id, "conversation_id": "work-thread", "project": "work-project",
-        "trace_id": "x", **PLACES,
+        "trace_id": "x", "document_id": "work-document", **PLACES,
     }.items():  # fmt: skip
         path = path.replace("{" + name + "}", value)
     assert "{" not in path, f"{path} has a part that these tests do not know"
@@ -76,6 +76,7 @@ def fill(memory: Memory) -> str:
     """A namespace "work" full of the secret; the id of its memory."""
     work = memory.scoped("work")
     work.conversations.append("work-thread", "user", f"the {SECRET} turn")
+    work.add_document(f"the {SECRET} page".encode(), name="work-document")
     work.observe(f"the {SECRET} note")
     return work.remember(f"the {SECRET} fact", category=SECRET, path=SECRET).id
 
