@@ -371,35 +371,26 @@ def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
 
 
 def _of_memory(hit: MemoryHit, asked: _Asked) -> SearchHit:
-    shown, matches = snippet(hit.text, asked.terms)
-    is_note = hit.type in NOTE_KINDS
-    return SearchHit(
-        "note" if is_note else "memory",
-        hit.id,
-        hit.text,
-        shown,
-        hit.score,
-        matches,
-        hit.created_at,
-        title=hit.path or next(iter(hit.sources), hit.type),
-        tags=hit.tags,
-        current=hit.current,
-        versions=tuple(version_lines(hit)),
-        factors=hit.factors,
-    )
+    kind: SearchKind = "note" if hit.type in NOTE_KINDS else "memory"
+    found = _of_record(kind, hit, hit.path or next(iter(hit.sources), hit.type), asked)
+    return replace(found, current=hit.current, versions=tuple(version_lines(hit)))
 
 
 def _of_document(hit: MemoryHit, record: MemoryRecord | None, asked: _Asked) -> SearchHit:
+    return _of_record("document", hit, section_title(record) if record is not None else "", asked)
+
+
+def _of_record(kind: SearchKind, hit: MemoryHit, title: str, asked: _Asked) -> SearchHit:
     shown, matches = snippet(hit.text, asked.terms)
     return SearchHit(
-        "document",
+        kind,
         hit.id,
         hit.text,
         shown,
         hit.score,
         matches,
         hit.created_at,
-        title=section_title(record) if record is not None else "",
+        title=title,
         tags=hit.tags,
         factors=hit.factors,
     )

@@ -74,6 +74,19 @@ export function trouble(error, again = null) {
     again ? h("button", { type: "button", onclick: again }, "Try again") : null);
 }
 
+/** A maker of small buttons: each does what it says, and shows all again, or its trouble in `report`. */
+export function deeds(report, again) {
+  return (text, does, attributes = {}) => h("button", { type: "button", class: "quiet small", ...attributes, onclick: async () => {
+    try {
+      await does();
+      announce("Done");
+      again();
+    } catch (error) {
+      fill(report, trouble(error));
+    }
+  } }, text);
+}
+
 /** That there is nothing, and what would make something. */
 export function empty(text, ...hints) {
   return h("div", { class: "empty" }, h("p", null, text), hints.map((hint) => h("p", { class: "faint" }, hint)));

@@ -1,8 +1,8 @@
 // Contradictions: memories that seem to say otherwise of one thing, and which of them holds.
 
 import { api } from "../api.js";
-import { add, announce, fill, h, many, saidLong, to, when } from "../dom.js";
-import { badge, empty, heading, into, meta, trouble, waiting } from "../parts.js";
+import { add, fill, h, many, saidLong, to, when } from "../dom.js";
+import { badge, deeds, empty, heading, into, meta, waiting } from "../parts.js";
 
 const STATES = [["", "Open"], ["true", "Settled"]];
 const VERDICTS = { replaces: "replaced", both_hold: "both hold", wrong: "wrong" };
@@ -37,15 +37,7 @@ function list(pairs, settled, again) {
 
 function card(pair, again) {
   const report = h("div", { "aria-live": "polite" });
-  const deed = (text, does) => h("button", { type: "button", class: "quiet small", onclick: async () => {
-    try {
-      await does();
-      announce("Done");
-      again();
-    } catch (error) {
-      fill(report, trouble(error));
-    }
-  } }, text);
+  const deed = deeds(report, again);
   const { older, newer, verdict } = pair;
   return [said(older, "Older", pair), said(newer, "Newer", pair),
     meta(verdict ? badge(VERDICTS[verdict], "plain") : badge("open", "warn"), h("span", { class: "number" }, `similarity ${pair.similarity.toFixed(2)}`)),

@@ -1,8 +1,8 @@
 // The core block: what every session is told, and in which order.
 
 import { api } from "../api.js";
-import { add, announce, fill, h, many, saidLong, to, when } from "../dom.js";
-import { badge, empty, heading, into, meta, trouble, waiting } from "../parts.js";
+import { add, h, many, saidLong, to, when } from "../dom.js";
+import { badge, deeds, empty, heading, into, meta, waiting } from "../parts.js";
 
 export const view = {
   title: "Core block",
@@ -29,15 +29,8 @@ function block(found, again) {
 function card(entry, pinned, again) {
   const report = h("div", { "aria-live": "polite" });
   const name = entry.text.slice(0, 40);
-  const deed = (text, does, off = false) => h("button", { type: "button", class: "quiet small", "aria-label": `${text}: ${name}`, disabled: off, onclick: async () => {
-    try {
-      await does();
-      announce("Done");
-      again();
-    } catch (error) {
-      fill(report, trouble(error));
-    }
-  } }, text);
+  const small = deeds(report, again);
+  const deed = (text, does, off = false) => small(text, does, { "aria-label": `${text}: ${name}`, disabled: off });
   const { id, position } = entry;
   return [saidLong(entry.text, 600),
     meta(h("a", { href: to(["memories", id]) }, entry.path ?? "The memory"), badge(position === null ? entry.kind : `pinned ${position}`, position === null ? "plain" : "good"),
