@@ -46,6 +46,7 @@ def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_scan, "PATIENCE", 0)
     monkeypatch.setattr(memory_scan, "_STEP", 64)
     monkeypatch.setattr(memory_scan, "FRESH", 8)
+    monkeypatch.setattr(quantized, "BLOCK", 64)
     monkeypatch.setattr(quantized, "LEADING", 12)
     monkeypatch.setattr(quantized, "_PROJECT_STEP", 64)
 
@@ -106,15 +107,17 @@ def test_all_that_is_close_to_several_vectors_is_found(
         )
 
 
+@pytest.mark.usefixtures("_small_is_big")
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32), SIZES, SPREADS)
 def test_no_rough_cosine_is_further_off_than_it_says(seed: int, count: int, spread: float) -> None:
     """The bound of an outline holds for every part, however it was extended."""
     rng = np.random.default_rng(seed)
     parts = _units(rng, count, spread)
-    outline = Quantized(WIDTH)
-    outline.add(parts[: count // 2])
-    outline.add(parts[count // 2 :])
+    outline = Quantized()
+    for upto in (count // 2, count):
+        while outline.take_some(parts[:upto]):
+            assert 0 < len(outline) < upto
     assert len(outline) == count
     for vector in (*_units(rng, 3, spread), parts[-1], np.eye(1, WIDTH, dtype=np.float32)[0]):
         rough, error = outline.approximate(vector)

@@ -186,12 +186,10 @@ class Scan:
     def _add_newer(self, view: MatrixView) -> None:
         """Take in what is newer, some of it at a time: whoever closes does not wait for long."""
         count = len(view.parts)
-        quantized = Quantized(view.parts.shape[1]) if self._quantized is None else self._quantized
-        quantized.reserve(count)
-        for start in range(len(quantized), count, _STEP):
+        quantized = self._quantized or Quantized()
+        while quantized.take_some(view.parts):
             if self._worker.stopping.is_set():
                 return
-            quantized.add(view.parts[start : start + _STEP])
         self._quantized = quantized
         if self._asked > PATIENCE:
             for end in range(0 if self._projected is None else self._projected.taken, count, _STEP):
