@@ -318,15 +318,14 @@ def _plain_tokens(part: _Part) -> Iterator[str]:
         yield part.token
 
 
-def _parts(text: str) -> Iterator[_Part]:
+def _parts(text: str) -> list[_Part]:
+    found: list[_Part] = []
     for match in _PIECE.finditer(compatible(text)):
-        yield from _tokens(match.group(), match.lastgroup or "word")
-
-
-def _tokens(piece: str, kind: str) -> tuple[_Part, ...]:
-    """Return the parts of a piece."""
-    # A cache of very long pieces would hold megabytes and never hit.
-    return _cached_tokens(piece, kind) if len(piece) <= MAX_TOKEN else _make_tokens(piece, kind)
+        piece, kind = match.group(), match.lastgroup or "word"
+        # A cache of very long pieces would hold megabytes and never hit.
+        make = _cached_tokens if len(piece) <= MAX_TOKEN else _make_tokens
+        found += make(piece, kind)
+    return found
 
 
 def _make_tokens(piece: str, kind: str) -> tuple[_Part, ...]:

@@ -221,7 +221,7 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     odds = pair_features(dated, cues) @ _weights() + _constants()
     with np.errstate(invalid="ignore"):
         later = dated.at[None, :] > dated.at[:, None]
-    able = (later & _comparable(dated, cues))[..., None]
+    able = _comparable(dated, cues, later)[..., None]
     chances = np.where(able, 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60))), 0.0)
     # An assistant who repeats what was said replaces nothing, and does not stand before it.
     echoes = (dated.at != statements.at)[None, :]
@@ -236,24 +236,26 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     return Comparison(before, replaces, dated.at)
 
 
-def _comparable(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
-    """Which pairs can be a change, (S, S): [older, newer].
+def _comparable(
+    statements: Statements, cues: QuestionCues, later: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which pairs, of those of which the second was said `later`, can be a change, (S, S).
 
     None is where the newer one says nothing new, scores far below the older one, lacks a number or
     identifier of the question that the older one holds, or is another person's than the one that
     the question names; nor where the question says the older one word for word.
     """
     readings, scores = statements.readings, statements.scores
-    found = scores[None, :] >= LEAST_SHARE * scores[:, None]
-    exact = _with_digits(cues.terms)
-    for newer, read in enumerate(readings):
-        another = not statements.asked_for[newer] and not read.names & cues.names
-        for older, other in enumerate(readings):
-            again = read.told <= other.words and read.negated == other.negated
-            person = another and statements.asked_for[older]
-            lacking = exact & other.words - read.words
-            if again or person or lacking or other.words <= cues.terms:
-                found[older, newer] = False
+    found: NDArray[np.bool_] = later & (scores[None, :] >= LEAST_SHARE * scores[:, None])
+    exact, asked_for = _with_digits(cues.terms), statements.asked_for.tolist()
+    for older, newer in np.argwhere(found).tolist():
+        read, other = readings[newer], readings[older]
+        again = read.told <= other.words and read.negated == other.negated
+        another = not asked_for[newer] and not read.names & cues.names
+        person = another and asked_for[older]
+        lacking = exact & other.words - read.words
+        if again or person or lacking or other.words <= cues.terms:
+            found[older, newer] = False
     return found
 
 

@@ -135,24 +135,46 @@ def _by_script(text: str, known: Mapping[str, Language]) -> str:
 
 
 def _by_words(text: str, known: Mapping[str, Language]) -> str:
-    words = _WORD.findall(text.lower())
-    signs = set(text.lower())
+    text = text.lower()
+    words, told = _WORD.findall(text), _told_by(known)
+    counts: dict[str, int] = {}
+    for word in words:
+        for code in told.get(word, ()):
+            counts[code] = counts.get(code, 0) + 1
+    english_words = counts.pop(ENGLISH, 0)
+    if not text.isascii():
+        signs = set(text)
+        for one in known.values():
+            if one.spaced and one.code != ENGLISH and (own := len(one.letters & signs)):
+                counts[one.code] = counts.get(one.code, 0) + own
     best, most, second = "", 0, 0
-    for one in known.values():
-        if not one.spaced or one.code == ENGLISH:
-            continue
-        count = sum(word in one.written for word in words)
-        count += len(one.letters & signs) if one.letters else 0
-        if count > most:
-            best, most, second = one.code, count, most
-        elif count > second:
-            second = count
-    plain = known[ENGLISH].stop if ENGLISH in known else frozenset[str]()
-    english_words = sum(word in plain for word in words)
+    for code in sorted(counts):
+        if counts[code] > most:
+            best, most, second = code, counts[code], most
+        else:
+            second = max(second, counts[code])
     enough = most >= _LEAST and most >= _SHARE * len(words)
     if enough and most > english_words and most > second:
         return best
     return ENGLISH if english_words and english_words >= most else ""
+
+
+def _told_by(known: Mapping[str, Language]) -> Mapping[str, tuple[str, ...]]:
+    """Each function word, with the languages that it is one of: a text is looked through once."""
+    return _told_by_any() if known is languages() else _words_of(known)
+
+
+@lru_cache(maxsize=1)
+def _told_by_any() -> Mapping[str, tuple[str, ...]]:
+    return _words_of(languages())
+
+
+def _words_of(known: Mapping[str, Language]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for one in known.values():
+        for word in (one.stop if one.code == ENGLISH else one.written) if one.spaced else ():
+            found.setdefault(word, []).append(one.code)
+    return {word: tuple(codes) for word, codes in found.items()}
 
 
 @lru_cache(maxsize=64)
