@@ -68,4 +68,4 @@ def keep_with(
                     data = np.asarray(part, "<f2").tobytes()
                     rows.append(VectorRow(one.id, number, hash_text(one.text), data))
             work.flush()
-            vectors.put(embedder, rows, work.write)
+            work.keep_vectors(embedder, rows)

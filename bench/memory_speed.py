@@ -165,6 +165,7 @@ class _Home:
             self.index.neighbours,
             clock=lambda: NOW,
             ids=RecordIds(lambda: NOW),
+            follow=self.index.take,
         )
         over = []
         for number, text in enumerate(texts[:REMEMBERED]):

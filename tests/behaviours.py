@@ -205,6 +205,7 @@ PROMISES: dict[str, str] = {
     "remember.every_way": "Q No way in keeps a secret in a memory or note; turns are kept verbatim.",
     "remember.redacts": "D Secrets are taken out before anything is stored, and the result says so.",
     "remember.many": "D Many are remembered as if one after the other.",
+    "remember.follows": "D Whoever wrote, and whoever opens the home later, give one answer.",
     "remember.durable": "Q An acknowledged memory survives kill -9 at any instant.",
     "records.list": "D Memories are listed in pages, filtered before the cut.",
     "records.follow": "D What changed since a number is found by that number.",

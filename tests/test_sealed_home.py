@@ -213,7 +213,7 @@ def full(home: Path, kept: str) -> dict[str, Any]:
             "links": parts.records.links(ids),
             "gone": parts.records.tombstones_since(0),
             "vectors": list(parts.vectors.get_all("word-hashing:1:384")),
-            "same": [parts.records.by_identity(record) for record in records],
+            "same": [parts.records.with_same_key(same_key_of(record)) for record in records],
             "keys": [same_key_of(record) for record in records],
         }
 

@@ -23,7 +23,7 @@ from anaphora.store.db.engine import Database, open_database
 from anaphora.store.filters import parse
 from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
-from anaphora.store.records.rows import RecordLink
+from anaphora.store.records.rows import RecordLink, same_key_of
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
@@ -93,7 +93,7 @@ class Desk:
         records = self.records.changed_since(0)
         ids = sorted(record.id for record in records)
         tagged = parse({"tags": {"contains": "t1"}})
-        same = {record.id: self.records.by_identity(record) for record in records}
+        same = {record.id: self.records.with_same_key(same_key_of(record)) for record in records}
         found: dict[str, Any] = {
             "many": sorted(self.records.many(ids).items()),
             "same": {one: same[one] for one in ids},
@@ -208,7 +208,7 @@ def test_no_cell_says_a_word(truth: Database, sealer: SealedRows) -> None:
         "Ada takes cardamom", "/drink/ada", ("kitchen-tag",),
     )  # fmt: skip
     assert record.payload == {"payload-word": 1}
-    assert desk.records.by_identity(record) == record
+    assert desk.records.with_same_key(same_key_of(record)) == (record,)
     assert desk.records.current("/drink/ada") == record
     assert desk.records.with_text("Ada takes cardamom") == (record_id,)
     assert desk.records.with_text("Ada takes cinnamon") == ()

@@ -344,6 +344,7 @@ class NamespaceServices:
             self.memories.neighbours,
             clock=self.clock,
             ids=self.ids,
+            follow=self.memories.take,
         )
 
     @service

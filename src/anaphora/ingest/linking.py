@@ -105,10 +105,8 @@ class Linker:
         self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[RecordLink, ...]]:
         """Write vectors and links in the change under way; return the new links of each."""
-        work.flush()
         rows = [row for one in group for row in vector_rows(one.record_id, one.text, one.vectors)]
-        fresh = all(one.record_id in work.added for one in group)
-        self.vectors.put(self.embedder.name, rows, work.write, fresh=fresh)
+        work.keep_vectors(self.embedder.name, rows)
         return self.link(work, group)
 
     def link(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.records.vectors import RecordVectors, TextToEmbed
+    from anaphora.store.records.written import WrittenRecords
 
 
 BATCH: Final = 256
@@ -76,7 +78,8 @@ class MemoryWriter:
     """Remembers in one namespace.
 
     `neighbours` gives the known memories nearest to each row of a matrix of unit vectors; `clock`
-    the present, aware; `ids` new record ids that rise. Safe to share between threads.
+    the present, aware; `ids` new record ids that rise. `follow` is told what was written. Safe to
+    share between threads.
     """
 
     def __init__(
@@ -88,8 +91,10 @@ class MemoryWriter:
         *,
         clock: Callable[[], datetime],
         ids: Callable[[], str],
+        follow: Callable[[WrittenRecords], object] = lambda _: None,
     ) -> None:
         self._records = records
+        self._follow = follow
         self._vectors = vectors
         self._embedder = embedder
         self._linker = Linker(vectors, embedder, neighbours)
@@ -115,8 +120,11 @@ class MemoryWriter:
 
         new, redacted = _prepared(new)
         draft = draft_memory(new, self._clock(), self._ids())
-        early = self._early(draft)
-        with self._records.change() as work:
+        seen, alike = self._alike(draft)
+        early = self._early(draft, alike)
+        with self._change() as work:
+            if not alike:
+                work.presume_absent(draft.same_key, seen)
             if new.parent is not None:
                 _refuse_unknown(new.parent, work.find(new.parent))
             done = put(work, draft, self._ids)
@@ -212,14 +220,30 @@ class MemoryWriter:
 
         return FillResult(*self._backlog.fill(owners_without, limit, progress))
 
-    def _early(self, draft: MemoryDraft) -> EmbeddedMemory | None:
+    @contextmanager
+    def _change(self) -> Iterator[RecordTransaction]:
+        """A change of memories; the index has what it wrote as soon as it is on the disk."""
+        with self._records.change() as work:
+            yield work
+        if written := work.written:
+            self._follow(written)
+
+    def _alike(self, draft: MemoryDraft) -> tuple[int, Sequence[MemoryRecord]]:
+        """What has the identity of a draft without a path, and the number before which it was
+        looked for (-1 where it was not)."""
+        if draft.record.path is not None or not draft.same_key:
+            return -1, ()
+        seen = self._records.version()
+        return seen, self._records.with_same_key(draft.same_key)
+
+    def _early(self, draft: MemoryDraft, alike: Sequence[MemoryRecord]) -> EmbeddedMemory | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
         from anaphora.store.records.vectors import TextToEmbed
 
         record = draft.record
         if len(record.text) > _SHORT or not self._embedder.ready(0):
             return None
-        if record.path is None and draft.same_key and self._records.by_identity(record):
+        if any(one.valid_to is None and not one.forgotten for one in alike):
             return None
         try:
             found = self._embedded([TextToEmbed(record.id, record.text)])
@@ -281,7 +305,7 @@ class MemoryWriter:
 
         now = self._clock()
         drafts = [draft_memory(new, now, self._ids()) for new in some]
-        with self._records.change() as work:
+        with self._change() as work:
             done = put_all(work, drafts, self._ids)
         puts += done
         texts = {draft.record.id: draft.record.text for draft in drafts}
@@ -309,7 +333,7 @@ class MemoryWriter:
     def _link(self, group: Sequence[EmbeddedMemory]) -> int:
         for start in range(0, len(group), BATCH):
             some = self._linker.with_near(group[start : start + BATCH])
-            with self._records.change() as work:
+            with self._change() as work:
                 self._linker.keep(work, self._linker.with_each_other(some))
         return len(group)
 

@@ -33,6 +33,7 @@ from anaphora.index.words.manifest import Document, Manifest, document_in_langua
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
+from anaphora.store.records.written import WrittenRecords
 from anaphora.values.memories import MemoryRecord
 
 TAIL_LIMIT = 500
@@ -113,8 +114,7 @@ class MemoryIndex:
             self._seq = version
             if opening and self._background and self._state.words.index.waiting > MUCH:
                 self._write_words()
-            if self._background and (self._words_due() or self._state.vectors.due()):
-                self._worker.begin(self._settle_in_background)
+            self._settle_if_due()
             return changed
 
     def _open(self) -> int:
@@ -135,13 +135,36 @@ class MemoryIndex:
         state.vectors.load(state.rows)
         return len(state.rows)
 
+    def take(self, written: WrittenRecords) -> None:
+        """Take in what this program has just written: `sync` need not read it back.
+
+        Where anything else was written since, or nothing was asked yet, all is left to `sync`.
+        """
+        with self._lock:
+            if self._closed or self._seq != written.before:
+                return
+            for record in written.records:
+                self._put(record)
+            self._state.vectors.take(self._state.rows, written)
+            self._state.words.index.purge()
+            self._state.vectors.purge(self._state.rows)
+            self._seq = written.after
+            self._settle_if_due()
+
+    def _put(self, record: MemoryRecord) -> None:
+        row = self._state.rows.put_record(record)
+        self._state.filters.changed(self._state.rows, [record])
+        self._state.words.index.put(row, self._document(record))
+
+    def _settle_if_due(self) -> None:
+        if self._background and (self._words_due() or self._state.vectors.due()):
+            self._worker.begin(self._settle_in_background)
+
     def _take_changes(self) -> int:
         state, changed = self._state, 0
         for record in self._changed_since(self._seq):
             changed += 1
-            row = state.rows.put_record(record)
-            state.filters.changed(state.rows, [record])
-            state.words.index.put(row, self._document(record))
+            self._put(record)
         for seq, record_id in self._records.tombstones_since(self._seq):
             row = state.rows.delete(record_id, seq)
             if row >= 0:

@@ -28,6 +28,7 @@ from anaphora.index.vectors.matrix import (
 )
 from anaphora.index.vectors.scan import Scan
 from anaphora.store.records.vectors import RecordVectors
+from anaphora.store.records.written import WrittenRecords
 
 STEP: Final = 8192
 """Newer parts that gather in memory before they go to the ANN index in one batch."""
@@ -178,6 +179,17 @@ class MemoryVectors:
             found, self.upto = found[-1:], batch.seq
         if found:
             self._put(found, self.upto, rows)
+
+    def take(self, rows: MemoryRows, written: WrittenRecords) -> None:
+        """Take in the vectors of what was just written: all that are newer than `upto`."""
+        if written.vectors and written.embedder != self._embedder:
+            return
+        self._kept = None
+        self._fit(len(rows))
+        self._ids = rows.ids
+        if written.vectors:
+            self._put(written.vectors, written.after, rows)
+            self.upto = written.after
 
     def _put(self, found: Sequence[tuple[str, bytes]], seq: int, rows: MemoryRows) -> None:
         owners, blobs = [one for one, _ in found], [data for _, data in found]

@@ -57,7 +57,8 @@ def open_database(database: Path | str) -> Database:
 class Write:
     """A write under way: its connection, and the next sequence numbers of its namespace.
 
-    `audit` is what the namespace's head says of its audit trail, `now` the clock of the home.
+    `before` is the number that it began at. `audit` is what the namespace's head says of its audit
+    trail, `now` the clock of the home.
     """
 
     connection: Connection
@@ -65,10 +66,10 @@ class Write:
     seq: int
     audit: str | None
     now: Callable[[], datetime]
-    _before: int = field(init=False)
+    before: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._before = self.seq
+        self.before = self.seq
 
     def take(self, count: int = 1) -> range:
         """The next `count` sequence numbers. Numbers of a write that fails are given out again."""
@@ -79,7 +80,7 @@ class Write:
     @property
     def changed(self) -> bool:
         """Whether any number was taken."""
-        return self.seq != self._before
+        return self.seq != self.before
 
 
 class Database:

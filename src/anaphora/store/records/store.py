@@ -33,7 +33,6 @@ from anaphora.store.records.rows import (
     RecordLink,
     as_mapping,
     path_key_of,
-    same_key_of,
 )
 from anaphora.values.memories import MemoryRecord, Page
 
@@ -184,13 +183,6 @@ class Records(RecordReader[MemoryRecord]):
                 there |= {row[0] for row in self._rows(asked, **some)}
             self._passed &= there
         return tuple(sorted(self._passed))
-
-    def by_identity(self, record: MemoryRecord) -> MemoryRecord | None:
-        """The current memory of the same type, path, payload and NFC text, if there is one."""
-        key = self._lookup("same_key", same_key_of(record))
-        where = f"AND same_key = :same_key {CURRENT}ORDER BY valid_from, record_id"
-        found = self._records(where, same_key=key)
-        return found[0] if found else None
 
     def with_same_key(self, key: str) -> tuple[MemoryRecord, ...]:
         """The records of this identity, in no order."""

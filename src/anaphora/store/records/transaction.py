@@ -35,6 +35,8 @@ from anaphora.store.records.rows import (
     mended_row,
     path_key_of,
 )
+from anaphora.store.records.vectors import VectorRow, VectorTransaction
+from anaphora.store.records.written import WrittenRecords
 from anaphora.values.memories import MemoryRecord
 
 _RECORD = metadata.tables["record"].c
@@ -67,6 +69,11 @@ class RecordTransaction(NamespaceTransaction):
         self._known_paths: set[str] = set()
         self._missing: set[str] = set()
         self._mended: list[str] = []
+        self._written: dict[str, MemoryRecord] = {}
+        self._vectors: dict[str, bytes] = {}
+        self._embedder = ""
+        # False where something was done that `written` does not tell.
+        self._whole = True
         self._told = ToldChanges(kind) if is_kept(write.audit) else None
         self.added: set[str] = set()
 
@@ -87,6 +94,21 @@ class RecordTransaction(NamespaceTransaction):
         wanted = {one for one in ids if one not in self._held} - self._missing
         self._fetch("record_id", wanted)
         self._missing |= {one for one in wanted if one not in self._held}
+
+    def presume_absent(self, same_key: str, seen: int) -> None:
+        """Of this identity no record was there at the number `seen`: it is not looked for again,
+        unless anything was written since."""
+        if self.write.before == seen:
+            self._known_same.add(same_key)
+
+    @property
+    def written(self) -> WrittenRecords | None:
+        """What the change has written, once it is finished; None where that is not all of it."""
+        if not self._whole:
+            return None
+        numbers = self.write.before, self.write.seq
+        records = tuple(sorted(self._written.values(), key=lambda one: one.seq))
+        return WrittenRecords(*numbers, records, self._embedder, tuple(self._vectors.items()))
 
     def find(self, record_id: str) -> MemoryRecord | None:
         """The record of this id, if there is one."""
@@ -224,9 +246,22 @@ class RecordTransaction(NamespaceTransaction):
         self._delete(LINK, record_id=link.record_id, other_id=link.other_id, kind=link.kind)
         self.join([replace(link, kind=kind)])
 
+    def keep_vectors(self, embedder: str, rows: Sequence[VectorRow]) -> None:
+        """Write vectors of records, in place of what they had; those of no record are left out."""
+        self.flush()
+        ids = dict.fromkeys(row.record_id for row in rows)
+        fresh = self.added.issuperset(ids)
+        kept = VectorTransaction(self.write, self.sealer).put(embedder, rows, fresh=fresh)
+        self._whole &= kept == len(ids) and self._embedder in ("", embedder)
+        self._embedder = embedder
+        self._vectors.update(dict.fromkeys(ids, b""))
+        for row in rows:
+            self._vectors[row.record_id] += row.data
+
     def erase(self, record_ids: Iterable[str]) -> int:
         """Delete records with everything that hangs on them, and leave their tombstones."""
         self.flush()
+        self._whole = False
         gone = list(dict.fromkeys(record_ids))
         # Where they were imported from stays known, so that the next import leaves them out.
         told = (event for one in gone for event in self.events(one))
@@ -257,6 +292,7 @@ class RecordTransaction(NamespaceTransaction):
             (old if held.stored else new).append(self._stored(RECORD, row))
             if self._told is not None:
                 self._told.tell("changed" if held.stored else "remembered", [held.record.id])
+            self._written[held.record.id] = held.record
             held.stored, held.dirty = True, False
         if new:
             self._execute_insert(RECORD, new)
@@ -275,6 +311,7 @@ class RecordTransaction(NamespaceTransaction):
     def _show_vectors(self) -> None:
         """Who has passed a record over has passed its vectors over, too: they come once more."""
         mended, self._mended = self._mended, []
+        self._whole &= not mended
         for record_id in mended:
             self._renumber(VECTOR, record_id=record_id)
 

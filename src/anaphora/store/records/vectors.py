@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy import floating
     from numpy.typing import NDArray
 
-    from anaphora.store.db.engine import Database, Write
+    from anaphora.store.db.engine import Database
 
 _SINCE = (
     "SELECT record_id, part, data, seq FROM vector v "
@@ -118,25 +118,15 @@ class RecordVectors(NamespaceReader):
         # Names of ours, never a caller's words.
         self._kinds = "(" + ", ".join(f"'{kind}'" for kind in kinds) + ")"
 
-    def put(
-        self,
-        embedder: str,
-        rows: Iterable[VectorRow],
-        write: Write | None = None,
-        *,
-        fresh: bool = False,
-    ) -> int:
+    def put(self, embedder: str, rows: Iterable[VectorRow]) -> int:
         """Keep vectors, in place of what their records had; return for how many records.
 
-        All in one transaction, that of `write` if given. A record that is gone meanwhile is left
-        out. `fresh` says that all records were made by this very write, so that nothing need be
-        looked up. `StoreError` and its kinds when truth cannot be written.
+        All in one transaction. A record that is gone meanwhile is left out. `StoreError` and its
+        kinds when truth cannot be written.
         """
         given = list(rows)
         if not given:
             return 0
-        if write is not None:
-            return VectorTransaction(write, self.sealer).put(embedder, given, fresh=fresh)
         with self._writing() as own:
             return VectorTransaction(own, self.sealer).put(embedder, given)
 
@@ -198,7 +188,10 @@ class VectorTransaction(NamespaceTransaction):
     """What one write transaction does to vectors."""
 
     def put(self, embedder: str, rows: Sequence[VectorRow], *, fresh: bool = False) -> int:
-        """Replace the vectors of these records; those of records that are gone are left out."""
+        """Replace the vectors of these records; those of records that are gone are left out.
+
+        `fresh`: all of them were made by this very write, so that nothing need be looked up.
+        """
         owners = list(dict.fromkeys(row.record_id for row in rows))
         if not fresh:
             owners = [row[0] for row in self._rows(RECORD, ("record_id",), record_id=owners)]
