@@ -96,9 +96,10 @@ class KeyedRows:
         for key in keys:
             if self._place.setdefault(key, len(self.ids)) == len(self.ids):
                 self.ids.append(key)
-        for column in self._columns.values():
-            column.extend_to(len(self.ids))
-        self.column("state")[known:] = CURRENT
+        if len(self.ids) > known:
+            for column in self._columns.values():
+                column.extend_to(len(self.ids))
+            self.column("state")[known:] = CURRENT
         rows = self.rows(keys)
         for name, values in columns.items():
             self.column(name)[rows] = values

@@ -113,10 +113,11 @@ class Linker:
         self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[RecordLink, ...]]:
         """Only the links of `keep`, for memories whose vectors are stored already."""
+        made: dict[str, tuple[RecordLink, ...]] = {one.record_id: () for one in group}
+        group = [one for one in group if one.near]
         work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
         older = [one.record_id for one in group if one.record_id not in work.added]
         pairs = set(map(_pair, work.linked(older, (*CLOSENESS, *CONTRADICTION))))
-        made: dict[str, tuple[RecordLink, ...]] = {}
         links: list[RecordLink] = []
         for one in group:
             new = [link for link in self._links(work, one) if _pair(link) not in pairs]

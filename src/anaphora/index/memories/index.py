@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -127,10 +128,11 @@ class MemoryIndex:
         self._folder.remove_foreign()
         manifest, words = self._folder.read(), state.words.index
         good = words.open(manifest, state.rows.row, self._records.version())
-        for record in self._changed_since(manifest.upto if good else -1):
-            row = state.rows.row(record.id)
-            if row >= 0:
-                words.put(row, self._document(record))
+        for records in self._changed_since(manifest.upto if good else -1):
+            for record in records:
+                row = state.rows.row(record.id)
+                if row >= 0:
+                    words.put(row, self._document(record))
         words.purge()
         state.vectors.load(state.rows)
         return len(state.rows)
@@ -143,18 +145,19 @@ class MemoryIndex:
         with self._lock:
             if self._closed or self._seq != written.before:
                 return
-            for record in written.records:
-                self._put(record)
+            self._put(written.records)
             self._state.vectors.take(self._state.rows, written)
             self._state.words.index.purge()
             self._state.vectors.purge(self._state.rows)
             self._seq = written.after
             self._settle_if_due()
 
-    def _put(self, record: MemoryRecord) -> None:
-        row = self._state.rows.put_record(record)
-        self._state.filters.changed(self._state.rows, [record])
-        self._state.words.index.put(row, self._document(record))
+    def _put(self, records: Sequence[MemoryRecord]) -> None:
+        state = self._state
+        rows = state.rows.put_records(records)
+        state.filters.changed(state.rows, records)
+        for row, record in zip(rows, records, strict=True):
+            state.words.index.put(row, self._document(record))
 
     def _settle_if_due(self) -> None:
         if self._background and (self._words_due() or self._state.vectors.due()):
@@ -162,9 +165,9 @@ class MemoryIndex:
 
     def _take_changes(self) -> int:
         state, changed = self._state, 0
-        for record in self._changed_since(self._seq):
-            changed += 1
-            self._put(record)
+        for records in self._changed_since(self._seq):
+            changed += len(records)
+            self._put(records)
         for seq, record_id in self._records.tombstones_since(self._seq):
             row = state.rows.delete(record_id, seq)
             if row >= 0:
@@ -176,9 +179,9 @@ class MemoryIndex:
         state.vectors.purge(state.rows)
         return changed
 
-    def _changed_since(self, seq: int) -> Iterator[MemoryRecord]:
+    def _changed_since(self, seq: int) -> Iterator[Sequence[MemoryRecord]]:
         while found := self._records.changed_since(seq, _STEP):
-            yield from found
+            yield found
             seq = found[-1].seq
 
     # Answers.
@@ -335,7 +338,7 @@ class MemoryIndex:
         """All there are; None where the rewrite is cut short, or the home's seal refuses."""
         found = []
         with suppress(SealChanged):
-            for record in self._changed_since(-1):
+            for record in chain.from_iterable(self._changed_since(-1)):
                 if self._cut_short.is_set():
                     return None
                 found.append(self._document(record))

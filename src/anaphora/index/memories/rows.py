@@ -74,21 +74,10 @@ class MemoryRows(KeyedRows):
         state = [CURRENT if value is None else PAST for value in forgotten]
         self.put_rows(ids, {**kept, "seq": np.array(seq, np.int64), "state": state})
 
-    def put_record(self, record: MemoryRecord) -> int:
-        """Take in a record that is new or changed; its row."""
-        times = (record.valid_from, record.valid_to, record.expires_at)
-        row = (
-            record.id,
-            record.seq,
-            record.type,
-            to_micros(record.created_at),
-            to_micros(record.last_reinforced),
-            record.reinforce_count,
-            *map(to_micros, times),
-            record.forgotten or None,
-        )
-        self._put_stored([row])
-        return self.row(record.id)
+    def put_records(self, records: Sequence[MemoryRecord]) -> list[int]:
+        """Take in records that are new or changed; their rows."""
+        self._put_stored([_stored(record) for record in records])
+        return [self.row(record.id) for record in records]
 
     def visible(self, moment: Moment) -> NDArray[np.bool_]:
         """Which rows an answer for `moment` may show, shape (N,).
@@ -116,6 +105,21 @@ class MemoryRows(KeyedRows):
             return "not_yet_known"
         ended = self.column("valid_until")[row]
         return "superseded" if ended <= (at if moment.past else NEVER - 1) else ""
+
+
+def _stored(record: MemoryRecord) -> tuple[Any, ...]:
+    """A record as a row of `Records.short_rows`."""
+    times = (record.valid_from, record.valid_to, record.expires_at)
+    return (
+        record.id,
+        record.seq,
+        record.type,
+        to_micros(record.created_at),
+        to_micros(record.last_reinforced),
+        record.reinforce_count,
+        *map(to_micros, times),
+        record.forgotten or None,
+    )
 
 
 def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
