@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 
 from anaphora.core.analyser import MAX_TOKEN, STOP_WORDS, analyse, fold, query_terms
 
+# Half surrogate pairs too, which `st.text()` leaves out.
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
@@ -75,7 +78,7 @@ def test_stop_words_are_folded() -> None:
     assert {fold(word) for word in STOP_WORDS} == STOP_WORDS
 
 
-@given(st.text())
+@given(ANY_TEXT | ANY_TEXT.map("see https://example.org/{0}?q={0} there".format))
 def test_any_text_gives_clean_tokens(text: str) -> None:
     """Whatever the text, tokens are short, hold no white space and no surrogate, and repeat."""
     tokens = analyse(text)

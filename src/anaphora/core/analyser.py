@@ -88,7 +88,7 @@ _DECORATION = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 # what would make a long text take quadratic time.
 _PIECE = re.compile(
     rf"""
-      (?P<url>(?:https?|ftp|file|ssh|git|wss?)://[^\s<>"'`|]+)
+      (?P<url>(?:https?|ftp|file|ssh|git|wss?)://[^\s<>"'`|\ud800-\udfff]+)
     | (?P<number>\d{{1,3}}(?:,\d{{3}})+(?![\d,]))
     | (?P<sharp>(?<![\w])[A-Za-z](?:\+\+|\#)(?!\w))
     | (?P<word>[\w{_MARKS}]+(?:(?:::|->|['\u2019]|[-./\\:@])[\w{_MARKS}]+)*)
@@ -320,12 +320,23 @@ def _plain_tokens(part: _Part) -> Iterator[str]:
 
 def _parts(text: str) -> list[_Part]:
     found: list[_Part] = []
-    for match in _PIECE.finditer(compatible(text)):
-        piece, kind = match.group(), match.lastgroup or "word"
-        # A cache of very long pieces would hold megabytes and never hit.
-        make = _cached_tokens if len(piece) <= MAX_TOKEN else _make_tokens
-        found += make(piece, kind)
+    # No piece holds white space, and none looks beyond it: most runs were met before.
+    for run in compatible(text).split():
+        # A cache of very long runs would hold megabytes and never hit.
+        found += _cached_run(run) if len(run) <= MAX_TOKEN else _run(run)
     return found
+
+
+def _run(run: str) -> Iterator[_Part]:
+    """Give the parts of what stands between white space."""
+    for match in _PIECE.finditer(run):
+        piece, kind = match.group(), match.lastgroup or "word"
+        yield from (_cached_tokens if len(piece) <= MAX_TOKEN else _make_tokens)(piece, kind)
+
+
+@lru_cache(maxsize=32_768)
+def _cached_run(run: str) -> tuple[_Part, ...]:
+    return tuple(_run(run))
 
 
 def _make_tokens(piece: str, kind: str) -> tuple[_Part, ...]:
@@ -344,7 +355,7 @@ def _make_tokens(piece: str, kind: str) -> tuple[_Part, ...]:
     )
 
 
-_cached_tokens = lru_cache(maxsize=65_536)(_make_tokens)
+_cached_tokens = lru_cache(maxsize=32_768)(_make_tokens)
 
 
 def _word(piece: str) -> Iterator[_Part]:
