@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anaphora.core.analyser import MAX_TOKEN, STOP_WORDS, analyse, fold, query_terms
@@ -79,6 +79,7 @@ def test_stop_words_are_folded() -> None:
 
 
 @given(ANY_TEXT | ANY_TEXT.map("see https://example.org/{0}?q={0} there".format))
+@example("https://example.org/d\ud800")
 def test_any_text_gives_clean_tokens(text: str) -> None:
     """Whatever the text, tokens are short, hold no white space and no surrogate, and repeat."""
     tokens = analyse(text)
