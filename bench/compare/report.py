@@ -253,8 +253,9 @@ All turns together, ten results per question. "add" is the store's own work for 
 known vectors (mem0 takes one text per call: timed over 500). Then a new process opens the store,
 loads the model, answers and adds: whole calls with embedding, and the same without the time in the
 embedder. Anaphora embeds a long text in several parts, the others only its beginning. InMemoryStore
-leaves nothing to open, and was queried with known vectors. The limit is one embedding, one pass over
-a float32 vector for each text that is not in the processor's cache, and one fsync. `--only speed`"""
+leaves nothing to open, and was queried with known vectors. The limit is one embedding, one pass
+over a float32 vector for each text (none of it in the processor's cache), and one fsync.
+`--only speed`"""
 
 _BEHAVIOURS = """## 5. Behaviour
 
