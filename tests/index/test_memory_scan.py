@@ -46,7 +46,7 @@ def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_scan, "PATIENCE", 0)
     monkeypatch.setattr(memory_scan, "_STEP", 64)
     monkeypatch.setattr(memory_scan, "FRESH", 8)
-    monkeypatch.setattr(quantized, "BLOCK", 64)
+    monkeypatch.setattr(quantized, "BLOCKS", (64, 16))
     monkeypatch.setattr(quantized, "LEADING", 12)
     monkeypatch.setattr(quantized, "_PROJECT_STEP", 64)
 
@@ -115,9 +115,10 @@ def test_no_rough_cosine_is_further_off_than_it_says(seed: int, count: int, spre
     rng = np.random.default_rng(seed)
     parts = _units(rng, count, spread)
     outline = Quantized()
-    for upto in (count // 2, count):
+    for upto in (count // 3, count // 2, count - 1, count):
+        before = len(outline)
         while outline.take_some(parts[:upto]):
-            assert 0 < len(outline) < upto
+            assert before <= len(outline) < upto
     assert len(outline) == count
     for vector in (*_units(rng, 3, spread), parts[-1], np.eye(1, WIDTH, dtype=np.float32)[0]):
         rough, error = outline.approximate(vector)

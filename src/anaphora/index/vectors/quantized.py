@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from anaphora.embed.onnx import onnx_runtime
 from anaphora.index.rows import GrowingColumn
 
-BLOCK: Final = 16_384
-"""Parts that are packed together: 6 MB of 384 dimensions. The last ones are packed anew as they
-become more."""
+BLOCKS: Final = (16_384, 4_096)
+"""Parts that are packed together: as many of the first as there are (6 MB of 384 dimensions), of
+what is left of the second, and then the rest. As they become more, the last ones are packed anew:
+each some four times."""
 
 # Parts at a time: what is needed to make their codes takes 15 MB of 384 dimensions.
 _CODE_STEP: Final = 2048
@@ -55,12 +56,14 @@ class Quantized:
 
         Those that are here are the first of them.
         """
-        whole = tuple(block for block in self._blocks if len(block) == BLOCK)
-        start = BLOCK * len(whole)
-        if len(parts) <= len(self):
-            return False
-        self._blocks = (*whole, _pack(parts[start : start + BLOCK]))
-        return len(parts) > len(self)
+        start, kept = 0, 0
+        for size in _sizes(len(parts)):
+            if kept < len(self._blocks) and len(self._blocks[kept]) == size:
+                start, kept = start + size, kept + 1
+                continue
+            self._blocks = (*self._blocks[:kept], _pack(parts[start : start + size]))
+            return start + size < len(parts)
+        return False
 
     def approximate(self, vector: Floats) -> tuple[Floats, float]:
         """The approximate cosine of each part with a unit vector; the product, for any other.
@@ -76,6 +79,15 @@ class Quantized:
         cosines *= scale
         error = max(block.error for block in blocks) * float(np.linalg.norm(vector))
         return cosines, error + max(block.longest for block in blocks) * apart + _CODE_ROUNDING
+
+
+def _sizes(count: int) -> Iterator[int]:
+    """How so many parts are divided."""
+    for size in BLOCKS:
+        whole, count = divmod(count, size)
+        yield from [size] * whole
+    if count:
+        yield count
 
 
 @dataclass(frozen=True, slots=True)
