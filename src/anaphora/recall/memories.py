@@ -131,7 +131,7 @@ class MemoryRecall:
         if found.pending:
             reason = f"{found.pending} memories have no vector yet and are found by words only"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        work = _AnswerBuilder(self, query, wanted, not bare)
+        work = _AnswerBuilder(self, query, wanted, not bare, explain)
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
@@ -198,6 +198,7 @@ class _AnswerBuilder:
     _question: str
     _wanted: MemoryQuery
     _hybrid: bool
+    _explain: bool
     confidence: float = 0.0
     _rejected: list[tuple[int, str]] = field(default_factory=list)
     _scores: MemoryScores | None = None
@@ -212,10 +213,11 @@ class _AnswerBuilder:
         same: dict[str, list[str]] = {}
         for one in self._ordered(found, scores):
             shown = (ids[other.place] for other in taken)
-            if one.score < least:
-                self._rejected.append((one.place, "below_min_score"))
-            elif len(taken) == top_k:
-                self._rejected.append((one.place, "beyond_top_k"))
+            if one.score < least or len(taken) == top_k:
+                if not self._explain:
+                    break
+                reason = "below_min_score" if one.score < least else "beyond_top_k"
+                self._rejected.append((one.place, reason))
             elif twin := self._hybrid and links.shown_twin(ids[one.place], shown):
                 same.setdefault(twin, []).append(ids[one.place])
                 self._rejected.append((one.place, f"same_as {twin}"))
