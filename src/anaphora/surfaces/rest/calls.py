@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
@@ -19,6 +20,7 @@ from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
+from anaphora.core.permits import Permits
 from anaphora.errors import AnaphoraError
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.access import may
@@ -67,8 +69,10 @@ class Service:
     tokens: Tokens
     options: ServerOptions
     workers: dict[Kind, Workers] = field(init=False)
+    permits: Permits = field(init=False)
 
     def __post_init__(self) -> None:
+        self.permits = Permits(self.options.computing)
         self.workers = {
             kind: Workers(
                 ThreadPoolExecutor(self._threads(kind), thread_name_prefix=f"rest-{kind}")
@@ -128,14 +132,15 @@ async def answer(
 ) -> Response:
     """What `call` gives for the caller's namespace, as the JSON of every surface."""
     service = service_of(request)
-    namespace = caller_of(request).namespace
+    namespace, kind = caller_of(request).namespace, kind_of(request)
 
     def work() -> tuple[Any, str]:
         # Made into text here, so that the event loop is free for other requests.
-        value = call(service.view(namespace))
-        return value, dumps(value, indent=None)
+        with service.permits.held() if kind == "question" else nullcontext():
+            value = call(service.view(namespace))
+            return value, dumps(value, indent=None)
 
-    value, text = await _while_there(request, service.run(kind_of(request), work))
+    value, text = await _while_there(request, service.run(kind, work))
     code = status if isinstance(status, int) else status(value)
     return Response(text, code, media_type="application/json")
 
