@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from anaphora.api.memory import Memory
     from anaphora.store.tokens import Tokens
-    from anaphora.surfaces.rest.processes import HandedConnections
+    from anaphora.surfaces.rest.processes import HandedConnections, Siblings
 
 __all__ = ["ServerOptions", "create_app", "serve"]
 
@@ -138,7 +138,7 @@ def serve(
             elif siblings is not None:
                 sockets = [stack.enter_context(listen(host, port))]
                 stack.enter_context(siblings.running(processes - 1))
-            _server(config, handed, announce).run(sockets=sockets)
+            _server(config, handed, siblings, announce).run(sockets=sockets)
     except (SystemExit, OSError):
         raise InvalidInput(
             "port", port, f"cannot listen on it at {host}; choose a free port"
@@ -146,7 +146,10 @@ def serve(
 
 
 def _server(
-    config: Config, handed: HandedConnections | None, announce: Callable[[int], None]
+    config: Config,
+    handed: HandedConnections | None,
+    siblings: Siblings | None,
+    announce: Callable[[int], None],
 ) -> Server:
     """What runs the application, tells the port that it listens on, or takes what is handed on."""
     _, _, uvicorn = need_server()
@@ -159,6 +162,8 @@ def _server(
             if handed is not None:
                 handed.take_in(self._connection)
             else:
+                if siblings is not None:
+                    await siblings.ready()
                 announce(self.servers[0].sockets[0].getsockname()[1])
 
         async def shutdown(self, sockets: Any = None) -> None:

@@ -29,6 +29,9 @@ MOST: Final = 64
 _BACKLOG: Final = 2048
 _LOOK: Final = 1.0
 """Seconds between two looks whether one has ended; who ends at once is not started in a loop."""
+_STARTING: Final = 30.0
+_LOOK_FIRST: Final = 0.02
+"""Seconds that the others have to start, and between two looks whether they have."""
 _PATIENCE: Final = 40.0
 """Seconds that the others have to end, more than running requests have."""
 
@@ -128,6 +131,16 @@ class Siblings:
             stack.callback(watching.join)
             stack.callback(self._stopping.set)
             yield
+
+    async def ready(self) -> None:
+        """Wait until all take connections: callers who come before stay with the first process.
+
+        Not for ever: one that does not start is missed, and the others answer.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STARTING):
+                while not all(one.takes() for one in self._running):
+                    await asyncio.sleep(_LOOK_FIRST)
 
     def hand_on(self, made: socket.socket, open_here: int) -> bool:
         """Whether another process has it now: one that has fewer open, of these the first."""
