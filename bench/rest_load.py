@@ -70,6 +70,16 @@ end
 """
 
 
+# The same question where nothing is kept: what is around a recall.
+AROUND = """
+function request()
+  local headers = {["Content-Type"] = "application/json", ["Authorization"] = "Bearer " .. TOKEN,
+                   ["Anaphora-Namespace"] = "nothing-is-here"}
+  return wrk.format("POST", "/v1/recall", headers, '{"query": "what", "top_k": 3}')
+end
+""" + LUA[LUA.index("local bad") :]
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """What wrk saw, and the processor seconds that the server took for it."""
@@ -98,7 +108,7 @@ def run(data: Path, *, home: Path | None = None, seconds: int = SECONDS) -> tupl
         asked = questions(data, 500)
         _fill(home, data)
         (Path(folder) / "questions").write_text("\n".join(map(_in_json, asked)), "utf-8")
-        client, loads = 0.0, dict[tuple[int, int, int], Load]()
+        around, client, loads = 0.0, 0.0, dict[tuple[int, int, int], Load]()
         for processes, cores in MEASURED:
             with _server(home, processes, cores) as (process, url, token):
                 words = {"QUESTIONS": str(Path(folder) / "questions"), "TOKEN": token}
@@ -112,10 +122,14 @@ def run(data: Path, *, home: Path | None = None, seconds: int = SECONDS) -> tupl
                     found = _load(wrk, script, url, connections, seconds, process)
                     client = (_of_children() - before) / found.requests
                     loads[processes, cores, connections] = found
-        costs = _costs(home, asked, loads[1, 2, 1], client)
+                if processes == 1:
+                    script.write_text(given + AROUND, "utf-8")
+                    empty = _load(wrk, script, url, 1, 3, process)
+                    around = empty.processor / empty.requests
+        costs = _costs(home, asked, around, client)
         figures = [Figure("one embedding (ms, p50)", _embedding(asked)), *_figures(loads)]
     figures += [
-        Figure("processor of an answer less its recall (ms)", costs.around * 1e3),
+        Figure("processor of an answer where nothing is kept (ms)", costs.around * 1e3),
         Figure("processor of a recall less its embedding (ms)", _mean(costs.recalls) * 1e3),
         Figure("processor of one embedding (ms)", (costs.run + costs.each) * 1e3),
         Figure(f"processor of one of {_TOGETHER} together (ms)", _of_several(costs) * 1e3),
@@ -149,8 +163,8 @@ def _figures(loads: dict[tuple[int, int, int], Load]) -> list[Figure]:
     return found
 
 
-def _costs(home: Path, asked: Sequence[str], one: Load, client: float) -> Costs:
-    """The parts of an answer: in this process, and the rest of what a server took for one."""
+def _costs(home: Path, asked: Sequence[str], around: float, client: float) -> Costs:
+    """The parts of an answer: a recall and its embedding in this process, and what is `around`."""
     model = MiniLM(threads=1)
     new = [f"{text} {number}z" for number, text in enumerate(asked)]
     alone = _processor(lambda: [model.embed_query(text) for text in new[:200]]) / 200
@@ -166,7 +180,6 @@ def _costs(home: Path, asked: Sequence[str], one: Load, client: float) -> Costs:
             begun = time.thread_time()
             memory.recall(text, top_k=3)
             recalls.append(max(0.0, time.thread_time() - begun - alone))
-    around = max(0.0, one.processor / one.requests - _mean(recalls) - alone)
     return Costs(around, tuple(recalls), max(0.0, alone - each), each, client)
 
 

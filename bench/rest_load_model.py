@@ -3,9 +3,9 @@
 In: processor seconds of the parts of one answer, as measured on one core each. Out: answers a
 second and times. Discrete events: each connection asks again as soon as it is answered; a process
 does one thing at a time under the interpreter's lock, in the order in which it was asked, and one
-run of the model beside it, for all questions that wait; a core does one thing at a time. It knows
-nothing of caches and of memory that cores share, nor of the one database, and counts the parts of a
-recall that leave the lock (some of SQLite, numpy, tantivy) as under it.
+run of the model beside it, for the questions that wait, by the server's own rule; a core does one
+thing at a time. It knows nothing of caches and of memory that cores share, nor of the one database,
+and counts the parts of a recall that leave the lock (some of SQLite, numpy, tantivy) as under it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from anaphora.core.permits import FEW
+from anaphora.embed.gathering import ENOUGH, MOST
 from bench.figures import percentile
 
 __all__ = ["Costs", "Simulated", "simulate"]
 
 Then: TypeAlias = Callable[[], None]
-_TOGETHER = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +107,17 @@ class _Process:
         def done() -> None:
             self._locked = False
             self._next()
+            self._run()
             then()
 
         self.cores.work(seconds, done)
 
     def _run(self) -> None:
-        if self._running or not self._waiting:
+        busy = len(self._queue) > FEW and len(self._waiting) < ENOUGH
+        if self._running or not self._waiting or busy:
             return
         self._running = True
-        some, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
+        some, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
 
         def done() -> None:
             self._running = False

@@ -18,6 +18,9 @@ from typing import Final
 PATIENCE: Final = 0.05
 """Seconds without any permit given out, after which the next one goes ahead without."""
 
+FEW: Final = 2
+"""Threads that may wait to compute while work that can wait goes ahead."""
+
 _here = threading.local()
 
 
@@ -30,6 +33,7 @@ class Permits:
         self._given = clock()
         self._queue: deque[threading.Event] = deque()
         self._lock = threading.Lock()
+        self._fewer = threading.Condition(self._lock)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -62,6 +66,11 @@ class Permits:
             if self._queue and self._free > 0:
                 self._give_out()
                 self._queue.popleft().set()
+            self._fewer.notify_all()
+
+    def _defer(self, enough: Callable[[], bool]) -> None:
+        with self._fewer:
+            self._fewer.wait_for(lambda: len(self._queue) <= FEW or enough(), PATIENCE)
 
     def _give_out(self) -> None:
         self._free -= 1
@@ -80,3 +89,13 @@ def lent() -> Iterator[None]:
         yield
     finally:
         permits._take()
+
+
+def defer(enough: Callable[[], bool]) -> None:
+    """Wait while others have much to compute, for work that grows cheaper as more of it gathers.
+
+    Until there is `enough` of it, and not for long. Nothing for a thread that has no permit.
+    """
+    permits: Permits | None = getattr(_here, "permits", None)
+    if permits is not None:
+        permits._defer(enough)
