@@ -17,13 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
-
-if TYPE_CHECKING:
-    import socket
 
 BACKLOG: Final = 64
 """Connections that are taken in at a time: each has a descriptor before it can be counted."""
@@ -53,8 +50,8 @@ class Limits:
 class Sharing(Protocol):
     """How several processes share the connections of one server."""
 
-    def hand_on(self, made: socket.socket, open_here: int) -> bool:
-        """Whether a connection just taken in goes to another process, which has it by then."""
+    def hand_on(self, made: Any, open_here: int) -> bool:
+        """Whether another process has the socket now, of a connection that was just taken in."""
 
     def closed(self) -> None:
         """One that this process had has ended."""

@@ -31,10 +31,10 @@ def register(app: typer.Typer) -> None:
 
 def _process_count(given: str | int) -> int:
     """How many processes a server has; "auto" is one for each core."""
-    from anaphora.surfaces.rest.processes import MOST, cores, processes_for
+    from anaphora.surfaces.rest.processes import MOST, one_a_core
 
     if given == "auto":
-        return processes_for(cores())
+        return one_a_core()
     try:
         count = int(given)
     except ValueError:

@@ -42,20 +42,16 @@ _PIECE, _AT_ONCE = 4096, 64
 _log = logging.getLogger(__name__)
 
 
-def processes_for(cores: int) -> int:
-    """As many as answer best on so many cores: one each, where there can be several."""
-    return 1 if sys.platform == "win32" else max(1, min(MOST, cores))
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def one_a_core() -> int:
+    """A process for each core that this one may use, where there can be several."""
+    if sys.platform == "win32":
+        return 1
+    known = hasattr(os, "sched_getaffinity")
+    return min(MOST, len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1)
 
 
 def refuse_unless_possible(processes: int) -> None:
-    """`InvalidInput` for several processes where a listening socket cannot be handed on."""
+    """`InvalidInput` for several processes where a connection cannot be handed on."""
     if processes > 1 and sys.platform == "win32":
         raise InvalidInput("processes", processes, "one process is all there is on Windows")
 
@@ -203,6 +199,11 @@ class HandedConnections:
 
     channel: socket.socket
     _coming: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    @classmethod
+    def through(cls, descriptor: int) -> HandedConnections:
+        """Those that come through the channel of this descriptor."""
+        return cls(socket.socket(fileno=descriptor))
 
     def hand_on(self, made: socket.socket, open_here: int) -> bool:
         """What was handed on stays."""
