@@ -200,7 +200,7 @@ def _keep(figures: Sequence[Figure], loads: dict[tuple[int, int, int], Load], co
     # The client has cores of its own from here on.
     alone = Costs(costs.around, costs.recalls, costs.run, costs.each)
     for cores in CORES:
-        for connections in (16, 16 * cores):
+        for connections in sorted({16, 16 * cores}):
             made = simulate(alone, processes=cores, cores=cores, connections=connections)
             curve.append({"cores": cores, "connections": connections, **asdict(made)})
     value = {
