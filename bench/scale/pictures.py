@@ -172,7 +172,11 @@ def _namespaces(value: Value, to: Path) -> Path:
 def _server(value: Value, to: Path) -> Path:
     many = [one for one in value["curve"] if one["connections"] == 16 * one["cores"]]
     few = [one for one in value["curve"] if one["connections"] == 16]
-    seen = [one for one in value["checked"] if one["connections"] == 16 and one["cores"] > 1]
+    seen = [
+        one
+        for one in value["checked"]
+        if one["connections"] == 16 and one["cores"] == one["processes"]
+    ]
     title = (
         f"By simulation a process a core gives {many[-1]['rate']:,.0f} answers a second on "
         f"{many[-1]['cores']} cores"
@@ -186,7 +190,7 @@ def _server(value: Value, to: Path) -> Path:
     axes.plot(
         [one["processes"] for one in seen],
         [one["measured"]["rate"] for one in seen],
-        color=_ORANGE, linestyle="", marker="o", label="measured on two cores, beside its client",
+        color=_ORANGE, linestyle="", marker="o", label="measured, on two cores beside its client",
     )  # fmt: skip
     axes.set_ylim(bottom=0)
     _plain(axes, x=True, y=True)
