@@ -85,11 +85,15 @@ def show(title: str, figures: Sequence[Figure]) -> None:
 def keep(name: str, title: str, figures: Sequence[Figure]) -> None:
     """Print the figures and write them to bench/results/NAME.json and NAME.md."""
     show(title, figures)
-    ran_on = machine()
-    value = {"title": title, "machine": ran_on, "figures": [asdict(f) for f in figures]}
+    value = {"title": title, "machine": machine(), "figures": [asdict(f) for f in figures]}
+    write(name, json.dumps(value, indent=1), as_markdown(title, figures))
+
+
+def as_markdown(title: str, figures: Sequence[Figure]) -> str:
+    """The figures as a page: what it ran on, and a table."""
     rows = ["| " + " | ".join(cell.strip() for cell in _cells(f)) + " |" for f in figures]
-    lines = [f"# {title}", "", ran_on, "", "| what | value | target | |", "|---|---:|---:|---|"]
-    write(name, json.dumps(value, indent=1), "\n".join(lines + rows))
+    lines = [f"# {title}", "", machine(), "", "| what | value | target | |", "|---|---:|---:|---|"]
+    return "\n".join(lines + rows)
 
 
 def write(name: str, as_json: str, as_markdown: str) -> None:

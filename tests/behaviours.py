@@ -326,6 +326,8 @@ PROMISES: dict[str, str] = {
     "server.silent": "Q Callers who say nothing are let go, and take nobody's place who asks.",
     "server.log": "Q Nobody fills the disk by having a server log the same again and again.",
     "server.lanes": "Q Deep questions, changes and projects hold up no short question.",
+    "server.together": "Q Questions at the same moment share work, and have the answers of questions alone.",
+    "server.pauses": "D A server goes through all that lives now and then, not with every collection.",
     "server.gone": "D What waits when its caller goes is not begun.",
     "server.refusals": "D A refused body hears why; a request of two lengths is refused.",
     "rest.uploads": "Q An upload or an export on its way leaves nothing, in the home or elsewhere.",

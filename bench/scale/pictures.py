@@ -1,8 +1,8 @@
 """Pictures of what scale costs: `python -m bench.scale.pictures [--to DIR]`.
 
-In: bench/results/scale.json and scale_namespaces.json. Out: docs/images/scale-*.svg, one message
-each, in words and numbers of those results. It measures nothing; where a result is not there, its
-picture is not made.
+In: bench/results/scale.json, scale_namespaces.json and rest_load.json. Out:
+docs/images/scale-*.svg, one message each, in words and numbers of those results. It measures
+nothing; where a result is not there, its picture is not made.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ def draw(results: Path, to: Path) -> list[Path]:
             made.append(_writes(one, to))
     if many.get("ways"):
         made.append(_namespaces(many, to))
+    server = _read(results / "rest_load.json")
+    if server.get("simulation"):
+        made.append(_server(server["simulation"], to))
     return made
 
 
@@ -164,6 +167,35 @@ def _namespaces(value: Value, to: Path) -> Path:
     _plain(axes, x=True, y=True)
     axes.legend(frameon=False)
     return _kept(axes, to / "scale-namespaces.svg")
+
+
+def _server(value: Value, to: Path) -> Path:
+    many = [one for one in value["curve"] if one["connections"] == 16 * one["cores"]]
+    few = [one for one in value["curve"] if one["connections"] == 16]
+    seen = [
+        one
+        for one in value["checked"]
+        if one["connections"] == 16 and one["cores"] == one["processes"]
+    ]
+    title = (
+        f"By simulation a process a core gives {many[-1]['rate']:,.0f} answers a second on "
+        f"{many[-1]['cores']} cores"
+    )
+    axes = _axes(title, "cores, and processes of the server", "answers a second")
+    for curve, color, name in (
+        (many, _BLUE, "simulated, 16 connections a core"),
+        (few, _GREEN, "simulated, 16 connections"),
+    ):
+        axes.plot([o["cores"] for o in curve], [o["rate"] for o in curve], color=color, label=name)
+    axes.plot(
+        [one["processes"] for one in seen],
+        [one["measured"]["rate"] for one in seen],
+        color=_ORANGE, linestyle="", marker="o", label="measured, on two cores beside its client",
+    )  # fmt: skip
+    axes.set_ylim(bottom=0)
+    _plain(axes, x=True, y=True)
+    axes.legend(frameon=False)
+    return _kept(axes, to / "scale-server.svg")
 
 
 def _by_way(value: Value, key: str) -> dict[str, list[tuple[int, float]]]:

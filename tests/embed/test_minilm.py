@@ -18,6 +18,12 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.minilm import MINILM, MiniLM, read_manifest, verified
 from anaphora.errors import EmbeddingError, ModelIntegrityError
 
+WORDED = (
+    "when does the ferry go",
+    "what is behind the mill, and who keeps bees there",
+    "Marta's sister",
+    "is there anything that I should know before we visit her on Sunday with the whole family?",
+)
 REFERENCE = Path(__file__).with_name("fp32_reference.json")
 
 
@@ -191,3 +197,21 @@ def test_keys_join_what_the_model_cannot_tell_apart(minilm: MiniLM) -> None:
     assert minilm.query_key(long) == minilm.query_key(long.upper())
     assert minilm.query_key(long) != minilm.query_key(long + "more")
     assert sys.getsizeof(minilm.query_key(long)) < 2048
+
+
+@pytest.mark.promise("server.together")
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.text(max_size=60) | st.sampled_from(WORDED), min_size=2, max_size=9))
+def test_what_else_is_in_a_run_does_not_matter(minilm: MiniLM, texts: list[str]) -> None:
+    """Questions in one run have the vectors, to the bit, that each has alone."""
+    for text, vector in zip(texts, minilm.embed_queries(texts), strict=True):
+        assert np.array_equal(vector, minilm.embed_query(text))
+
+
+def test_two_threads_give_what_one_gives() -> None:
+    """The rows of many texts, in their order, however many runs there are at a time."""
+    texts = [" ".join(WORDED[: 1 + at % 4]) * (1 + at % 7) for at in range(90)]
+    for alone, shared in zip(
+        MiniLM(threads=1).embed(texts), MiniLM(threads=3).embed(texts), strict=True
+    ):
+        assert np.array_equal(alone, shared)

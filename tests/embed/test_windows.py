@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from anaphora.embed.chunking import blocks, windows
+from anaphora.embed.windowed import embed_parts
 
 PROSE = st.text(
     alphabet=st.sampled_from(["a", "b", "é", "字", " ", "\n", "\r", ".", "!", "。", '"', "1"]),
@@ -76,3 +80,18 @@ def test_parts_overlap_inside_a_long_sentence() -> None:
     found = list(windows(text, spans_of(text), 64))
     for (_, end), (start, _) in pairwise(found):
         assert end - 64 // 8 <= start < end
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_run_that_fails_is_told(threads: int) -> None:
+    """Whichever thread it was in; the others end."""
+
+    def run(batch: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        if any(len(ids) == 300 for ids in batch):
+            raise ValueError("too long for me")
+        return np.ones((len(batch), 2), np.float32)
+
+    parts = [(text, range(length)) for text, length in enumerate((200, 250, 300, 280, 220))]
+    assert len(embed_parts(parts[:2], 2, 0, run, threads=threads)) == 2
+    with pytest.raises(ValueError, match="too long for me"):
+        embed_parts(parts, 5, 0, run, threads=threads)

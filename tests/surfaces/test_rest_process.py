@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,71 @@ def test_several_processes_answer_as_one(start: Start) -> None:
     assert server.stop() == 0
     with pytest.raises(ProcessLookupError):
         os.kill(again, 0)
+
+
+@contextmanager
+def connections(server: Server, count: int) -> Iterator[list[http.client.HTTPConnection]]:
+    """So many callers who stay, each of whom has asked for something."""
+    made = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=60) for _ in range(count)]
+    try:
+        for one in made:
+            assert told(server, one, "/v1/session")
+        yield made
+    finally:
+        for one in made:
+            leave(server, one)
+
+
+def leave(server: Server, connection: http.client.HTTPConnection) -> None:
+    """Go, and wait until the server has noted that."""
+    with connection.sock.dup() as same:
+        told(server, connection, "/health/live", Connection="close")
+        assert same.recv(1) == b""
+
+
+def told(server: Server, connection: http.client.HTTPConnection, path: str, **headers: str) -> str:
+    """What this connection's process answers."""
+    own = {"Authorization": f"Bearer {server.own}"}
+    connection.request("GET", path, headers=own | headers)
+    answer = connection.getresponse()
+    assert answer.status == 200
+    return answer.read().decode()
+
+
+def answered(server: Server, connection: http.client.HTTPConnection) -> int:
+    """How often this connection's process, which has figures of its own, told of a session."""
+    figures = told(server, connection, "/metrics")
+    found = re.search(r'requests_total\{.*route="/v1/session".*\} (\d+)', figures)
+    return int(found[1]) if found else 0
+
+
+@pytest.mark.promise("rest.processes")
+def test_connections_are_shared_out_evenly(start: Start) -> None:
+    """Each process has as many as the others, of those that come and, when they go, once more."""
+    server = start("--processes", "3")
+    for again in (1, 2):
+        with connections(server, 9) as made:
+            assert [answered(server, one) for one in made] == [3 * again] * 9
+
+
+@pytest.mark.promise("rest.processes")
+def test_a_process_for_each_core(start: Start, tmp_path: Path) -> None:
+    """`auto` counts the cores that it may use; what is no number of processes is refused."""
+    may = os.sched_getaffinity(0)
+    some = set(sorted(may)[:2])
+    # What it starts inherits which cores it may use.
+    os.sched_setaffinity(0, some)
+    try:
+        server = start("--processes", "auto")
+    finally:
+        os.sched_setaffinity(0, may)
+    assert len(children(server)) == len(some) - 1
+    assert server.ask("GET", "/health")[1]["ok"]
+    assert server.stop() == 0
+    for wrong in ("0", "65", "many"):
+        refused = run(tmp_path / "home", "serve", "--port", "0", "--processes", wrong)
+        assert refused.returncode == 2
+        assert "auto" in refused.stderr
 
 
 @pytest.mark.promise("rest.stops")

@@ -10,17 +10,23 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 Members = Callable[[Any], Mapping[str, Any]]
 Scalar = Callable[[Any], Any]
+_AS_THEY_ARE = frozenset((str, int, bool, type(None)))
 
 
 def members_of(value: Any) -> dict[str, Any]:
     """The fields of a frozen value, by name."""
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: getattr(value, name) for name in _names(type(value))}  # type: ignore[arg-type]  # as below
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def iso_time(value: Any) -> Any:
@@ -29,7 +35,12 @@ def iso_time(value: Any) -> Any:
 
 
 def plain(value: Any, scalar: Scalar = iso_time, members: Members = members_of) -> Any:
-    """`value` in JSON's own types: `scalar` gives what is no collection, `members` a value's."""
+    """`value` in JSON's own types: `members` gives a value's, `scalar` what is no collection.
+
+    Texts, whole numbers, truth values and None are JSON's own, and stay as they are.
+    """
+    if type(value) in _AS_THEY_ARE:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         value = members(value)
     if isinstance(value, Mapping):

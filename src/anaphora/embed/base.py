@@ -21,7 +21,11 @@ Vectors: TypeAlias = npt.NDArray[np.float32]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors. Safe to call from several threads at once."""
+    """Turns texts into unit vectors. Safe to call from several threads at once.
+
+    One whose vectors do not depend on what else is in a run may have `embed_queries(texts)`, which
+    gives what `embed_query` gives for each: then questions that wait at the same moment share one.
+    """
 
     @property
     def name(self) -> str:

@@ -69,6 +69,10 @@ class ResidentEmbedder:
         """The vector of a question."""
         return mean_vector(self.embed([text])[0])
 
+    def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
+        """The vectors of questions that wait at the same moment, in one request."""
+        return [mean_vector(parts) for parts in self.embed(texts)]
+
     def query_key(self, text: str) -> Hashable:
         """The text itself: the word pieces are known where the model is."""
         return text

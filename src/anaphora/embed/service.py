@@ -12,14 +12,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
 from anaphora.core.late_threads import begins
+from anaphora.core.permits import lent
 from anaphora.embed.base import Embedder, Vector, Vectors
 from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measured
 from anaphora.embed.chunking import pages
+from anaphora.embed.gathering import GatheredQuestions
 from anaphora.embed.registry import EmbedderRegistry
 from anaphora.errors import (
     AnaphoraError,
@@ -114,11 +116,16 @@ class QueryCache:
 
 
 Got = TypeVar("Got")
+_Run: TypeAlias = Callable[[Sequence[str]], Sequence[Vector]]
 ShareModel = Literal["running", "start"]
 
 # Texts handed to the embedder at once: enough to fill batches of equal length, few enough that a
 # progress bar moves.
 _GROUP = 512
+
+# Up to this many characters a question is embedded with others that wait. A longer one takes many
+# times as long, and is run beside them.
+_BRIEF = 400
 
 # MiniLM's cosines are those that the ranking was made for; those of hashed words mean nothing that
 # could be measured.
@@ -312,6 +319,7 @@ class EmbedderService:
         self._embedder: Embedder | None = None
         self._failure: EmbeddingError | None = None
         self._embedded = 0
+        self._gathered = GatheredQuestions()
 
     @property
     def name(self) -> str:
@@ -407,9 +415,9 @@ class EmbedderService:
         vector = self._cache.by_key(text, key)
         if vector is not None:
             return self._reported("hit", text, vector)
-        vector = self._compute(embedder, text)
+        vector, shared = self._gather(embedder, text, key)
         self._cache.put(text, key, vector)
-        return self._reported("miss", text, vector)
+        return self._reported("hit" if shared else "miss", text, vector)
 
     def embed(
         self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None
@@ -457,11 +465,34 @@ class EmbedderService:
         self._count(sum(not isinstance(own, EmbeddingError) for own in checked))
         return checked
 
+    def _gather(self, embedder: Embedder, text: str, key: Hashable) -> tuple[Vector, bool]:
+        """The vector of a question, and whether another one that asked the same computed it.
+
+        Where the embedder has `embed_queries`, in one run with others that wait.
+        """
+        run: _Run | None = getattr(embedder, "embed_queries", None)
+        if run is None or len(text) > _BRIEF:
+            return self._compute(embedder, text), False
+        try:
+            with lent():
+                found, shared = self._gathered.vector(key, text, run)
+        except _TEXT_FAILURES:
+            found, shared = None, False
+        if found is None:
+            return self._compute(embedder, text), False
+        return self._own(embedder, found, made=0 if shared else 1), shared
+
     def _compute(self, embedder: Embedder, text: str) -> Vector:
-        vector = self._checked(_guarded(embedder.embed_query, text)[None, :])
+        with lent():
+            found = _guarded(embedder.embed_query, text)
+        return self._own(embedder, found, made=1)
+
+    def _own(self, embedder: Embedder, found: Vector, *, made: int) -> Vector:
+        """A vector that the embedder gave, checked, read-only; counted where it was `made` now."""
+        vector = self._checked(found[None, :])
         if isinstance(vector, EmbeddingError):
             raise vector
-        self._count(1)
+        self._count(made)
         if self._calibration is None:
             self._calibrate(embedder)
         own: Vector = vector[0].copy()
@@ -489,9 +520,12 @@ class EmbedderService:
 
     def _loaded(self, timeout: float | None) -> Embedder:
         self.start()
-        asked = time.monotonic()
-        if not self._ended.wait(timeout):
-            raise EmbedderNotReady(time.monotonic() - asked)
+        if not self._ended.is_set():
+            asked = time.monotonic()
+            with lent():
+                ended = self._ended.wait(timeout)
+            if not ended:
+                raise EmbedderNotReady(time.monotonic() - asked)
         if self._embedder is None:
             assert self._failure is not None
             raise self._failure.with_traceback(None)

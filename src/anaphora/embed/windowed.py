@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
+from anaphora.core.late_threads import begins
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.chunking import blocks, windows
 
@@ -30,6 +32,9 @@ _BLOCK: Final = 1 << 16
 # Unbroken key material up to this size is its own key, longer material is hashed.
 _KEY_BYTES: Final = 1024
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
+
+Run: TypeAlias = Callable[[Sequence[Sequence[int]]], Vectors]
+"""The model: a row for each part of a batch, of the numbers of its word pieces."""
 
 Part: TypeAlias = tuple[int, Sequence[int]]
 """Which text a part is of, and the numbers of its word pieces."""
@@ -84,20 +89,23 @@ def embed_parts(
     parts: Iterable[Part],
     texts: int,
     around: int,
-    run: Callable[[Sequence[Sequence[int]]], Vectors],
+    run: Run,
+    *,
+    threads: int = 1,
 ) -> list[Vectors]:
     """The vectors of the parts of so many texts, by text: shape (parts, dimensions) each.
 
-    `run` gives a row for each part of a batch, which grows by `around` word pieces there.
+    `run` gives a row for each part of a batch, which grows by `around` word pieces there. So many
+    `threads` run batches at a time.
     """
     rows: list[list[Vector]] = [[] for _ in range(texts)]
     waiting: list[Part] = []
     for part in parts:
         waiting.append(part)
         if len(waiting) == _ROUND:
-            _run_round(waiting, rows, around, run)
+            _run_round(waiting, rows, around, run, threads)
             waiting = []
-    _run_round(waiting, rows, around, run)
+    _run_round(waiting, rows, around, run, threads)
     return [np.stack(own) for own in rows]
 
 
@@ -105,17 +113,49 @@ def _run_round(
     parts: Sequence[Part],
     rows: list[list[Vector]],
     around: int,
-    run: Callable[[Sequence[Sequence[int]]], Vectors],
+    run: Run,
+    threads: int,
 ) -> None:
     """Embed parts in batches of nearly equal length and append the rows to their texts."""
     order = sorted(range(len(parts)), key=lambda at: len(parts[at][1]))
     done: list[Vector | None] = [None] * len(parts)
-    for batch in _batches(order, [len(ids) + around for _, ids in parts]):
+
+    def embed(batch: list[int]) -> None:
         for at, vector in zip(batch, run([parts[at][1] for at in batch]), strict=True):
             done[at] = vector
+
+    _share_out([*_batches(order, [len(ids) + around for _, ids in parts])], embed, threads)
     for (number, _), vector in zip(parts, done, strict=True):
         assert vector is not None
         rows[number].append(vector)
+
+
+def _share_out(left: list[list[int]], embed: Callable[[list[int]], None], threads: int) -> None:
+    """Embed all batches, the last first, in this thread and, while there are more, in others."""
+    lock = threading.Lock()
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        while not failed:
+            with lock:
+                if not left:
+                    return
+                batch = left.pop()
+            try:
+                embed(batch)
+            except BaseException as error:  # noqa: BLE001 - raised again by who waits
+                failed.append(error)
+
+    others = [
+        threading.Thread(target=work, name="anaphora-embedding", daemon=True)
+        for _ in range(min(threads, len(left)) - 1)
+    ]
+    begun = [other for other in others if begins(other)]
+    work()
+    for other in begun:
+        other.join()
+    if failed:
+        raise failed[0]
 
 
 def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:

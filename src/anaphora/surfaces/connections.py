@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -31,6 +31,7 @@ _LEAST: Final = 8
 # The same numbers on every system.
 _TCP, _NO_DELAY = 6, 1
 _LINES, _SECONDS = 5, 10.0
+_MUCH: Final = 64 * 1024
 _TOO_MANY_FILES: Final = "socket.accept() out of system resource"
 _LOGGERS: Final = ("uvicorn.error", "asyncio")
 
@@ -46,11 +47,22 @@ class Limits:
     body: float = 20.0
 
 
+class Sharing(Protocol):
+    """How several processes share the connections of one server."""
+
+    def hand_on(self, made: Any, open_here: int) -> bool:
+        """Whether another process has the socket now, of a connection that was just taken in."""
+
+    def closed(self) -> None:
+        """One that this process had has ended."""
+
+
 @dataclass(slots=True)
 class OpenConnections:
     """All connections of one server. `silent` are those that ask for nothing now, oldest first."""
 
     limits: Limits
+    sharing: Sharing | None = None
     most: int = 0
     silent: OrderedDict[Connection, None] = field(default_factory=OrderedDict)
 
@@ -71,13 +83,19 @@ class Connection(H11Protocol):
         super().__init__(*given, **named)
         self._others = others
         self._timer: asyncio.TimerHandle | None = None
+        self._elsewhere = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A caller has come, and has said nothing yet."""
-        super().connection_made(transport)
-        made = transport.get_extra_info("socket")
+        made, sharing = transport.get_extra_info("socket"), self._others.sharing
+        if sharing is not None and sharing.hand_on(made, len(self.connections)):
+            # Nothing was read yet, and the other process's descriptor keeps it open.
+            self._elsewhere = True
+            transport.abort()
+            return
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
         if made is not None and made.family.name in {"AF_INET", "AF_INET6"}:
-            # Else an answer in two pieces waits 40 ms for an acknowledgement of the first.
+            # Else the next piece of an answer waits 40 ms for an acknowledgement of the last.
             made.setsockopt(_TCP, _NO_DELAY, 1)
         self._wait(self._others.limits.head, self.drop)
         self._others.admit(self)
@@ -94,9 +112,13 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The caller has gone, or was sent away."""
+        if self._elsewhere:
+            return
         self._wait(None)
         self._others.silent.pop(self, None)
         super().connection_lost(exc)
+        if self._others.sharing is not None:
+            self._others.sharing.closed()
 
     def drop(self) -> None:
         """Let go of it at once: it is not owed an answer."""
@@ -140,10 +162,45 @@ class Connection(H11Protocol):
             self._timer = self.loop.call_later(seconds, then)
 
 
-def uvicorn_settings(limits: Limits) -> dict[str, Any]:
-    """What uvicorn's settings need so that a server keeps to the limits."""
+class JoinedWrites:
+    """A transport that sends what is written at one go in one piece: an answer's head and body.
+
+    Every call of the system lets another thread have the interpreter, and waits to have it back.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        """Send something soon, or at once where it is much."""
+        if not self._pieces:
+            self._loop.call_soon(self._send)
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > _MUCH:
+            self._send()
+
+    def close(self) -> None:
+        """End the connection when all is sent."""
+        self._send()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def _send(self) -> None:
+        if self._pieces:
+            pieces, self._pieces, self._size = self._pieces, [], 0
+            self._transport.write(b"".join(pieces))
+
+
+def uvicorn_settings(limits: Limits, sharing: Sharing | None = None) -> dict[str, Any]:
+    """What uvicorn's settings need so that a server keeps to the limits, and shares if it does."""
     return {
-        "http": partial(Connection, others=OpenConnections(limits)),
+        "http": partial(Connection, others=OpenConnections(limits, sharing)),
         "ws": "none",
         "backlog": BACKLOG,
     }

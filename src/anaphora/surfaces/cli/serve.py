@@ -29,6 +29,21 @@ def register(app: typer.Typer) -> None:
     app.add_typer(tokens, name="token")
 
 
+def _process_count(given: str | int) -> int:
+    """How many processes a server has; "auto" is one for each core."""
+    from anaphora.surfaces.rest.processes import MOST, one_a_core
+
+    if given == "auto":
+        return one_a_core()
+    try:
+        count = int(given)
+    except ValueError:
+        count = 0
+    if not 1 <= count <= MOST:
+        raise typer.BadParameter(f"expected a number from 1 to {MOST}, or auto")
+    return count
+
+
 def serve(
     context: typer.Context,
     host: Annotated[
@@ -77,7 +92,9 @@ def serve(
     processes: Annotated[
         int,
         typer.Option(
-            min=1, max=64, help="Processes that answer, about one a core; not on Windows."
+            parser=_process_count,
+            metavar="N|auto",
+            help="Processes that answer; auto is one a core. Each holds the model and its indexes.",
         ),
     ] = 1,
     descriptor: Annotated[int | None, typer.Option(hidden=True)] = None,
@@ -95,6 +112,8 @@ def serve(
         body_limit=body_limit,
         seconds=timeout,
         dream_every=None if dream_every is None else dream_every * 60,
+        # Who waits for a database on a server computes nothing meanwhile.
+        computing=2 if load_settings(context.obj.home).database is None else 8,
     )
     out = console()
     with opened(context, warm=True, begins=True) as memory:

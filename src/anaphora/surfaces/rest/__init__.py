@@ -17,9 +17,11 @@ from anaphora.surfaces.rest.options import ServerOptions, is_loopback
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from uvicorn import Config, Server
 
     from anaphora.api.memory import Memory
     from anaphora.store.tokens import Tokens
+    from anaphora.surfaces.rest.processes import HandedConnections, Siblings
 
 __all__ = ["ServerOptions", "create_app", "serve"]
 
@@ -65,8 +67,8 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT. `on_start` is told the URL, port 0 being a free one.
 
-    So many `processes` answer, the others started by `command`: they are given the `descriptor` of
-    a listening socket, take no other address, and announce and do nothing else beside.
+    So many `processes` answer, the others started by `command`: they are given a `descriptor`
+    through which connections come, take no address, and announce and do nothing else beside.
 
     On loopback the user who runs it has a token of their own, and the URL opens the page with it;
     `open_to_all` asks nobody on this machine for one. With `options.require_token`, and on any
@@ -77,9 +79,10 @@ def serve(
     _, _, uvicorn = need_server()
     from anaphora.ops.backup.staging import sweep
     from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
+    from anaphora.surfaces.rest.collecting import short_collections
     from anaphora.surfaces.rest.processes import (
+        HandedConnections,
         Siblings,
-        handed_on,
         listen,
         refuse_unless_possible,
         told_own,
@@ -96,6 +99,9 @@ def serve(
     else:
         options = replace(options, dream_every=None)
     app = create_app(memory, settings=options)
+    handed = None if descriptor is None else HandedConnections.through(descriptor)
+    siblings = Siblings(command, options.own) if first and processes > 1 else None
+    limits = Limits(options.connections, options.head_seconds, options.body_seconds)
     config = uvicorn.Config(
         app,
         host=host.strip("[]"),
@@ -107,18 +113,15 @@ def serve(
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=64 * 1024,
-        **uvicorn_settings(Limits(options.connections, options.head_seconds, options.body_seconds)),
+        **uvicorn_settings(limits, handed or siblings),
     )
 
-    class AnnouncingServer(uvicorn.Server):  # type: ignore[misc,name-defined]
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets=sockets)
-            if on_start is not None and self.started and first:
-                number = self.servers[0].sockets[0].getsockname()[1]
-                shown = f"[{host.strip('[]')}]" if ":" in host else host
-                # Behind the # it stays in the browser: no server and no log is told.
-                link = f"/#token={options.own}" if options.own else ""
-                on_start(f"http://{shown}:{number}{link}")
+    def announce(number: int) -> None:
+        if on_start is not None:
+            shown = f"[{host.strip('[]')}]" if ":" in host else host
+            # Behind the # it stays in the browser: no server and no log is told.
+            link = f"/#token={options.own}" if options.own else ""
+            on_start(f"http://{shown}:{number}{link}")
 
     # The server hands a signal on when it has stopped: the memory must be closed then, in peace.
     for stop in (signal.SIGTERM, signal.SIGINT):
@@ -126,18 +129,52 @@ def serve(
     try:
         with ExitStack() as stack:
             stack.enter_context(throttled_logs())
-            shared: list[Any] | None = None
-            if descriptor is not None:
-                shared = [stack.enter_context(handed_on(descriptor))]
-            elif processes > 1:
-                shared = [stack.enter_context(listen(host, port))]
-                others = Siblings(command, shared[0], options.own)
-                stack.enter_context(others.running(processes - 1))
-            AnnouncingServer(config).run(sockets=shared)
+            stack.enter_context(short_collections())
+            sockets: list[Any] | None = None
+            if handed is not None:
+                stack.enter_context(handed.channel)
+                sockets = []
+            elif siblings is not None:
+                sockets = [stack.enter_context(listen(host, port))]
+                stack.enter_context(siblings.running(processes - 1))
+            _server(config, handed, siblings, announce).run(sockets=sockets)
     except (SystemExit, OSError):
         raise InvalidInput(
             "port", port, f"cannot listen on it at {host}; choose a free port"
         ) from None
+
+
+def _server(
+    config: Config,
+    handed: HandedConnections | None,
+    siblings: Siblings | None,
+    announce: Callable[[int], None],
+) -> Server:
+    """What runs the application, tells the port that it listens on, or takes what is handed on."""
+    _, _, uvicorn = need_server()
+
+    class AnnouncingServer(uvicorn.Server):  # type: ignore[misc,name-defined]
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets=sockets)
+            if not self.started:
+                return
+            if handed is not None:
+                handed.take_in(self._connection)
+            else:
+                if siblings is not None:
+                    await siblings.ready()
+                announce(self.servers[0].sockets[0].getsockname()[1])
+
+        async def shutdown(self, sockets: Any = None) -> None:
+            if handed is not None:
+                handed.stop()
+            await super().shutdown(sockets=sockets)
+
+        def _connection(self) -> Any:
+            made = self.config.http_protocol_class
+            return made(self.config, self.server_state, self.lifespan.state)
+
+    return AnnouncingServer(config)
 
 
 def _with_access(

@@ -9,8 +9,9 @@ refused.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
@@ -19,6 +20,7 @@ from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
+from anaphora.core.permits import Permits
 from anaphora.errors import AnaphoraError
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.access import may
@@ -67,23 +69,31 @@ class Service:
     tokens: Tokens
     options: ServerOptions
     workers: dict[Kind, Workers] = field(init=False)
+    permits: Permits = field(init=False)
+    _threads: dict[Kind, int] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.permits = Permits(self.options.computing)
+        self._threads = {kind: _THREADS.get(kind, self.options.workers) for kind in KINDS}
         self.workers = {
             kind: Workers(
-                ThreadPoolExecutor(self._threads(kind), thread_name_prefix=f"rest-{kind}")
+                ThreadPoolExecutor(self._threads[kind], thread_name_prefix=f"rest-{kind}")
             )
             for kind in KINDS
         }
 
     async def run(self, kind: Kind, call: Callable[[], ResultT]) -> ResultT:
         """What `call` returns or raises, from a worker thread for this kind."""
+        return await self.begin(kind, call)
+
+    def begin(self, kind: Kind, call: Callable[[], ResultT]) -> asyncio.Future[ResultT]:
+        """The same, to be awaited. Cancelled before it began, it is not made."""
         waiting = self.options.long_waiting if kind in _THREADS else self.options.waiting
-        if len(self.workers[kind].running) >= self._threads(kind) + waiting:
+        if len(self.workers[kind].running) >= self._threads[kind] + waiting:
             raise Problem(
                 503, "busy", "too many calls are waiting for this memory", {"Retry-After": "1"}
             )
-        return await self.workers[kind].do(call)
+        return asyncio.wrap_future(self.workers[kind].submit(call))
 
     def running(self) -> int:
         """How many calls are under way or wait."""
@@ -93,9 +103,6 @@ class Service:
         """Wait for what has begun."""
         for workers in self.workers.values():
             workers.finish(lambda _: None)
-
-    def _threads(self, kind: Kind) -> int:
-        return _THREADS.get(kind, self.options.workers)
 
     def view(self, namespace: str) -> Memory:
         """The memory in one namespace."""
@@ -128,14 +135,15 @@ async def answer(
 ) -> Response:
     """What `call` gives for the caller's namespace, as the JSON of every surface."""
     service = service_of(request)
-    namespace = caller_of(request).namespace
+    namespace, kind = caller_of(request).namespace, kind_of(request)
 
     def work() -> tuple[Any, str]:
         # Made into text here, so that the event loop is free for other requests.
-        value = call(service.view(namespace))
-        return value, dumps(value, indent=None)
+        with service.permits.held() if kind == "question" else nullcontext():
+            value = call(service.view(namespace))
+            return value, dumps(value, indent=None)
 
-    value, text = await _while_there(request, service.run(kind_of(request), work))
+    value, text = await _while_there(request, service.begin(kind, work))
     code = status if isinstance(status, int) else status(value)
     return Response(text, code, media_type="application/json")
 
@@ -167,19 +175,20 @@ def _is_large(request: Request) -> bool:
     return not declared.isdecimal() or int(declared) > _LARGE
 
 
-async def _while_there(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+async def _while_there(request: Request, work: asyncio.Future[ResultT]) -> ResultT:
     """What the work gives; if the caller goes, it is given up unless it has begun."""
-    running, gone = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(request))
+    gone = asyncio.ensure_future(_disconnected(request))
+    gone.add_done_callback(lambda _: work.cancel())
     try:
-        await asyncio.wait({running, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not running.done():
-            # A body that nobody asked for may have been too large.
-            gone.result()
-            raise ClientDisconnect
-        return running.result()
+        return await work
+    except asyncio.CancelledError:
+        if not gone.done():
+            raise
+        # A body that nobody asked for may have been too large.
+        gone.result()
+        raise ClientDisconnect from None
     finally:
-        for task in (running, gone):
-            task.cancel()
+        gone.cancel()
 
 
 async def _disconnected(request: Request) -> None:

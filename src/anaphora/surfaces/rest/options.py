@@ -23,6 +23,8 @@ class ServerOptions:
     once are allowed to each token, or to each address without one; rate 0 is no limit.
     `long_seconds` is the time for what may take long (deep recall, dream, import, indexing), which
     has threads of its own; `waiting` calls, and `long_waiting` of the long ones, may wait for one.
+    Of the threads that answer questions so many as `computing` compute at a time, if none is slow:
+    one, and another that is in a library which lets Python go on.
     Of `connections` at once the one that has asked for nothing longest gives way; a request has
     `head_seconds` to say what it wants, and its body `body_seconds` from piece to piece.
     `projects` are the folders inside of which a caller may index a project, with a token only one
@@ -46,6 +48,7 @@ class ServerOptions:
     head_seconds: float = 10.0
     body_seconds: float = 20.0
     threads: int = 0
+    computing: int = 2
     waiting: int = 512
     long_waiting: int = 32
     projects: tuple[Path, ...] = ()
@@ -56,8 +59,8 @@ class ServerOptions:
     @property
     def workers(self) -> int:
         """Threads in which the memory is called."""
-        # Calls wait for disks and for the embedder, which has threads of its own.
-        return self.threads or max(8, 2 * (os.cpu_count() or 1) + 2)
+        # Calls wait for disks and for the embedder: those that wait for it share its next run.
+        return self.threads or max(16, 2 * (os.cpu_count() or 1) + 2)
 
     @property
     def names(self) -> frozenset[str]:

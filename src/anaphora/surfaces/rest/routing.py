@@ -6,9 +6,9 @@ one cannot be forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeAlias, TypeVar, get_type_hints
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.routing import APIRoute
@@ -20,6 +20,7 @@ from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.schemas import NoQuery, Parameters
 
 CallT = TypeVar("CallT", bound=Callable[..., Any])
+Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class LaneRouter(APIRouter):
@@ -32,8 +33,7 @@ class LaneRouter(APIRouter):
         super().__init__(
             prefix=prefix,
             tags=[lane],
-            dependencies=[Depends(_refuse_change)],
-            route_class=_ClosedRoute if closed else APIRoute,
+            route_class=_ClosedRoute if closed else _LaneRoute,
             # A client that is generated has a function of this name.
             generate_unique_id_function=lambda route: route.name,
         )
@@ -103,18 +103,27 @@ def _seen(hint: Any) -> Any:
     return Annotated[hint, Query()] if is_query else hint
 
 
-async def _refuse_change(request: Request) -> None:
-    """Refuse a read-only token what would change something."""
-    changes = not reads(request.scope["route"], request.method)
-    if changes and not may(caller_of(request).token, "change"):
-        raise Problem(403, "read_only", "this token is read-only")
-
-
 async def _no_query(_: Annotated[NoQuery, Query()]) -> None:
     """Refuse every parameter in the URL."""
 
 
-class _ClosedRoute(APIRoute):
+class _LaneRoute(APIRoute):
+    """A route that refuses a read-only token what would change something, before it reads on."""
+
+    def get_route_handler(self) -> Handler:
+        """What answers a request."""
+        handler = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            changes = not reads(self, request.method)
+            if changes and not may(caller_of(request).token, "change"):
+                raise Problem(403, "read_only", "this token is read-only")
+            return await handler(request)
+
+        return handle
+
+
+class _ClosedRoute(_LaneRoute):
     """A route that refuses parameters in the URL, unless it has a model of them: `query`."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
