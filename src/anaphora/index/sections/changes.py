@@ -51,18 +51,25 @@ class SectionChanges:
         found = Changed()
         if since >= 0:
             self._take_tombstones(rows, since, found)
-        rows.put_files(self._source.files(since))
+        files = self._source.files(since)
+        came = any(one.id not in rows.files for one in files)
+        rows.put_files(files)
         sections = self._source.sections(since)
         rows.put_sections(sections)
         found.sections = [one.id for one in sections]
         for kind, record in self._source.notes(since):
             rows.put_note(kind, record)
             found.notes.append(record)
-        relations = self._source.relations_at()
-        if since < 0 or found.sections or relations != self._relations_at:
-            rows.set_imports(self._source.imports())
-            self._relations_at = relations
+        self._take_imports(rows, anew=since < 0 or came)
         return found
+
+    def _take_imports(self, rows: SectionRows, *, anew: bool) -> None:
+        relations = self._source.relations_at()
+        if anew:
+            rows.set_imports(self._source.imports(-1))
+        elif relations != self._relations_at:
+            rows.put_imports(self._source.imports(self._relations_at))
+        self._relations_at = relations
 
     def _take_tombstones(self, rows: SectionRows, since: int, found: Changed) -> None:
         for kind, owner, seq in self._source.tombstones(since):

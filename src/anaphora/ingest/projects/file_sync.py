@@ -177,16 +177,16 @@ def project_folder(root: str | Path) -> Path:
     return place
 
 
-def known_states(root: Path, known: Mapping[str, FileRow]) -> list[FileState]:
-    """What `changed_files` compares with, made once for many looks.
+def known_states(root: Path, known: Mapping[str, FileRow]) -> dict[str, FileState]:
+    """What `changed_files` compares with, by path, made once for many looks.
 
     A file that another version has cut is in no state that it could still be in.
     """
     base = f"{root}/"
-    return [
-        (path, base + path, row.mtime_ns, row.size if is_current(row) else -1, row.inode)
+    return {
+        path: (path, base + path, row.mtime_ns, row.size if is_current(row) else -1, row.inode)
         for path, row in known.items()
-    ]
+    }
 
 
 def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFile], list[str]]:
@@ -242,7 +242,8 @@ class FileSync:
     `committed` says when paths were committed last; `folders` are those that were looked into, none
     where nothing was walked; `renames` collects what moved; `missing` are known files that are not
     there, `redacted` the paths of files that had secrets, `touched` the ids of files whose words
-    were written, `reshaped` whether a file began or ceased to be one that has words.
+    were written, `reshaped` whether a file began or ceased to be one that has words, `gone_texts`
+    the hashes of texts that sections had and some may have no longer.
     """
 
     services: IndexServices
@@ -255,6 +256,7 @@ class FileSync:
     skipped: list[Skipped] = field(default_factory=list)
     missing: dict[str, FileRow] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    gone_texts: set[str] = field(default_factory=set)
     redacted: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(COUNTS, 0)))
     reshaped: bool = False
@@ -359,10 +361,16 @@ class FileSync:
         if not fresh:
             return
         with self.services.projects.change() as work:
-            work.mark_stale(self.project.id)
+            # Whether it is still there.
+            work.project(self.project.id)
+            before = len(self.touched)
             known = work.known(self.project.id, [look.file.path for look in fresh])
             for look in fresh:
                 self._write_file(work, look, known.get(look.file.path))
+            if len(self.touched) > before:
+                # A file that was only looked at again says nothing new.
+                work.mark_stale(self.project.id)
+            self.gone_texts |= work.gone_texts
 
     def _differs(self, look: FileSections) -> bool:
         """Whether there is anything to write of a file that was read."""

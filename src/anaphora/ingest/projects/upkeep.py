@@ -59,10 +59,13 @@ class ProjectUpkeep:
             return (Degraded("project", "it was removed meanwhile"),)
         except StoreError as error:
             return (Degraded("project", f"changed files were not indexed: {error}"),)
-        if done.added or done.changed:
+        if done.added or done.changed or done.behind:
             # Words answer at once; vectors of what changed come behind.
             self.begin_filling()
         found: list[Degraded] = []
+        if done.behind:
+            reason = "what other files have to do with those that came or went is being looked up"
+            found.append(Degraded("graph", reason))
         if done.missing:
             found.append(Degraded("project", "its folder does not exist; the last index is used"))
         if done.left:
@@ -106,6 +109,7 @@ class ProjectUpkeep:
 
     def fill_vectors(self) -> None:
         """Embed what has no vector yet, of sections and notes. Waits for the model."""
+        self.indexing.complete_graphs()
         while not self.worker.stopping.is_set():
             if not self.indexing.fill_vectors(limit=_GROUP):
                 break

@@ -157,10 +157,14 @@ class Projects(NamespaceReader):
         with self.change() as work:
             return work.remove_project(project_id)
 
-    def files(self, project_id: str, *, facts: bool = False) -> dict[str, FileRow]:
-        """The files of a project by path, those that were skipped too; `facts` only if asked."""
+    def files(self, project_id: str, *, facts: bool = False, since: int = -1) -> dict[str, FileRow]:
+        """The files of a project by path, those that were skipped too; `facts` only if asked.
+
+        With `since` those that changed after that number of truth.
+        """
         columns = SOURCE_FILE.names if facts else FILE_COLUMNS
-        rows = self._rows(SOURCE_FILE.select(columns) + "AND project_id = :id", id=project_id)
+        statement = SOURCE_FILE.select(columns) + "AND project_id = :id AND seq > :since"
+        rows = self._rows(statement, id=project_id, since=since)
         opened = self._opened(SOURCE_FILE, rows, columns)
         found = (FILE_MAPPING.value(row if facts else (*row, None)) for row in opened)
         return {row.path: row for row in found}
