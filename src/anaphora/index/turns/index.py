@@ -77,6 +77,8 @@ class TurnIndex:
         )
         self._outage: EmbeddingError | None = None
         self._embedding = threading.Lock()
+        # Whether a call embeds everything: others answer meanwhile from what is there.
+        self._embeds_all = False
         self._worker = Background("anaphora-index", self._core.lock)
         self._closed = False
 
@@ -243,7 +245,7 @@ class TurnIndex:
     # Vectors.
 
     def _embed_inline(self) -> int:
-        if self._worker.running:
+        if self._worker.running or self._embeds_all:
             return 0
         with self._embedding:
             missing = self._missing()
@@ -259,12 +261,16 @@ class TurnIndex:
         done = 0
         with self._embedding:
             missing = self._missing()
-            for start in range(0, len(missing), GROUP):
-                done += self._embed(missing[start : start + GROUP])
-                if progress is not None:
-                    progress(min(start + GROUP, len(missing)), len(missing))
-                if self._outage is not None:
-                    break
+            self._embeds_all = len(missing) > INLINE_BACKLOG
+            try:
+                for start in range(0, len(missing), GROUP):
+                    done += self._embed(missing[start : start + GROUP])
+                    if progress is not None:
+                        progress(min(start + GROUP, len(missing)), len(missing))
+                    if self._outage is not None:
+                        break
+            finally:
+                self._embeds_all = False
         return done
 
     def _embed(self, keys: list[bytes]) -> int:

@@ -210,7 +210,7 @@ class ProjectIndexer:
         EmbeddingError when it cannot be loaded. A text that cannot be embedded hides no other.
         """
         name, tell = self._embedder.name, progress or no_progress
-        total = self._projects.pending(name, project)
+        total = self.pending(project) if progress is not None else 0
         return self._backlog.fill(
             lambda after, room: self._projects.without_vector(
                 name, project=project, limit=room, after=after
@@ -219,6 +219,15 @@ class ProjectIndexer:
             lambda done, _: tell("vectors", min(done, total), max(done, total)),
             lambda row: self._projects.cursor_of(row.text_hash),
         )[0]
+
+    def fill_sections(self, section_ids: Sequence[str]) -> int:
+        """Make the vectors that these sections lack, in this order; how many texts got theirs."""
+        lacking = self._projects.lacking_vector(self._embedder.name, section_ids)
+        return self._backlog.attach(lacking) if lacking else 0
+
+    def pending(self, project: str | None = None) -> int:
+        """How many sections, of one project or of all, have no vector yet."""
+        return self._projects.pending(self._embedder.name, project)
 
     def _put_vectors(self, made: Sequence[tuple[SectionRow, Vectors]]) -> int:
         rows = [
@@ -336,7 +345,6 @@ class ProjectIndexer:
         if counted is None:
             raise NotFound("project", project.name)
         entities, relations = self._graph.counts(project.id)
-        pending = self._projects.pending(self._embedder.name, project.id)
         return IndexReport(
             project=project.id,
             name=counted.name,
@@ -347,7 +355,7 @@ class ProjectIndexer:
             relations=relations,
             **sync.counts,
             commits=commits,
-            pending=pending,
+            pending=self.pending(project.id),
             seconds=seconds,
             skipped=tuple(sync.skipped),
             redacted=tuple(sync.redacted),

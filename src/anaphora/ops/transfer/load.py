@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from anaphora.container.home import Container
 from anaphora.container.namespace import NamespaceServices
-from anaphora.core.progress import Progress, labelled
+from anaphora.core.progress import Progress
 from anaphora.errors import CorruptThread, StoreError, UnknownFormat
 from anaphora.ingest.importing import import_files
 from anaphora.ingest.problems import Problems, shortened
@@ -52,7 +52,7 @@ def import_sources(
 ) -> ImportReport:
     """Take in what other programs keep, and exports of other memories; see `Memory.import_`.
 
-    Then they are indexed, and with `embed` embedded.
+    With `embed` their vectors are begun then.
     """
     given: Iterable[Source] = [source] if isinstance(source, (str, os.PathLike)) else source
     exports: list[str | os.PathLike[str]] = []
@@ -79,13 +79,10 @@ def import_sources(
                 progress=progress,
             )
         )
-    if embed:
-        services.turns.sync(embed="all", progress=labelled(progress, "indexing"))
-    if embed and exports:
-        services.note_taking.fill_vectors()
     report = ImportReport.joined(reports)
-    if embed and (exports or report.memories_added or report.memories_changed):
-        services.remember.fill_vectors(progress=labelled(progress, "memories"))
+    if embed:
+        memories = bool(exports or report.memories_added or report.memories_changed)
+        services.vectors_behind(memories=memories, notes=bool(exports))
     return report
 
 

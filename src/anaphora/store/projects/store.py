@@ -52,6 +52,7 @@ _MISSING = (
 )
 _WITHOUT = "SELECT MIN(s.section_id) " + _MISSING + "{only}GROUP BY s.text_hash "
 _PENDING = "SELECT COUNT(*) " + _MISSING
+_LACKING = "SELECT s.section_id " + _MISSING + "AND s.section_id IN ({names})"
 _HISTORY = HISTORY_ITEM.select() + "AND project_id = :project "
 _OF_PATHS = (
     _HISTORY + "AND item_id IN (SELECT item_id FROM history_path "  # noqa: S608 - names of ours
@@ -212,6 +213,18 @@ class Projects(NamespaceReader):
             given["project"] = project
         ids = [row[0] for row in self._rows(statement, **given)]
         found = self.sections(ids)
+        return tuple(found[one] for one in ids if one in found)
+
+    def lacking_vector(self, embedder: str, section_ids: Iterable[str]) -> tuple[SectionRow, ...]:
+        """Of these sections those whose text has no vector of this embedder, in their order."""
+        ids = list(dict.fromkeys(section_ids))
+        lacking: set[str] = set()
+        for some, names in ids_named(ids):
+            statement = _LACKING.format(names=names)
+            lacking.update(
+                row[0] for row in self._rows(statement, embedder=embedder, after="", **some)
+            )
+        found = self.sections([one for one in ids if one in lacking])
         return tuple(found[one] for one in ids if one in found)
 
     def cursor_of(self, text_hash: str) -> str:
