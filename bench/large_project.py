@@ -2,9 +2,9 @@
 
 In: the folder of shared data. Out: paths and texts. Every state of every repository lies in a
 folder of its own: the four of the history sets at one commit, then the `.py` files of 13 states of
-three more (SWE-bench), then the four again, under other names, until there are enough. So much of
-the code is there in several versions, as in a repository of many packages; texts that are the same
-are the exception until the third round.
+three more (SWE-bench), then the four again under other names, until there are enough. Of 3,000
+files 1,558 differ: the states of one repository share many. Nothing is kept of a text that was
+seen before, so that each file costs what a new one does; only its vectors would be shared.
 """
 
 from __future__ import annotations

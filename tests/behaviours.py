@@ -160,6 +160,7 @@ PROMISES: dict[str, str] = {
     "import.databases": "Q A database of another program is only read: damage is told, nothing in it runs.",
     "import.unknown": "D A file that nobody knows is told what is known, and the two lines that always work.",
     "import.idempotent": "D Importing the same file again adds nothing; a newer one only what is new.",
+    "embed.pasted": "D Of code, traces and logs in turns the beginning becomes vectors; words find the rest.",
     "import.words_first": "D Words answer when an import returns; vectors follow, closed or killed in between.",
     "import.branches": "D Every branch of a conversation is kept, each message once.",
     "import.tool_output": "D Tool output is left out and counted.",

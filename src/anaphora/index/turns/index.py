@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from anaphora.core.config import EXACT_CAP
 from anaphora.core.progress import ProgressCount
-from anaphora.core.recalled import strip_recalled
 from anaphora.errors import EmbeddingError
 from anaphora.index.backlog import GROUP, embed_texts
 from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
+from anaphora.index.turns.embedded import embedded_text
 from anaphora.index.turns.folder import IndexFolder
 from anaphora.index.turns.records import IndexCheck, SyncResult
 from anaphora.index.turns.source import FileThreadSource, SqlThreadSource, ThreadSource
@@ -276,7 +276,7 @@ class TurnIndex:
     def _embed(self, keys: list[bytes]) -> int:
         """Embed texts by hash, outside the lock; how many got their vectors."""
         known = self._core.with_index(lambda: self._core.texts(keys))
-        texts = {key: strip_recalled(known[key]) or " " for key in keys if key in known}
+        texts = {key: embedded_text(known[key]) or " " for key in keys if key in known}
         if not texts:
             return 0
         try:
