@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -120,6 +121,26 @@ def many(place: Path, count: int) -> Path:
     for one in (place, *place.rglob("*")):
         os.utime(one, (1_700_000_000, 1_700_000_000))
     return place
+
+
+@pytest.mark.promise("project.large")
+@pytest.mark.parametrize("program", ["python-that-is-not-there", "python-that-ends"])
+def test_many_files_are_the_same_without_another_process(
+    program: str, memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no helper can be had, or it dies, one process reads and cuts all files."""
+    root = many(tmp_path / "wader", 320)
+    whole = memory.index_project(root, embed=False)
+    if program.endswith("ends"):
+        (tmp_path / program).write_text("#!/bin/sh\nexit 0\n")
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / program))
+    with Memory.open(tmp_path / "alone", embedder="hashing") as alone:
+        report = alone.index_project(root, embed=False)
+        counts = ("files", "sections", "entities", "relations", "added")
+        assert [getattr(report, one) for one in counts] == [getattr(whole, one) for one in counts]
+        asked = "where is stride42 made?"
+        assert paths(alone.recall_context(asked)) == paths(memory.recall_context(asked))
 
 
 @pytest.mark.promise("project.order_of_use")

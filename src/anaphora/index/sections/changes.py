@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from anaphora.core.helper import with_helper
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.words.manifest import Document, TermOf, document_of
 from anaphora.store.documents import heading_in, is_section
@@ -19,6 +20,9 @@ NOTE_TOMBSTONES: Final = ("memory", *INDEXED_KINDS)
 """What a deleted note may have left its tombstone as; another memory's id is no row here."""
 
 _AT_ONCE: Final = 500
+# Sections from which on a helper is worth its start.
+_HELPED: Final = 3_000
+_SHARES: Final = (60, 300)
 
 
 @dataclass(slots=True)
@@ -36,6 +40,11 @@ class Changed:
 
     def __len__(self) -> int:
         return len(self.sections) + len(self.notes)
+
+
+def clear_document(given: tuple[str, tuple[str, ...]]) -> Document:
+    """The document of a key and its fields, in a home that is not sealed."""
+    return document_of(*given)
 
 
 class SectionChanges:
@@ -92,12 +101,23 @@ class SectionChanges:
 
     def documents(self, rows: SectionRows, changed: Changed) -> Iterator[Document]:
         """The documents of what changed."""
-        for start in range(0, len(changed.sections), _AT_ONCE):
-            for one in self._source.texts(changed.sections[start : start + _AT_ONCE]).values():
-                path = rows.path_of(one.file)
-                yield document_of(one.id, (path, one.name, one.text), self._term_of)
+        texts = self._texts(rows, changed.sections)
+        if self._term_of is None:
+            worth = len(changed.sections) >= _HELPED
+            yield from with_helper(clear_document, texts, worth=worth, shares=_SHARES)
+        else:
+            # Keys of a sealed home leave no process.
+            for key, fields in texts:
+                yield document_of(key, fields, self._term_of)
         for record in changed.notes:
             yield self._of_note(record)
+
+    def _texts(
+        self, rows: SectionRows, sections: Sequence[str]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for start in range(0, len(sections), _AT_ONCE):
+            for one in self._source.texts(sections[start : start + _AT_ONCE]).values():
+                yield one.id, (rows.path_of(one.file), one.name, one.text)
 
     def everything(self, rows: SectionRows) -> Changed:
         """All that there is, as if it had changed."""

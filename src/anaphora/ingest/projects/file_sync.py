@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.core.arguments import utc_moment
+from anaphora.core.helper import with_helper
 from anaphora.core.progress import Progress
 from anaphora.embed.chunking import first_pieces
 from anaphora.errors import InvalidInput
@@ -53,6 +54,9 @@ _LASTING: Final = frozenset({"binary", "too_large", "minified"})
 # Files of one transaction: enough that its fsync does not count, few enough that others get their
 # turn, and that little is done again after a crash.
 _FILES: Final = 64
+# Files to be read from which on a helper is worth its start.
+_HELPED: Final = 300
+_SHARES: Final = (24, 48)
 _BATCH_CHARS: Final = 2_000_000
 
 EMBEDDED_PIECES: Final = 64
@@ -72,6 +76,10 @@ class FileSections:
     file: FileRow
     sections: tuple[SectionRow, ...] = ()
     redacted: bool = False
+
+
+FileLook: TypeAlias = FileSections | Skipped | tuple[FileRow, str]
+"""A file as it was looked at: done with, or its row and its text, which is to be cut."""
 
 
 def _stat_of(place: Path | str) -> os.stat_result | None:
@@ -113,6 +121,11 @@ def cut_file(row: FileRow, text: str) -> FileSections:
     )
     sections = tuple(_section(row, one) for one in parsed.sections)
     return FileSections(row, sections, redacted=bool(clean.kinds))
+
+
+def cut_look(look: FileLook) -> FileSections | Skipped:
+    """A file that was looked at, cut if it is to be."""
+    return cut_file(*look) if isinstance(look, tuple) else look
 
 
 def _with_state(known: FileRow, seen: FileRow) -> FileRow:
@@ -298,18 +311,19 @@ class FileSync:
         """Read files and write them in batches; then remove what is missing."""
         batch: list[FileSections] = []
         chars = done = 0
-        for found in todo:
+        looks = (self._read(found) for found in todo)
+        worth = len(todo) >= _HELPED
+        for read_file in with_helper(cut_look, looks, worth=worth, shares=_SHARES):
             done += 1
-            read_file = self._read(found)
             if isinstance(read_file, Skipped):
                 self.skipped.append(read_file)
-                if read_file.reason == "gone" and found.path in self.known:
-                    self.missing[found.path] = self.known[found.path]
+                if read_file.reason == "gone" and read_file.path in self.known:
+                    self.missing[read_file.path] = self.known[read_file.path]
                 continue
             if read_file.redacted:
-                self.redacted.append(found.path)
+                self.redacted.append(read_file.file.path)
             if read_file.file.skipped is not None:
-                self.skipped.append(Skipped(found.path, read_file.file.skipped))
+                self.skipped.append(Skipped(read_file.file.path, read_file.file.skipped))
             batch.append(read_file)
             chars += sum(len(section.text) for section in read_file.sections)
             if len(batch) >= _FILES or chars >= _BATCH_CHARS:
@@ -320,8 +334,8 @@ class FileSync:
         tell("files", len(todo), len(todo))
         self._remove_missing()
 
-    def _read(self, found: FoundFile) -> FileSections | Skipped:
-        """Read a file and cut it, unless its bytes are those that were known.
+    def _read(self, found: FoundFile) -> FileLook:
+        """Read a file that is to be cut, unless its bytes are those that were known.
 
         A file whose bytes are known comes back with its row alone, its state renewed; `Skipped` is
         one that cannot be read now.
@@ -352,7 +366,7 @@ class FileSync:
             return FileSections(row)
         if known is not None and is_current(known) and known.content_hash == text.sha:
             return FileSections(_with_state(known, row))
-        return cut_file(row, text.text)
+        return row, text.text
 
     def _write_batch(self, batch: list[FileSections]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
