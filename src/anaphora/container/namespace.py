@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.container.services import service
 from anaphora.core.progress import Progress, labelled
-from anaphora.errors import AnaphoraError, EmbeddingError, NotFound
+from anaphora.errors import AnaphoraError, NotFound
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import Reindexed
 
@@ -757,21 +757,6 @@ class NamespaceServices:
         indexes: tuple[TurnIndex | MemoryIndex, ...]
         indexes = (self.turns, self.memories, self.observation_index, *self.documents.fill())
         return all(index.wait(timeout) for index in indexes)
-
-    def vectors_behind(self, *, memories: bool, notes: bool) -> None:
-        """Make the vectors of what came in: of few texts now, of many behind this call.
-
-        What is not made when this process ends, the next question anywhere goes on with.
-        """
-        from anaphora.index.turns.index import INLINE_BACKLOG
-
-        self.turns.sync()
-        if memories:
-            with suppress(EmbeddingError):
-                if self.remember.fill_vectors(INLINE_BACKLOG).embedded == INLINE_BACKLOG:
-                    self.fill_in_background()
-        if notes and self.note_taking.fill_vectors(INLINE_BACKLOG) == INLINE_BACKLOG:
-            self.upkeep.begin_filling()
 
     @service
     def filling(self) -> Background:
