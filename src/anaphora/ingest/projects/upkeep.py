@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.core.progress import Progress, labelled
 from anaphora.errors import EmbeddingError, NotFound, StoreError
+from anaphora.index.backlog import GROUP
 from anaphora.index.maintenance import Background
 from anaphora.values.conversations import Degraded
 from anaphora.values.memories import Forgotten
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from anaphora.store.projects.store import Projects
 
 _GROUP = 64
-"""Texts between two looks at whether the home is being closed, and at what questions found; and as
-many as are embedded while somebody waits."""
+"""Texts that are embedded in the background between two looks at what questions found, and as many
+as are embedded while somebody waits."""
 
 _MOST_WANTED = 2_000
 
@@ -149,12 +150,15 @@ class ProjectUpkeep:
         self._wanted.add(first)
         self.worker.begin(self._fill_quietly)
 
-    def fill_vectors(self, progress: Progress | None = None) -> None:
-        """Embed what has no vector yet, of sections and notes. Waits for the model."""
+    def fill_vectors(self, progress: Progress | None = None, *, at_once: int = GROUP) -> None:
+        """Embed what has no vector yet, of sections and notes. Waits for the model.
+
+        Between so many `at_once` it looks at what questions found, and whether the home is closed.
+        """
         self.indexing.complete_graphs()
         total, done = self.indexing.pending(), 0
         while not self.worker.stopping.is_set():
-            made = self._fill_group()
+            made = self._fill_group(limit=at_once)
             if not made:
                 break
             done += made
@@ -164,13 +168,13 @@ class ProjectUpkeep:
         self.sections.sync()
         self.sections.mend()
 
-    def _fill_group(self, project: str | None = None) -> int:
+    def _fill_group(self, project: str | None = None, limit: int = _GROUP) -> int:
         """Embed some sections: those that questions found, else any; how many texts that were."""
         with self._filling:
             while wanted := self._wanted.take():
                 if made := self.indexing.fill_sections(wanted):
                     return made
-            return self.indexing.fill_vectors(project, limit=_GROUP)
+            return self.indexing.fill_vectors(project, limit=limit)
 
     def close(self) -> None:
         """Wait for the vectors that are being made in the background."""
@@ -178,7 +182,7 @@ class ProjectUpkeep:
 
     def _fill_quietly(self) -> None:
         try:
-            self.fill_vectors()
+            self.fill_vectors(at_once=_GROUP)
         except (EmbeddingError, StoreError):
             # The next question meets the same trouble, and its answer says so.
             return
