@@ -34,6 +34,7 @@ MEASUREMENTS = (
     "sealed",
     "context_speed",
     "index_speed",
+    "import_speed",
     "deep_overhead",
     "deep_aggregation",
     "mcp_start",

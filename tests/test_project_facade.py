@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from anaphora import Memory
+from anaphora.embed.base import Vectors
+from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
@@ -87,6 +92,130 @@ def test_vectors_that_are_lacking_come_behind_the_first_question(
     assert paths(first)[0] == "src/heron/nest.py"
     assert any("no vector yet" in one.reason for one in first.degraded)
     assert any(not memory.recall_context("weight of an egg").degraded for _ in range(2_000))
+
+
+class Held(WordHashingEmbedder):
+    """Notes what it embeds of the project, in order, once it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        """As hashed words are, when it may."""
+        told = [text for text in texts if "def stride" in text]
+        if told:
+            self.go.wait(30)
+        self.texts.extend(told)
+        return super().embed(texts)
+
+
+def many(place: Path, count: int) -> Path:
+    """A project of so many files, each of which imports the one before."""
+    (place / "wader").mkdir(parents=True)
+    for number in range(count):
+        text = f"import wader.step{number - 1}\n\n\ndef stride{number}():\n    return {number}\n"
+        (place / f"wader/step{number}.py").write_text(text)
+    # What changed within the last two seconds is looked at again.
+    for one in (place, *place.rglob("*")):
+        os.utime(one, (1_700_000_000, 1_700_000_000))
+    return place
+
+
+@pytest.mark.promise("project.large")
+@pytest.mark.parametrize("program", ["python-that-is-not-there", "python-that-ends"])
+def test_many_files_are_the_same_without_another_process(
+    program: str, memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no helper can be had, or it dies, one process reads and cuts all files."""
+    root = many(tmp_path / "wader", 320)
+    whole = memory.index_project(root, embed=False)
+    if program.endswith("ends"):
+        (tmp_path / program).write_text("#!/bin/sh\nexit 0\n")
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / program))
+    with Memory.open(tmp_path / "alone", embedder="hashing") as alone:
+        report = alone.index_project(root, embed=False)
+        counts = ("files", "sections", "entities", "relations", "added")
+        assert [getattr(report, one) for one in counts] == [getattr(whole, one) for one in counts]
+        asked = "where is stride42 made?"
+        assert paths(alone.recall_context(asked)) == paths(memory.recall_context(asked))
+
+
+@pytest.mark.promise("project.order_of_use")
+def test_vectors_of_what_a_question_found_come_first(tmp_path: Path) -> None:
+    """Of many sections those that match a question are embedded before all others."""
+    held = Held()
+    with Memory.open(tmp_path / "home", embedder=held) as memory:
+        report = memory.index_project(many(tmp_path / "wader", 200), embed=False)
+        assert report.pending > 128
+        first = memory.recall_context("where is stride173 made?")
+        assert paths(first)[0] == "wader/step173.py"
+        assert any("no vector yet" in one.reason for one in first.degraded)
+        held.go.set()
+        assert memory.ready()
+        assert any("stride173" in text for text in held.texts[:8])
+        # What was embedded for the question was not embedded again.
+        assert len(held.texts) == len(set(held.texts)) == report.pending
+        assert not memory.recall_context("where is stride173 made?").degraded
+
+
+@pytest.mark.promise("project.index")
+def test_a_project_is_found_by_words_before_its_vectors_are_made(
+    memory: Memory, tmp_path: Path
+) -> None:
+    """Few vectors are made before the call returns, the others behind it."""
+    report = memory.index_project(many(tmp_path / "wader", 200))
+    assert 0 < report.pending < report.sections
+    assert paths(memory.recall_context("where is stride42 made?"))[0] == "wader/step42.py"
+    assert memory.ready()
+    assert not memory.recall_context("where is stride42 made?").degraded
+
+
+@pytest.mark.promise("project.large")
+def test_of_many_files_one_that_changes_is_seen_with_its_symbols(
+    memory: Memory, tmp_path: Path
+) -> None:
+    """A new function and a new import are in the graph with the next question."""
+    root = many(tmp_path / "wader", 320)
+    memory.index_project(root)
+    file = root / "wader/step7.py"
+    file.write_text(file.read_text() + "\n\ndef preen():\n    from wader import step300\n")
+    package = memory.recall_context("what calls `preen`?", include_sources=True)
+    assert paths(package)[0] == "wader/step7.py"
+    assert not any(one.part == "graph" for one in package.degraded)
+    told = {(one.subject, one.predicate, one.object) for one in package.graph}
+    assert ("wader/step7.py", "imports", "wader/step300.py") in told
+    assert ("wader/step7.py", "imports", "wader/step6.py") in told
+    file.write_text(file.read_text().partition("\n\ndef preen")[0])
+    package = memory.recall_context("`stride7`", include_sources=True)
+    told = {(one.subject, one.predicate, one.object) for one in package.graph}
+    assert ("wader/step7.py", "imports", "wader/step6.py") in told
+    assert ("wader/step7.py", "imports", "wader/step300.py") not in told
+
+
+@pytest.mark.promise("project.large")
+def test_of_many_files_one_that_comes_is_seen_and_what_others_say_of_it_follows(
+    memory: Memory, tmp_path: Path
+) -> None:
+    """Words and symbols answer at once; relations of other files come behind, and that is told."""
+    root = many(tmp_path / "wader", 320)
+    (root / "wader/bill.py").write_text("import wader.step320\n\n\ndef probe():\n    pass\n")
+    memory.index_project(root)
+    (root / "wader/step320.py").write_text("def stride320():\n    return 320\n")
+    first = memory.recall_context("`stride320`", include_sources=True)
+    assert paths(first)[0] == "wader/step320.py"
+    assert any(one.part == "graph" for one in first.degraded)
+    memory.ready()
+    then = memory.recall_context("`stride320`", include_sources=True)
+    assert not any(one.part == "graph" for one in then.degraded)
+    told = {(one.subject, one.predicate, one.object) for one in then.graph}
+    assert ("wader/bill.py", "imports", "wader/step320.py") in told
+    (root / "wader/step320.py").unlink()
+    assert "wader/step320.py" not in paths(memory.recall_context("`stride320`"))
+    memory.ready()
+    assert not memory.recall_context("`stride319`").degraded
 
 
 @pytest.mark.promise("project.notes")

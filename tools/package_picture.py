@@ -58,6 +58,7 @@ def package(focus: str = FOCUS, budget: int = BUDGET) -> RecallPackage:
             os.utime(one, (_DAY.timestamp(), _DAY.timestamp()))
         with Memory.open(Path(folder) / "home", clock=clock) as memory:
             memory.index_project(place)
+            memory.ready()
             old = memory.observe(BEFORE, kind="decision", importance=4, project="anaphora")
             clock.now += timedelta(days=30)
             memory.observe(

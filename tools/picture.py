@@ -28,6 +28,7 @@ def main() -> None:
     console.print(Text(f"$ anaphora conversation recall {QUESTION!r} --top-k 3 --why", "bold"))
     with tempfile.TemporaryDirectory() as home, Memory.open(home) as memory:
         memory.import_(ROOT / "examples" / "conversation.json")
+        memory.ready()
         found = memory.recall_conversation(None, QUESTION, top_k=3)
         output.show_hits(found, why=True, out=console)
     svg = console.export_svg(title="anaphora")

@@ -213,6 +213,7 @@ def _fill(memory: Memory, folder: Path) -> None:
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, project / name)
     memory.index_project(project, name="anaphora")
+    memory.ready()
     for kind, text, importance in _NOTES:
         memory.observe(text, kind=kind, importance=importance, project="anaphora")  # type: ignore[arg-type]
     memory.write_diary(

@@ -50,6 +50,7 @@ class ProjectRoad:
             _write(files, self._root)
             self._memory = Memory.open(place / "home", embedder=embedder, cache_size=0)
             self.indexed: IndexReport = self._memory.index_project(self._root)
+            self._memory.ready()
         except BaseException:
             self._folder.cleanup()
             raise

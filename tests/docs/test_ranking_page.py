@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from anaphora.core.pasted import ASKING, LOOKED
 from anaphora.deep.budget import QUESTION_CHARS
 from anaphora.deep.recall import NEEDED, SURE
 from anaphora.index.turns.view import LONG as LONG_TURN
@@ -28,7 +29,6 @@ from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, MemoryScores, r
 from anaphora.rank.silence import CONSTANT, FLOOR, MEANING, UNSEEN
 from anaphora.recall.currency import THRESHOLD
 from anaphora.recall.passages import FAR
-from anaphora.recall.pasted import ASKING, LOOKED
 from anaphora.recall.query import BRIEF, MOST_BYTES
 from anaphora.values.memories import HalfLives
 

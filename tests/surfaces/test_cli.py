@@ -249,6 +249,7 @@ def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
         report = memory.import_(EXAMPLE)
         assert report.problems == ()
         assert report.added > 150
+        memory.ready()
         port = memory.recall_conversation(None, "what port does the staging database listen on?")
         assert "to port 5439" in port[0].text
         assert port[0].ts.date().isoformat() == "2026-03-19"
@@ -261,9 +262,15 @@ def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("cli.interrupted")
-@pytest.mark.parametrize("at", ["staging.jsonl", "indexing"])
+@pytest.mark.parametrize(
+    ("at", "module", "said"),
+    [
+        ("staging.jsonl", "conversation", f"{len(SMALL)} turns are kept"),
+        ("turns", "vectors", "everything is kept"),
+    ],
+)
 def test_an_interrupted_import_says_what_is_kept(
-    at: str, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at: str, module: str, said: str, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C while reading or while embedding: exit 130, what is kept, and what does the rest."""
     home = tmp_path / "home"
@@ -279,17 +286,35 @@ def test_an_interrupted_import_says_what_is_kept(
         yield report
 
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
-    monkeypatch.setattr("anaphora.surfaces.cli.conversation.tracker", pressing)
+    monkeypatch.setattr(f"anaphora.surfaces.cli.{module}.tracker", pressing)
     words = ["--home", str(home), "conversation", "import", str(chat)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 130
-    assert f"{len(SMALL)} turns are kept" in done.output
-    assert "computes their vectors" in done.output
+    assert said in done.output.replace("\n", " ")
+    assert "`anaphora reindex` computes" in done.output.replace("\n", " ")
     monkeypatch.undo()
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
     assert CliRunner().invoke(app, ["--home", str(home), "reindex"]).exit_code == 0
     stats = json.loads(CliRunner().invoke(app, ["--home", str(home), "stats", "--json"]).output)
     assert (stats["turns"], stats["vectors"], stats["pending"]) == (len(SMALL), len(SMALL), 0)
+
+
+@pytest.mark.promise("import.words_first")
+def test_an_import_and_a_project_may_leave_their_vectors_to_questions(
+    cli: Cli, chat: Path, tmp_path: Path
+) -> None:
+    """With --no-embed words answer and say what is lacking; without it the vectors are there."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.md").write_text("# Herons\n\nA heron stood in the river.\n")
+    assert cli("import", chat, "--no-embed").code == 0
+    assert cli("project", "index", project, "--no-embed").code == 0
+    assert cli("stats", "--json").data["pending"] == len(SMALL)
+    assert "listens on port 5433" in cli("recall", "which port is staging on?").out
+    assert cli("import", chat).code == 0
+    assert cli("project", "index", project).code == 0
+    assert cli("stats", "--json").data["pending"] == 0
+    assert "no vector yet" not in cli("project", "recall", "a heron in the river").err
 
 
 @pytest.mark.promise("cli.interrupted")

@@ -254,15 +254,17 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         name: str = "",
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Import conversations, memories and notes of other programs, or an export; index them.
+        """Import conversations, memories and notes of other programs, or an export.
 
-        Importing the same thing again adds nothing; a newer export adds what is new. `again` brings
-        back what was deleted or redacted here. `embed=False` leaves the vectors to the next
-        question, for callers that cannot wait. `name` is that of a file that lies elsewhere than
-        where it came from, as an upload does: notes are known by their names. `format` "anaphora"
-        is the export of `export()`; it is recognised by itself. Raises `UnknownFormat` when a file
-        that was named is none that can
-        be read; what is malformed inside a file is in `report.problems`.
+        When this returns they are kept, and found by their words. Vectors of up to 64 texts are
+        made before, those of more behind this call: `ready()` waits for them, and where the home
+        is closed before, the next question goes on with them. `embed=False` leaves all to the next
+        question, for callers that cannot wait. Importing the same thing again adds nothing; a newer
+        export adds what is new. `again` brings back what was deleted or redacted here. `name` is
+        that of a file that lies elsewhere than where it came from, as an upload does: notes are
+        known by their names. `format` "anaphora" is the export of `export()`; it is recognised by
+        itself. Raises `UnknownFormat` when a file that was named is none that can be read; what is
+        malformed inside a file is in `report.problems`.
         """
         from anaphora import ops
 

@@ -41,8 +41,11 @@ class ProjectMemories(NamespaceView):
     ) -> IndexReport:
         """Bring memory in line with the project in the folder `root`: files, relations, history.
 
-        Only what changed is read. Vectors come last (`embed=False` leaves them to `ready()`);
-        words are found before. `progress` is called with (label, done, total). Raises
+        Only what changed is read. When this returns, words, symbols and relations are found.
+        Vectors of a few sections are made before, the rest behind this call, first what questions
+        find: `ready()` waits for them, and where the home is closed before, the next question goes
+        on with them. `embed=False` leaves all to the next question. `progress` is called with
+        ("files", "graph" or "words", done, total). Raises
         `InvalidInput` for a folder that is not there, `NotFound` when the project is removed
         meanwhile, `StoreError`; what was kept until then stays.
         """

@@ -734,7 +734,7 @@ class NamespaceServices:
         turns = self.turns.sync(embed="all", progress=labelled(progress, "turns"))
         memories = self.remember.fill_vectors(progress=labelled(progress, "memories"))
         self._memories_settled()
-        self.upkeep.fill_vectors()
+        self.upkeep.fill_vectors(progress)
         self.documents.fill()
         if (away := self.embedder.away) is not None:
             raise away

@@ -85,18 +85,24 @@ _EMOJI = (
 _DECORATION = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 
 # Alternatives are tried in this order. None of them can look far ahead and then fail, which is
-# what would make a long text take quadratic time.
-_PIECE = re.compile(
-    rf"""
-      (?P<url>(?:https?|ftp|file|ssh|git|wss?)://[^\s<>"'`|\ud800-\udfff]+)
-    | (?P<number>\d{{1,3}}(?:,\d{{3}})+(?![\d,]))
-    | (?P<sharp>(?<![\w])[A-Za-z](?:\+\+|\#)(?!\w))
-    | (?P<word>[\w{_MARKS}]+(?:(?:::|->|['\u2019]|[-./\\:@])[\w{_MARKS}]+)*)
-    | (?P<flag>[\U0001f1e6-\U0001f1ff]{{2}})
-    | (?P<emoji>[{_EMOJI}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*
-        (?:\u200d[{_EMOJI}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*)*)
-    """,
-    re.VERBOSE,
+# what would make a long text take quadratic time. No piece of one kind could be one of another.
+_KINDS = {
+    "url": r"(?:https?|ftp|file|ssh|git|wss?)://[^\s<>\"'`|\ud800-\udfff]+",
+    "number": r"\d{1,3}(?:,\d{3})+(?![\d,])",
+    "sharp": r"(?<![\w])[A-Za-z](?:\+\+|\#)(?!\w)",
+    "word": rf"[\w{_MARKS}]+(?:(?:::|->|['\u2019]|[-./\\:@])[\w{_MARKS}]+)*",
+    "flag": r"[\U0001f1e6-\U0001f1ff]{2}",
+    "emoji": rf"[{_EMOJI}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*"
+    rf"(?:\u200d[{_EMOJI}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*)*",
+}
+_PIECE = re.compile("|".join(f"(?:{kind})" for kind in _KINDS.values()))
+_KIND = re.compile("|".join(f"(?P<{name}>{kind})" for name, kind in _KINDS.items()))
+# The same for texts that are ASCII throughout, as code is: half as long to try.
+_ASCII_PIECE = re.compile(
+    "|".join(f"(?:{_KINDS[kind]})" for kind in ("url", "number", "sharp", "word")).replace(
+        _MARKS, ""
+    ),
+    re.ASCII,
 )
 # From the loosest joint to the tightest: a path holds file names, a file name holds words.
 _JOINTS = (
@@ -177,7 +183,8 @@ def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
     They are the same in whatever language it is written; stop words are those of its language.
     """
     if keep_stop_words:
-        return [token for part in _parts(text) for token in _plain_tokens(part)]
+        # Runs of code are rarely met twice, their pieces are: projects wait for this loop.
+        return [token for piece in _pieces(text) for token in _plain_tokens(piece)]
     code = language_of(text)
     stops = _stop_words(code)
     tokens: list[str] = []
@@ -310,12 +317,28 @@ def _cuts(code: str) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, longest)))
 
 
-def _plain_tokens(part: _Part) -> Iterator[str]:
-    if part.unspaced:
-        yield from _pairs(part.token)
-        yield from _alone(part.token)
-    else:
-        yield part.token
+def _pieces(text: str) -> list[str]:
+    found: list[str]
+    found = _ASCII_PIECE.findall(text) if text.isascii() else _PIECE.findall(compatible(text))
+    return found
+
+
+def _plain_tokens(piece: str) -> tuple[str, ...]:
+    """The tokens of a piece in whatever language."""
+    return _cached_plain_tokens(piece) if len(piece) <= MAX_TOKEN else _make_plain_tokens(piece)
+
+
+def _make_plain_tokens(piece: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for part in _tokens(piece):
+        if part.unspaced:
+            found.extend((*_pairs(part.token), *_alone(part.token)))
+        else:
+            found.append(part.token)
+    return tuple(found)
+
+
+_cached_plain_tokens = lru_cache(maxsize=65_536)(_make_plain_tokens)
 
 
 def _parts(text: str) -> list[_Part]:
@@ -329,9 +352,8 @@ def _parts(text: str) -> list[_Part]:
 
 def _run(run: str) -> Iterator[_Part]:
     """Give the parts of what stands between white space."""
-    for match in _PIECE.finditer(run):
-        piece, kind = match.group(), match.lastgroup or "word"
-        yield from (_cached_tokens if len(piece) <= MAX_TOKEN else _make_tokens)(piece, kind)
+    for piece in _pieces(run):
+        yield from _tokens(piece)
 
 
 @lru_cache(maxsize=32_768)
@@ -339,7 +361,15 @@ def _cached_run(run: str) -> tuple[_Part, ...]:
     return tuple(_run(run))
 
 
-def _make_tokens(piece: str, kind: str) -> tuple[_Part, ...]:
+def _tokens(piece: str) -> tuple[_Part, ...]:
+    """Return the parts of a piece."""
+    # A cache of very long pieces would hold megabytes and never hit.
+    return _cached_tokens(piece) if len(piece) <= MAX_TOKEN else _make_tokens(piece)
+
+
+def _make_tokens(piece: str) -> tuple[_Part, ...]:
+    match = _KIND.match(piece)
+    kind = match.lastgroup if match else "word"
     if kind == "word":
         parts = list(_word(piece))
     elif kind == "url":
@@ -349,7 +379,9 @@ def _make_tokens(piece: str, kind: str) -> tuple[_Part, ...]:
     else:
         parts = [_Part(_DECORATION.sub("", piece).lower())]
     return tuple(
-        part if part.unspaced else part._replace(token=part.token[:MAX_TOKEN])
+        part
+        if part.unspaced or len(part.token) <= MAX_TOKEN
+        else part._replace(token=part.token[:MAX_TOKEN])
         for part in parts
         if part.token
     )
@@ -367,6 +399,8 @@ def _word(piece: str) -> Iterator[_Part]:
 
 def _joined(piece: str, level: int = 0) -> Iterator[_Part]:
     """Give a compound whole, then each of its parts, which can be compounds of a tighter joint."""
+    while level < len(_JOINTS) and not _JOINTS[level].search(piece):
+        level += 1
     if level == len(_JOINTS):
         yield from _cached_plain(piece) if len(piece) <= MAX_TOKEN else _plain(piece)
         return

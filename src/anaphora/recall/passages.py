@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from anaphora.core.recalled import recalled_blocks
+from anaphora.index.turns.embedded import over_whole
 from anaphora.recall.snippets import passage
 from anaphora.values.conversations import Excerpt, RelatedTurn, TurnHit
 
@@ -74,6 +75,7 @@ class PassageFinder:
         for begin, end in blocks:
             # What was recalled was not said by this turn: nothing in it is looked for.
             told = f"{told[:begin]}{' ' * (end - begin)}{told[end:]}"
+        near = over_whole(near, told)
         start, end = passage(told, tuple(weights), 4 * room, weights=weights, near=near)
         for first, last in blocks:
             if first <= start < last:

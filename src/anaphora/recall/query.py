@@ -1,7 +1,7 @@
 """What every lane does with a question first: check it, read what asks in it, embed it.
 
 Of a question with a text pasted into it every lane reads only the words that ask and the lines that
-identify what was pasted (`recall.pasted`), and the work does not grow with what is left out.
+identify what was pasted (`core.pasted`), and the work does not grow with what is left out.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.pasted import ASKING, has_pasted, tell_apart
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.recall.pasted import ASKING, has_pasted, tell_apart
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:

@@ -24,6 +24,9 @@ _CODE = re.compile("\x10([0-9A-F]{4})?")
 
 def escape(text: str) -> str:
     """The form of `text` that every database keeps; `unescape` gives `text` back."""
+    if text.isascii() and MARK not in text and "\0" not in text:
+        # Nearly every text; looking for two characters is a tenth of looking at each.
+        return text
     return _REFUSED.sub(_encode, text)
 
 

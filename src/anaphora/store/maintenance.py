@@ -77,7 +77,7 @@ def probe(truth: Database, token: str) -> None:
         # Numbers below 1 belong to no change, so no index ever looks at this row; one with the
         # same number waits until this transaction has ended, and taken the row out again.
         row = {"namespace": "default", "seq": -1, "kind": "probe", "owner_id": token}
-        write.connection.execute(statements.inserting("tombstone"), row)
+        statements.insert(write.connection, "tombstone", [row])
         gone = statements.deleting("tombstone", (("namespace", False), ("seq", False)))
         write.connection.execute(gone, {"of_namespace": "default", "of_seq": -1})
 

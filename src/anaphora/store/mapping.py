@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
+from operator import attrgetter
 from typing import Any, Generic, TypeVar, cast
 
 from anaphora.errors import Unreadable
@@ -60,6 +61,14 @@ class RowMapping(Generic[ValueT]):
         self._plain = [(name, at) for name, at, how in decoders if how is None]
         self._decoded = [(name, at, how) for name, at, how in decoders if how is not None]
         self._places = [(self.columns.index(at), some) for at, some in self._packed.items()]
+        # Two at least: of one name `attrgetter` gives no tuple.
+        self._cells = attrgetter(*self.column_of, *list(self.column_of)[:1])
+        self._own_columns = tuple(column.name for column in self.column_of.values())
+        self._encoded = [
+            (column.name, how)
+            for column in self.column_of.values()
+            if (how := _ENCODERS.get(column.codec)) is not None
+        ]
 
     def value(self, row: Sequence[Any], **more: Any) -> ValueT:
         """The value that a row of all columns stands for, with `more` fields. `Unreadable`."""
@@ -86,10 +95,9 @@ class RowMapping(Generic[ValueT]):
 
     def row(self, value: ValueT, **more: Any) -> Row:
         """The columns of a value, with `more` columns."""
-        row = {
-            column.name: _encoded(column, getattr(value, name))
-            for name, column in self.column_of.items()
-        }
+        row = dict(zip(self._own_columns, self._cells(value), strict=False))
+        for name, encoded in self._encoded:
+            row[name] = encoded(row[name])
         for column, names in self._packed.items():
             held = {name: _plain(getattr(value, name)) for name in names}
             held = {name: one for name, one in held.items() if one is not None}
@@ -136,8 +144,3 @@ _ENCODERS: Mapping[str, Callable[[Any], Any]] = {
     "mapping": lambda value: as_json(value) if value else None,
     "json": lambda value: None if value is None else as_json(value),
 }
-
-
-def _encoded(column: Column, value: Any) -> Any:
-    how = _ENCODERS.get(column.codec)
-    return value if how is None else how(value)

@@ -224,17 +224,15 @@ class NamespaceTransaction(_NamespaceRows):
             return [self._stored(table, row) for row in rows]
         numbers = self.write.take(len(rows))
         pairs = zip(rows, numbers, strict=True)
-        return [self._stored(table, {**row, "seq": seq}) for row, seq in pairs]
+        return [self._stored(table, row, seq=seq) for row, seq in pairs]
 
-    def _stored(self, table: Table, row: Mapping[str, Any]) -> Row:
-        return self.sealer.seal_row(table.name, {**row, "namespace": self.namespace})
+    def _stored(self, table: Table, row: Mapping[str, Any], **more: int) -> Row:
+        return self.sealer.seal_row(table.name, {**row, **more, "namespace": self.namespace})
 
     def _execute_insert(self, table: Table, stored: Sequence[Row], *, once: bool = False) -> None:
         from anaphora.store.db import statements
 
-        dialect = self.write.connection.dialect.name if once else ""
-        statement = statements.inserting(table.name, dialect)
-        self.write.connection.execute(statement, statements.one_or_many(stored))
+        statements.insert(self.write.connection, table.name, stored, once=once)
 
     def _execute_update(self, table: Table, stored: Sequence[Row], names: Iterable[str]) -> None:
         from anaphora.store.db import statements

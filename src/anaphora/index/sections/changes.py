@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from anaphora.core.helper import with_helper
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.words.manifest import Document, TermOf, document_of
 from anaphora.store.documents import heading_in, is_section
@@ -19,6 +20,9 @@ NOTE_TOMBSTONES: Final = ("memory", *INDEXED_KINDS)
 """What a deleted note may have left its tombstone as; another memory's id is no row here."""
 
 _AT_ONCE: Final = 500
+# Sections from which on a helper is worth its start.
+_HELPED: Final = 3_000
+_SHARES: Final = (60, 300)
 
 
 @dataclass(slots=True)
@@ -38,6 +42,11 @@ class Changed:
         return len(self.sections) + len(self.notes)
 
 
+def clear_document(given: tuple[str, tuple[str, ...]]) -> Document:
+    """The document of a key and its fields, in a home that is not sealed."""
+    return document_of(*given)
+
+
 class SectionChanges:
     """Brings rows in line with truth. One thread at a time, but for `documents`."""
 
@@ -51,18 +60,25 @@ class SectionChanges:
         found = Changed()
         if since >= 0:
             self._take_tombstones(rows, since, found)
-        rows.put_files(self._source.files(since))
+        files = self._source.files(since)
+        came = any(one.id not in rows.files for one in files)
+        rows.put_files(files)
         sections = self._source.sections(since)
         rows.put_sections(sections)
         found.sections = [one.id for one in sections]
         for kind, record in self._source.notes(since):
             rows.put_note(kind, record)
             found.notes.append(record)
-        relations = self._source.relations_at()
-        if since < 0 or found.sections or relations != self._relations_at:
-            rows.set_imports(self._source.imports())
-            self._relations_at = relations
+        self._take_imports(rows, anew=since < 0 or came)
         return found
+
+    def _take_imports(self, rows: SectionRows, *, anew: bool) -> None:
+        relations = self._source.relations_at()
+        if anew:
+            rows.set_imports(self._source.imports(-1))
+        elif relations != self._relations_at:
+            rows.put_imports(self._source.imports(self._relations_at))
+        self._relations_at = relations
 
     def _take_tombstones(self, rows: SectionRows, since: int, found: Changed) -> None:
         for kind, owner, seq in self._source.tombstones(since):
@@ -85,12 +101,23 @@ class SectionChanges:
 
     def documents(self, rows: SectionRows, changed: Changed) -> Iterator[Document]:
         """The documents of what changed."""
-        for start in range(0, len(changed.sections), _AT_ONCE):
-            for one in self._source.texts(changed.sections[start : start + _AT_ONCE]).values():
-                path = rows.path_of(one.file)
-                yield document_of(one.id, (path, one.name, one.text), self._term_of)
+        texts = self._texts(rows, changed.sections)
+        if self._term_of is None:
+            worth = len(changed.sections) >= _HELPED
+            yield from with_helper(clear_document, texts, worth=worth, shares=_SHARES)
+        else:
+            # Keys of a sealed home leave no process.
+            for key, fields in texts:
+                yield document_of(key, fields, self._term_of)
         for record in changed.notes:
             yield self._of_note(record)
+
+    def _texts(
+        self, rows: SectionRows, sections: Sequence[str]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for start in range(0, len(sections), _AT_ONCE):
+            for one in self._source.texts(sections[start : start + _AT_ONCE]).values():
+                yield one.id, (rows.path_of(one.file), one.name, one.text)
 
     def everything(self, rows: SectionRows) -> Changed:
         """All that there is, as if it had changed."""

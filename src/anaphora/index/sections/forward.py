@@ -11,7 +11,6 @@ one wrong match in some thousand questions, among rows that were found by their 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -54,20 +53,26 @@ NOTHING: Final = Block(
 """One document without a word."""
 
 
-def block_of(texts: Sequence[str]) -> Block:
-    """One document of three fields, each tokens joined by spaces."""
-    terms, counts, lengths = [], [], []
-    for field, text in enumerate(texts):
-        words = text.split(" ") if text else []
-        lengths.append(len(words))
-        for term, occurrences in Counter(words).items():
-            terms.append(_number(term))
-            counts.append(field << _SHIFT | min(occurrences, _MOST))
+def block_of(documents: Iterable[Sequence[str]]) -> Block:
+    """Documents of three fields each, of which each is tokens joined by spaces."""
+    numbers: list[int] = []
+    lengths: list[int] = []
+    for texts in documents:
+        for text in texts:
+            words = text.split(" ") if text else []
+            lengths.append(len(words))
+            numbers += map(_number, words)
+    # Of all of them at once: a document and field in the high bits, the term in the low ones.
+    fields = np.arange(len(lengths), dtype=np.uint64)
+    keys = np.repeat(fields << np.uint64(32), lengths) | np.array(numbers, np.uint64)
+    keys, occurrences = np.unique(keys, return_counts=True)
+    at = (keys >> np.uint64(32)).astype(np.int64)
+    counts = (at % FIELDS) << _SHIFT | np.minimum(occurrences, _MOST)
     return Block(
-        np.array(terms, np.uint32),
-        np.array(counts, np.uint16),
-        np.array([len(terms)], np.int64),
-        np.array([lengths], np.int32),
+        (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32),
+        counts.astype(np.uint16),
+        np.bincount(at // FIELDS, minlength=len(lengths) // FIELDS).astype(np.int64),
+        np.array(lengths, np.int32).reshape(-1, FIELDS),
     )
 
 

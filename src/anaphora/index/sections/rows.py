@@ -17,11 +17,12 @@ from anaphora.rank.context.table import (
     DOCUMENT_KINDS,
     ROLES,
     DocumentKind,
+    FileTable,
     SectionTable,
     file_table,
 )
 from anaphora.store.codecs import to_micros
-from anaphora.store.projects.source import ShortFile, ShortSection
+from anaphora.store.projects.source import ShortFile, ShortImport, ShortSection
 from anaphora.values.memories import MemoryRecord
 
 _ROLES: Final[Mapping[str, int]] = {role: code for code, role in enumerate(ROLES)}
@@ -63,13 +64,19 @@ class SectionRows(KeyedRows):
         self._projects: dict[str, int] = {}
         self._paths: dict[tuple[str, str], int] = {}
         self._ends: dict[int, int] = {}
-        self._imports: list[tuple[str, str, str]] = []
+        self._imports: dict[str, tuple[str, str, str]] = {}
         self._table: SectionTable | None = None
+        # The table of files, and what it was made of: it stays the same through most changes.
+        self._file_table: tuple[object, FileTable] | None = None
         self._vector_keys: tuple[bytes, ...] | None = None
 
     def put_files(self, files: Iterable[ShortFile]) -> None:
         """Take in files, new or changed. Sections that are told by it come with new numbers."""
-        self.files.update((file.id, file) for file in files)
+        for file in files:
+            known = self.files.get(file.id)
+            if known is None or known.path != file.path:
+                self._file_table = None
+            self.files[file.id] = file
 
     def put_sections(self, sections: Iterable[ShortSection]) -> None:
         """Take in sections, new or changed. One whose file is not known is left for later."""
@@ -129,12 +136,21 @@ class SectionRows(KeyedRows):
         file = self.files.get(file_id)
         return file.path if file is not None else ""
 
-    def set_imports(self, imports: Iterable[tuple[str, str, str]]) -> None:
-        """Who imports what: (project, file id, file id)."""
-        found = sorted(set(imports))
+    def set_imports(self, imports: Iterable[ShortImport]) -> None:
+        """Who imports what: these, and no others."""
+        found = {one.id: one.ends for one in imports if one.active}
         if found != self._imports:
             self._imports = found
-            self._table = None
+            self._table = self._file_table = None
+
+    def put_imports(self, imports: Iterable[ShortImport]) -> None:
+        """Who imports what: these have changed."""
+        for one in imports:
+            before = self._imports.pop(one.id, None)
+            if one.active:
+                self._imports[one.id] = one.ends
+            if before != (one.ends if one.active else None):
+                self._table = self._file_table = None
 
     def vector_keys(self) -> tuple[bytes, ...]:
         """What each row's vector is found by, b"" for a row that has none by its nature."""
@@ -163,20 +179,23 @@ class SectionRows(KeyedRows):
         names, places = list(self._projects), list(self._paths)
         named = tuple(names[code] for code in projects.tolist())
         own["project"] = own["project"].astype(np.int16)
-        return SectionTable(
-            ids=tuple(self.ids),
-            files=file_table(
-                [places[code] for code in files.tolist()], named, roles, self._named_imports()
-            ),
-            projects=named,
-            **own,
-        )
+        table = self._files([places[code] for code in files.tolist()], named, roles)
+        return SectionTable(ids=tuple(self.ids), files=table, projects=named, **own)
+
+    def _files(
+        self, files: list[tuple[str, str]], named: tuple[str, ...], roles: NDArray[np.int8]
+    ) -> FileTable:
+        made_of = (files, named, roles.tobytes())
+        if self._file_table is None or self._file_table[0] != made_of:
+            table = file_table(files, named, roles, self._named_imports())
+            self._file_table = (made_of, table)
+        return self._file_table[1]
 
     def _named_imports(self) -> list[tuple[str, str, str]]:
         paths = {file.id: file.path for file in self.files.values()}
         return [
             (project, paths[who], paths[what])
-            for project, who, what in self._imports
+            for project, who, what in self._imports.values()
             if who in paths and what in paths
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from operator import is_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,17 @@ class SectionVectors:
         return found
 
     def _of(self, keys: tuple[bytes, ...]) -> NDArray[np.int32]:
-        known = self._entries
-        if known is None or known[0] is not keys or known[1] != len(self._matrix):
-            known = self._entries = (keys, len(self._matrix), self._matrix.entries(keys))
-        return known[2]
+        known, size = self._entries, len(self._matrix)
+        if known is not None and known[0] is keys and known[1] == size:
+            return known[2]
+        if known is None or known[1] != size or len(keys) < len(known[0]):
+            found = self._matrix.entries(keys)
+        else:
+            # Of another state of the same rows, of which nearly all are as they were.
+            same = np.fromiter(map(is_, keys, known[0]), np.bool_, len(known[0]))
+            at = np.concatenate((np.flatnonzero(~same), np.arange(len(same), len(keys))))
+            found = np.empty(len(keys), np.int32)
+            found[: len(same)] = known[2]
+            found[at] = self._matrix.entries([keys[row] for row in at.tolist()])
+        self._entries = (keys, size, found)
+        return found

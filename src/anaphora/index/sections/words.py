@@ -46,7 +46,7 @@ def section_segments(
 
 
 def _save(folder: Path, first: int, documents: Sequence[Document]) -> None:
-    save_block(folder, first, joined(block_of(one.texts) for one in documents))
+    save_block(folder, first, block_of(one.texts for one in documents))
 
 
 def _load(folder: SegmentFolder, manifest: Manifest) -> Forward:
@@ -144,7 +144,7 @@ class SectionWords:
             return NOTHING
         known = self._lines.get(row)
         if known is None or known[0] is not document:
-            known = self._lines[row] = (document, block_of(document.texts))
+            known = self._lines[row] = (document, block_of([document.texts]))
         return known[1]
 
     def _averages(self) -> Floats:

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from anaphora.core.config import EXACT_CAP
 from anaphora.core.progress import ProgressCount
-from anaphora.core.recalled import strip_recalled
 from anaphora.errors import EmbeddingError
 from anaphora.index.backlog import GROUP, embed_texts
 from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
+from anaphora.index.turns.embedded import embedded_text
 from anaphora.index.turns.folder import IndexFolder
 from anaphora.index.turns.records import IndexCheck, SyncResult
 from anaphora.index.turns.source import FileThreadSource, SqlThreadSource, ThreadSource
@@ -77,6 +77,8 @@ class TurnIndex:
         )
         self._outage: EmbeddingError | None = None
         self._embedding = threading.Lock()
+        # Whether a call embeds everything: others answer meanwhile from what is there.
+        self._embeds_all = False
         self._worker = Background("anaphora-index", self._core.lock)
         self._closed = False
 
@@ -243,7 +245,7 @@ class TurnIndex:
     # Vectors.
 
     def _embed_inline(self) -> int:
-        if self._worker.running:
+        if self._worker.running or self._embeds_all:
             return 0
         with self._embedding:
             missing = self._missing()
@@ -259,18 +261,22 @@ class TurnIndex:
         done = 0
         with self._embedding:
             missing = self._missing()
-            for start in range(0, len(missing), GROUP):
-                done += self._embed(missing[start : start + GROUP])
-                if progress is not None:
-                    progress(min(start + GROUP, len(missing)), len(missing))
-                if self._outage is not None:
-                    break
+            self._embeds_all = len(missing) > INLINE_BACKLOG
+            try:
+                for start in range(0, len(missing), GROUP):
+                    done += self._embed(missing[start : start + GROUP])
+                    if progress is not None:
+                        progress(min(start + GROUP, len(missing)), len(missing))
+                    if self._outage is not None:
+                        break
+            finally:
+                self._embeds_all = False
         return done
 
     def _embed(self, keys: list[bytes]) -> int:
         """Embed texts by hash, outside the lock; how many got their vectors."""
         known = self._core.with_index(lambda: self._core.texts(keys))
-        texts = {key: strip_recalled(known[key]) or " " for key in keys if key in known}
+        texts = {key: embedded_text(known[key]) or " " for key in keys if key in known}
         if not texts:
             return 0
         try:

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.core.arguments import utc_moment
+from anaphora.core.helper import with_helper
 from anaphora.core.progress import Progress
 from anaphora.embed.chunking import first_pieces
 from anaphora.errors import InvalidInput
@@ -53,6 +54,9 @@ _LASTING: Final = frozenset({"binary", "too_large", "minified"})
 # Files of one transaction: enough that its fsync does not count, few enough that others get their
 # turn, and that little is done again after a crash.
 _FILES: Final = 64
+# Files to be read from which on a helper is worth its start.
+_HELPED: Final = 300
+_SHARES: Final = (24, 48)
 _BATCH_CHARS: Final = 2_000_000
 
 EMBEDDED_PIECES: Final = 64
@@ -72,6 +76,10 @@ class FileSections:
     file: FileRow
     sections: tuple[SectionRow, ...] = ()
     redacted: bool = False
+
+
+FileLook: TypeAlias = FileSections | Skipped | tuple[FileRow, str]
+"""A file as it was looked at: done with, or its row and its text, which is to be cut."""
 
 
 def _stat_of(place: Path | str) -> os.stat_result | None:
@@ -113,6 +121,11 @@ def cut_file(row: FileRow, text: str) -> FileSections:
     )
     sections = tuple(_section(row, one) for one in parsed.sections)
     return FileSections(row, sections, redacted=bool(clean.kinds))
+
+
+def cut_look(look: FileLook) -> FileSections | Skipped:
+    """A file that was looked at, cut if it is to be."""
+    return cut_file(*look) if isinstance(look, tuple) else look
 
 
 def _with_state(known: FileRow, seen: FileRow) -> FileRow:
@@ -177,16 +190,16 @@ def project_folder(root: str | Path) -> Path:
     return place
 
 
-def known_states(root: Path, known: Mapping[str, FileRow]) -> list[FileState]:
-    """What `changed_files` compares with, made once for many looks.
+def known_states(root: Path, known: Mapping[str, FileRow]) -> dict[str, FileState]:
+    """What `changed_files` compares with, by path, made once for many looks.
 
     A file that another version has cut is in no state that it could still be in.
     """
     base = f"{root}/"
-    return [
-        (path, base + path, row.mtime_ns, row.size if is_current(row) else -1, row.inode)
+    return {
+        path: (path, base + path, row.mtime_ns, row.size if is_current(row) else -1, row.inode)
         for path, row in known.items()
-    ]
+    }
 
 
 def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFile], list[str]]:
@@ -242,7 +255,8 @@ class FileSync:
     `committed` says when paths were committed last; `folders` are those that were looked into, none
     where nothing was walked; `renames` collects what moved; `missing` are known files that are not
     there, `redacted` the paths of files that had secrets, `touched` the ids of files whose words
-    were written, `reshaped` whether a file began or ceased to be one that has words.
+    were written, `reshaped` whether a file began or ceased to be one that has words, `gone_texts`
+    the hashes of texts that sections had and some may have no longer.
     """
 
     services: IndexServices
@@ -255,6 +269,7 @@ class FileSync:
     skipped: list[Skipped] = field(default_factory=list)
     missing: dict[str, FileRow] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    gone_texts: set[str] = field(default_factory=set)
     redacted: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(COUNTS, 0)))
     reshaped: bool = False
@@ -296,18 +311,19 @@ class FileSync:
         """Read files and write them in batches; then remove what is missing."""
         batch: list[FileSections] = []
         chars = done = 0
-        for found in todo:
+        looks = (self._read(found) for found in todo)
+        worth = len(todo) >= _HELPED
+        for read_file in with_helper(cut_look, looks, worth=worth, shares=_SHARES):
             done += 1
-            read_file = self._read(found)
             if isinstance(read_file, Skipped):
                 self.skipped.append(read_file)
-                if read_file.reason == "gone" and found.path in self.known:
-                    self.missing[found.path] = self.known[found.path]
+                if read_file.reason == "gone" and read_file.path in self.known:
+                    self.missing[read_file.path] = self.known[read_file.path]
                 continue
             if read_file.redacted:
-                self.redacted.append(found.path)
+                self.redacted.append(read_file.file.path)
             if read_file.file.skipped is not None:
-                self.skipped.append(Skipped(found.path, read_file.file.skipped))
+                self.skipped.append(Skipped(read_file.file.path, read_file.file.skipped))
             batch.append(read_file)
             chars += sum(len(section.text) for section in read_file.sections)
             if len(batch) >= _FILES or chars >= _BATCH_CHARS:
@@ -318,8 +334,8 @@ class FileSync:
         tell("files", len(todo), len(todo))
         self._remove_missing()
 
-    def _read(self, found: FoundFile) -> FileSections | Skipped:
-        """Read a file and cut it, unless its bytes are those that were known.
+    def _read(self, found: FoundFile) -> FileLook:
+        """Read a file that is to be cut, unless its bytes are those that were known.
 
         A file whose bytes are known comes back with its row alone, its state renewed; `Skipped` is
         one that cannot be read now.
@@ -350,7 +366,7 @@ class FileSync:
             return FileSections(row)
         if known is not None and is_current(known) and known.content_hash == text.sha:
             return FileSections(_with_state(known, row))
-        return cut_file(row, text.text)
+        return row, text.text
 
     def _write_batch(self, batch: list[FileSections]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
@@ -359,10 +375,16 @@ class FileSync:
         if not fresh:
             return
         with self.services.projects.change() as work:
-            work.mark_stale(self.project.id)
+            # Whether it is still there.
+            work.project(self.project.id)
+            before = len(self.touched)
             known = work.known(self.project.id, [look.file.path for look in fresh])
             for look in fresh:
                 self._write_file(work, look, known.get(look.file.path))
+            if len(self.touched) > before:
+                # A file that was only looked at again says nothing new.
+                work.mark_stale(self.project.id)
+            self.gone_texts |= work.gone_texts
 
     def _differs(self, look: FileSections) -> bool:
         """Whether there is anything to write of a file that was read."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ingest.projects.git_history import Rename
@@ -133,6 +134,12 @@ def rename_drafts(
     return list(entities.values()), relations
 
 
+@lru_cache(maxsize=2)
+def _layout(files: frozenset[str], go_modules: tuple[tuple[str, str], ...]) -> ProjectLayout:
+    """Of the same files the same: after most changes it is."""
+    return ProjectLayout(files, dict(go_modules))
+
+
 class _GraphDraft:
     """A graph in the making."""
 
@@ -150,9 +157,9 @@ class _GraphDraft:
             if one.facts.get("go_module")
         }
         # The innermost module of a Go project comes first.
-        ordered = dict(sorted(modules.items(), key=lambda item: -len(item[1])))
-        self.layout = ProjectLayout(frozenset(self.by_path), ordered)
-        self.code_by_stem = _code_by_stem(files)
+        ordered = sorted(modules.items(), key=lambda item: -len(item[1]))
+        self.layout = _layout(frozenset(self.by_path), tuple(ordered))
+        self.code_by_stem = _code_by_stem(tuple(one.path for one in files if one.role == "code"))
 
     def file(self, file: FileRow) -> None:
         """Everything that one file says."""
@@ -258,15 +265,15 @@ def _kind_of(role: SourceRole) -> EntityType:
     return "config" if role in {"package_config", "agent_config"} else "file"
 
 
-def _code_by_stem(files: Iterable[FileRow]) -> Mapping[str, list[str]]:
+@lru_cache(maxsize=2)
+def _code_by_stem(paths: tuple[str, ...]) -> Mapping[str, list[str]]:
     """Code files by the stem of their name, where at most three share it."""
     found: dict[str, list[str]] = {}
-    for file in files:
-        if file.role == "code":
-            stem = posixpath.basename(file.path).split(".", 1)[0].lower()
-            found.setdefault(stem, []).append(file.path)
+    for path in paths:
+        stem = posixpath.basename(path).split(".", 1)[0].lower()
+        found.setdefault(stem, []).append(path)
     return {
-        stem: paths for stem, paths in found.items() if len(paths) <= 3 and stem not in _TOO_COMMON
+        stem: some for stem, some in found.items() if len(some) <= 3 and stem not in _TOO_COMMON
     }
 
 
@@ -311,32 +318,70 @@ def _dotted(path: str, roots: Iterable[str]) -> list[tuple[str, str]]:
 def sync_graph(
     services: IndexServices,
     project: ProjectRow,
-    only: frozenset[str] | None = None,
     renames: Sequence[Rename] = (),
     known: frozenset[str] = frozenset(),
 ) -> None:
-    """Bring the graph of a project in line with its files; with `only`, with those (ids).
+    """Bring the graph of a project in line with its files.
 
     `known` are the paths whose own relations tell what became of them.
+    """
+
+    from anaphora.store.projects.transaction import ProjectTransaction
+
+    def drafts() -> tuple[list[EntityDraft], list[RelationDraft]]:
+        files = list(services.projects.files(project.id, facts=True).values())
+        entities, relations = graph_drafts(project.id, project.name, files)
+        present = frozenset(one.path for one in files if one.skipped is None)
+        old, past = rename_drafts(project.id, renames, present, known)
+        return [*old, *entities], [*past, *relations]
+
+    # Made before others have to wait, and again where a file was written meanwhile.
+    stamp = services.projects.last_file(project.id)
+    made = drafts()
+    with services.graph.change() as work:
+        if services.projects.last_file(project.id) != stamp:
+            made = drafts()
+        came = work.sync(project.id, *made, now=services.clock(), ids=services.ids)
+        change = ProjectTransaction(work.write, services.projects.sealer)
+        change.change_project(replace(change.project(project.id), stale=False))
+        change.drop_unused_vectors()
+    if came:
+        services.linker.link_all(project.id)
+
+
+def sync_files(
+    services: IndexServices,
+    project: ProjectRow,
+    files: Sequence[FileRow],
+    only: frozenset[str],
+    gone_texts: Collection[str],
+    *,
+    complete: bool,
+) -> None:
+    """Bring what some files of a project (`only`, ids) say into its graph.
+
+    `files` are all of it. Unless that is `complete`, the graph is still behind: files came or
+    went, and others may speak of them. `gone_texts` are hashes of texts that may need no vectors
+    any more.
     """
     from anaphora.store.projects.transaction import ProjectTransaction
 
     with services.graph.change() as work:
-        files = list(services.projects.files(project.id, facts=True).values())
+        change = ProjectTransaction(work.write, services.projects.sealer)
+        told = [one.id for one in files if posixpath.basename(one.path) == "go.mod"]
+        whole = change.files([*only, *told])
+        files = [whole.get(one.id, one) for one in files]
         entities, relations = graph_drafts(project.id, project.name, files, only)
-        present = frozenset(one.path for one in files if one.skipped is None)
-        old, past = rename_drafts(project.id, renames, present, known)
         came = work.sync(
             project.id,
-            [*old, *entities],
-            [*past, *relations],
+            entities,
+            relations,
             now=services.clock(),
             ids=services.ids,
             files=only,
         )
-        change = ProjectTransaction(work.write, services.projects.sealer)
-        now = change.project(project.id)
-        change.change_project(replace(now, stale=False))
-        change.drop_unused_vectors()
+        if complete:
+            change.change_project(replace(change.project(project.id), stale=False))
+        change.drop_unused_vectors(gone_texts)
     if came:
         services.linker.link_all(project.id)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +34,7 @@ from anaphora.ingest.projects.file_sync import (
     project_folder,
 )
 from anaphora.ingest.projects.git_history import GitHistory, read_history
-from anaphora.ingest.projects.graph import IndexServices, sync_graph
+from anaphora.ingest.projects.graph import IndexServices, sync_files, sync_graph
 from anaphora.store.projects.rows import FileRow, HistoryRow, ProjectRow, SectionRow, SectionVector
 from anaphora.values.conversations import Degraded
 from anaphora.values.projects import IndexReport
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 # Commits of one transaction.
 _COMMITS: Final = 1_000
+# Files whose relations are all looked at while a question waits, where some came or went.
+_WHOLE_AT_ONCE: Final = 300
 # What a refresh takes in; more is left for a whole pass, because a question waits for it.
 _REFRESHED: Final = 200
 
@@ -56,6 +59,7 @@ class RefreshReport:
     """What a refresh took in. `left` are changes that a whole pass has to take in.
 
     `missing` says that the folder of the project is not there (any more): nothing was changed.
+    `behind` says that its graph does not yet tell what others say of files that came or went.
     """
 
     added: int = 0
@@ -63,6 +67,7 @@ class RefreshReport:
     removed: int = 0
     left: int = 0
     missing: bool = False
+    behind: bool = False
 
 
 @dataclass(slots=True)
@@ -74,7 +79,7 @@ class _KnownFiles:
     root: Path
     stamp: tuple[int, int]
     files: dict[str, FileRow]
-    states: list[FileState]
+    states: dict[str, FileState]
 
 
 class ProjectIndexer:
@@ -133,7 +138,7 @@ class ProjectIndexer:
         started = self._services.wall()
         sync.write_changes(sync.find_changes(), tell)
         commits = self._write_history(sync, history)
-        self._graph_of(sync, tell, whole=True)
+        self._graph_of(sync, tell)
         self._finish(sync, history, started)
         degraded: tuple[Degraded, ...] = ()
         try:
@@ -152,9 +157,9 @@ class ProjectIndexer:
             known = self._known(project)
             root, started = known.root, self._services.wall()
             walked = folders_changed(known.row.folders, root)
-            todo, gone = ([], []) if walked else changed_files(root, known.states)
+            todo, gone = ([], []) if walked else changed_files(root, known.states.values())
             if not (walked or todo or gone):
-                return RefreshReport()
+                return RefreshReport(behind=known.row.stale)
             if not root.is_dir():
                 return RefreshReport(missing=True)
             files = dict(known.files)
@@ -168,13 +173,25 @@ class ProjectIndexer:
             sync.write_changes(todo, no_progress)
             counts = sync.counts
             moved = sync.reshaped or any(counts[one] for one in ("added", "removed", "renamed"))
-            if moved or sync.touched:
-                self._graph_of(sync, no_progress, whole=moved)
+            behind = self._graph_of_few(sync, moved=moved)
             if moved or walked:
                 self._finish(sync, None, started)
             return RefreshReport(
-                counts["added"] + counts["renamed"], counts["changed"], counts["removed"]
+                counts["added"] + counts["renamed"],
+                counts["changed"],
+                counts["removed"],
+                behind=behind,
             )
+
+    def complete_graphs(self) -> None:
+        """Make the graphs anew that are behind the files of their projects.
+
+        Raises StoreError. A project that goes meanwhile is none.
+        """
+        for row in self._projects.rows():
+            if row.stale:
+                with suppress(NotFound):
+                    sync_graph(self._services, row)
 
     def clean(self) -> bool:
         """Take secrets out of what an older version has kept; whether there were any."""
@@ -193,7 +210,7 @@ class ProjectIndexer:
         EmbeddingError when it cannot be loaded. A text that cannot be embedded hides no other.
         """
         name, tell = self._embedder.name, progress or no_progress
-        total = self._projects.pending(name, project)
+        total = self.pending(project) if progress is not None else 0
         return self._backlog.fill(
             lambda after, room: self._projects.without_vector(
                 name, project=project, limit=room, after=after
@@ -202,6 +219,15 @@ class ProjectIndexer:
             lambda done, _: tell("vectors", min(done, total), max(done, total)),
             lambda row: self._projects.cursor_of(row.text_hash),
         )[0]
+
+    def fill_sections(self, section_ids: Sequence[str]) -> int:
+        """Make the vectors that these sections lack, in this order; how many texts got theirs."""
+        lacking = self._projects.lacking_vector(self._embedder.name, section_ids)
+        return self._backlog.attach(lacking) if lacking else 0
+
+    def pending(self, project: str | None = None) -> int:
+        """How many sections, of one project or of all, have no vector yet."""
+        return self._projects.pending(self._embedder.name, project)
 
     def _put_vectors(self, made: Sequence[tuple[SectionRow, Vectors]]) -> int:
         rows = [
@@ -267,16 +293,33 @@ class ProjectIndexer:
             work.mark_stale(project)
             return work.add_history(rows)
 
-    def _graph_of(self, sync: FileSync, tell: Progress, *, whole: bool) -> None:
+    def _graph_of(self, sync: FileSync, tell: Progress) -> None:
         """Bring the graph in line with the files, where they or their names have changed."""
         project = self._projects.row(sync.project.id)
         if not (project.stale or sync.renames):
             return
-        # A run that did not end left more behind it than this one has touched.
-        only = None if whole or sync.project.stale else frozenset(sync.touched)
         tell("graph", 0, 1)
-        sync_graph(self._services, project, only, sync.renames, frozenset(sync.known))
+        sync_graph(self._services, project, sync.renames, frozenset(sync.known))
         tell("graph", 1, 1)
+
+    def _graph_of_few(self, sync: FileSync, *, moved: bool) -> bool:
+        """The same after a few changes, while a question waits; whether some of it is still due.
+
+        What the changed files say goes in at once. What others say of files that came or went
+        takes a look at all of them: in a large project that is left for later.
+        """
+        if not (moved or sync.touched):
+            return sync.project.stale
+        known = self._known(sync.project.id)
+        # A run that did not end left more behind it than this one has touched.
+        whole = moved or sync.project.stale
+        if whole and (sync.renames or len(known.files) <= _WHOLE_AT_ONCE):
+            self._graph_of(sync, no_progress)
+            return False
+        files = list(known.files.values())
+        only = frozenset(sync.touched)
+        sync_files(self._services, known.row, files, only, sync.gone_texts, complete=not whole)
+        return whole
 
     def _finish(self, sync: FileSync, history: GitHistory | None, started: int) -> None:
         """Record how far the sync came, if that is new."""
@@ -302,7 +345,6 @@ class ProjectIndexer:
         if counted is None:
             raise NotFound("project", project.name)
         entities, relations = self._graph.counts(project.id)
-        pending = self._projects.pending(self._embedder.name, project.id)
         return IndexReport(
             project=project.id,
             name=counted.name,
@@ -313,7 +355,7 @@ class ProjectIndexer:
             relations=relations,
             **sync.counts,
             commits=commits,
-            pending=pending,
+            pending=self.pending(project.id),
             seconds=seconds,
             skipped=tuple(sync.skipped),
             redacted=tuple(sync.redacted),
@@ -340,13 +382,32 @@ class ProjectIndexer:
             return known
         row, stamp = self._projects.row(project), self._projects.last_file(project)
         root = Path(row.root)
-        if known is not None and (known.stamp, known.root) == (stamp, root):
+        if known is None or known.root != root:
+            known = self._all_files(row, stamp)
+        elif known.stamp == stamp:
             known = replace(known, version=version, row=row)
         else:
-            files = self._projects.files(project)
-            known = _KnownFiles(version, row, root, stamp, files, known_states(root, files))
-        self._known_files[project] = known
+            known = self._newer_files(known, row, stamp)
+        known = self._known_files[project] = replace(known, version=version)
         return known
+
+    def _all_files(self, row: ProjectRow, stamp: tuple[int, int]) -> _KnownFiles:
+        root, files = Path(row.root), self._projects.files(row.id)
+        return _KnownFiles(-1, row, root, stamp, files, known_states(root, files))
+
+    def _newer_files(
+        self, known: _KnownFiles, row: ProjectRow, stamp: tuple[int, int]
+    ) -> _KnownFiles:
+        """The files after some changed: those alone are read, unless some went."""
+        newer = self._projects.files(row.id, since=known.stamp[0])
+        ids = {one.id for one in newer.values()}
+        files = {path: one for path, one in known.files.items() if one.id not in ids}
+        files.update(newer)
+        if len(files) != stamp[1]:
+            return self._all_files(row, stamp)
+        states = {path: state for path, state in known.states.items() if path in files}
+        states.update(known_states(known.root, newer))
+        return _KnownFiles(-1, row, known.root, stamp, files, states)
 
 
 def _free_name(root: Path, taken: set[str]) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.core.progress import Progress
+from anaphora.core.progress import Progress, labelled
 from anaphora.errors import EmbeddingError, NotFound, StoreError
+from anaphora.index.backlog import GROUP
 from anaphora.index.maintenance import Background
 from anaphora.values.conversations import Degraded
 from anaphora.values.memories import Forgotten
@@ -22,7 +25,27 @@ if TYPE_CHECKING:
     from anaphora.store.projects.store import Projects
 
 _GROUP = 64
-"""Texts between two looks at whether the home is being closed."""
+"""Texts that are embedded in the background between two looks at what questions found, and as many
+as are embedded while somebody waits."""
+
+_MOST_WANTED = 2_000
+
+
+class _WantedSections:
+    """Sections that questions found and that have no vector, those of the last question first."""
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._lock = threading.Lock()
+
+    def add(self, ids: Sequence[str]) -> None:
+        with self._lock:
+            self._ids = list(dict.fromkeys((*ids, *self._ids)))[:_MOST_WANTED]
+
+    def take(self) -> list[str]:
+        with self._lock:
+            some, self._ids = self._ids[:_GROUP], self._ids[_GROUP:]
+        return some
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +57,9 @@ class ProjectUpkeep:
     notes: NoteWriter
     sections: SectionIndex
     worker: Background = field(default_factory=partial(Background, "anaphora-sections"))
+    _wanted: _WantedSections = field(default_factory=_WantedSections)
+    # Two that fill would embed the same texts.
+    _filling: threading.Lock = field(default_factory=threading.Lock)
 
     def clean(self) -> None:
         """Take secrets that an older version has kept of projects out of every file."""
@@ -43,13 +69,29 @@ class ProjectUpkeep:
     def index(
         self, root: str | Path, name: str | None, progress: Progress | None, *, embed: bool
     ) -> IndexReport:
-        """Index a project and let the index know it; see `Memory.index_project`."""
-        report = self.indexing.index(root, name=name, progress=progress, embed=embed)
-        if embed:
-            self.notes.fill_vectors()
-        self.sections.sync()
+        """Index a project, so that words find it, then begin to make its vectors.
+
+        See `Memory.index_project`.
+        """
+        report = self.indexing.index(root, name=name, progress=progress, embed=False)
+        self.sections.sync(labelled(progress, "words"))
         self.sections.settle()
-        return report
+        return self._with_vectors(report) if embed else report
+
+    def _with_vectors(self, report: IndexReport) -> IndexReport:
+        """The report after vectors were made of few texts; those of many are made behind."""
+        try:
+            self._fill_group(report.project)
+        except EmbeddingError as error:
+            degraded = (*report.degraded, Degraded("vectors", str(error)))
+            return replace(report, degraded=degraded)
+        pending = self.indexing.pending(report.project)
+        if pending:
+            self.begin_filling()
+        else:
+            self.notes.fill_vectors(_GROUP)
+            self.sections.sync()
+        return replace(report, pending=pending)
 
     def refresh(self, project: str) -> tuple[Degraded, ...]:
         """Take in what changed since the last question; what could not be, in words."""
@@ -59,10 +101,13 @@ class ProjectUpkeep:
             return (Degraded("project", "it was removed meanwhile"),)
         except StoreError as error:
             return (Degraded("project", f"changed files were not indexed: {error}"),)
-        if done.added or done.changed:
+        if done.added or done.changed or done.behind:
             # Words answer at once; vectors of what changed come behind.
             self.begin_filling()
         found: list[Degraded] = []
+        if done.behind:
+            reason = "what other files have to do with those that came or went is being looked up"
+            found.append(Degraded("graph", reason))
         if done.missing:
             found.append(Degraded("project", "its folder does not exist; the last index is used"))
         if done.left:
@@ -100,18 +145,36 @@ class ProjectUpkeep:
         self.sections.settle()
         return named(gone, survivors(gone.texts) if survivors is not None else ())
 
-    def begin_filling(self) -> None:
-        """Begin to embed what has no vector yet, in the background."""
+    def begin_filling(self, first: Sequence[str] = ()) -> None:
+        """Begin to embed what has no vector yet, in the background; `first` (sections) before."""
+        self._wanted.add(first)
         self.worker.begin(self._fill_quietly)
 
-    def fill_vectors(self) -> None:
-        """Embed what has no vector yet, of sections and notes. Waits for the model."""
+    def fill_vectors(self, progress: Progress | None = None, *, at_once: int = GROUP) -> None:
+        """Embed what has no vector yet, of sections and notes. Waits for the model.
+
+        Between so many `at_once` it looks at what questions found, and whether the home is closed.
+        """
+        self.indexing.complete_graphs()
+        total, done = self.indexing.pending(), 0
         while not self.worker.stopping.is_set():
-            if not self.indexing.fill_vectors(limit=_GROUP):
+            made = self._fill_group(limit=at_once)
+            if not made:
                 break
+            done += made
+            if progress is not None:
+                progress("sections", min(done, total), total)
         self.notes.fill_vectors()
         self.sections.sync()
         self.sections.mend()
+
+    def _fill_group(self, project: str | None = None, limit: int = _GROUP) -> int:
+        """Embed some sections: those that questions found, else any; how many texts that were."""
+        with self._filling:
+            while wanted := self._wanted.take():
+                if made := self.indexing.fill_sections(wanted):
+                    return made
+            return self.indexing.fill_vectors(project, limit=limit)
 
     def close(self) -> None:
         """Wait for the vectors that are being made in the background."""
@@ -119,7 +182,7 @@ class ProjectUpkeep:
 
     def _fill_quietly(self) -> None:
         try:
-            self.fill_vectors()
+            self.fill_vectors(at_once=_GROUP)
         except (EmbeddingError, StoreError):
             # The next question meets the same trouble, and its answer says so.
             return

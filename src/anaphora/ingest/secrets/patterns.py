@@ -26,7 +26,8 @@ class SecretPattern:
 
     `kind` is what the text says in its place: `[redacted:jwt]`. `hint` is a text without which
     nothing can match; it saves reading the text once more. So does `dense`: a match lies in one
-    line and has `DENSE` letters, digits, "+", "/", "_" or "-" in a row.
+    line and has `DENSE` letters, digits, "+", "/", "_" or "-" in a row. `caseless`: the pattern
+    knows no case, and its hint is looked for in the text in lower case.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class SecretPattern:
     group: int = 0
     check: Callable[[re.Match[str]], bool] | None = None
     dense: bool = False
+    caseless: bool = False
 
 
 DENSE = 20
@@ -50,7 +52,9 @@ def _known(
     *,
     dense: bool = False,
 ) -> SecretPattern:
-    return SecretPattern(kind, re.compile(pattern, re.ASCII), hint, group, check, dense)
+    made = re.compile(pattern, re.ASCII)
+    caseless = bool(made.flags & re.IGNORECASE)
+    return SecretPattern(kind, made, hint, group, check, dense, caseless)
 
 
 def _base64(text: str) -> bytes:
@@ -145,6 +149,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     _known(
         "slack-webhook",
         r"(?i)hooks\.slack\.com/(?:services/T\w+/B\w+/\w+|(?:workflows|triggers)/\w+/\w+/[\w/]+)",
+        "hooks.slack.com",
     ),
     _known("stripe-key", r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[0-9a-zA-Z]{16,}", "k_", dense=True),
     _known("stripe-key", r"(?<![A-Za-z0-9])whsec_[A-Za-z0-9+/]{32,}", "whsec_", dense=True),
@@ -246,12 +251,14 @@ PATTERNS: tuple[SecretPattern, ...] = (
     _known(
         "authorization-header",
         r"(?i)\bbearer[ \t]{1,3}([\w.~+/-]{20,}+=*+)",
+        "bearer",
         group=1,
         check=_is_bearer,
     ),
     _known(
         "authorization-header",
         r"(?i)\bauthorization[\"']?[ \t]{0,3}:[ \t]{0,3}[\"']?basic[ \t]{1,3}([\w+/-]{8,}+=*+)",
+        "authorization",
         group=1,
         check=_is_basic,
     ),
@@ -344,9 +351,7 @@ _BARE_KEY = re.compile(
     r"(?<![\w.-])key[\"']?[ \t]{0,3}[=:][ \t]{0,3}([\"'])(?P<value>[A-Za-z0-9+/]{32,398}={0,2})\1",
     re.IGNORECASE,
 )
-_BELOW = re.compile(
-    r"[ \t]{0,3}=[ \t]{0,8}\r?\n[ \t]{1,16}(?P<value>\S{6,400})[ \t]{0,8}(?=\r?\n|\Z)"
-)
+_BELOW = re.compile(r"=[ \t]{0,8}\r?\n[ \t]{1,16}(?P<value>\S{6,400})[ \t]{0,8}(?=\r?\n|\Z)")
 _IS_PASSWORD = re.compile(_WORDS + r"|pass", re.IGNORECASE)
 # password2, password_secure and passwordSecure name a secret; tokenizer and secretary do not.
 _SUFFIX = re.compile(r"\d{0,3}|[_-]\w[\w-]*|[A-Z]\w*")
@@ -396,7 +401,7 @@ _MARKS = re.compile(r"[!@#%^&*+?~$]")
 _TRAILING = ".,;:!?)]}>*_"
 
 
-def assigned_secrets(text: str) -> Iterator[tuple[int, int, str]]:
+def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     """Give (start, end, kind) of every value that is assigned to the name of a secret.
 
     Never takes prose, code or a placeholder for one: "password: see the vault",
@@ -406,9 +411,8 @@ def assigned_secrets(text: str) -> Iterator[tuple[int, int, str]]:
     also needs a digit and a letter (or a mark such as !), so that a word of prose never counts.
     After a word for a password 6 characters are enough if they have letters and digits: people
     choose short ones. Alone on the line below `password =`, further in, a value counts as on the
-    same line; `key = "…"` counts where the literal is base64.
+    same line; `key = "…"` counts where the literal is base64. `lowered` is the text in lower case.
     """
-    lowered = text.lower()
     # One letter, "İ", becomes two in lower case: then no place is where it is found, and every
     # line is looked through.
     same = len(lowered) == len(text)
@@ -446,7 +450,10 @@ def _bare_keys(text: str) -> Iterator[tuple[int, int, str]]:
 def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
     """`password =` and the value alone on the line below, further in: so ini files may have it."""
     for match in _BELOW.finditer(text):
-        head = text[max(0, match.start() - 120) : match.start()].rpartition("\n")[2]
+        start = match.start()
+        while start > max(0, match.start() - 3) and text[start - 1] in " \t":
+            start -= 1
+        head = text[max(0, start - 120) : start].rpartition("\n")[2]
         named = _FIELD.search(head)
         value = match.group("value")
         if named is None or not _names_a_secret(named) or value[-1] in "([{,;:\\":

@@ -148,10 +148,10 @@ _DENSE_RUN = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{DENSE}}}")
 
 
 def _found(text: str) -> Iterator[_Span]:
-    dense = picked(text, matching(text, _DENSE_RUN))
+    dense, lowered = picked(text, matching(text, _DENSE_RUN)), text.lower()
     for known in PATTERNS:
         within = dense.text if known.dense else text
-        if known.hint not in within:
+        if known.hint not in (lowered if known.caseless else within):
             continue
         for match in known.pattern.finditer(within):
             if known.check is None or known.check(match):
@@ -163,7 +163,7 @@ def _found(text: str) -> Iterator[_Span]:
     yield from _url_passwords(text)
     yield from _cards(text)
     yield from _social_security(text)
-    yield from assigned_secrets(text)
+    yield from assigned_secrets(text, lowered)
 
 
 def _merged(spans: Iterator[_Span]) -> list[_Span]:

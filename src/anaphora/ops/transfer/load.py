@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from anaphora.container.home import Container
 from anaphora.container.namespace import NamespaceServices
-from anaphora.core.progress import Progress, labelled
-from anaphora.errors import CorruptThread, StoreError, UnknownFormat
+from anaphora.core.progress import Progress
+from anaphora.errors import CorruptThread, EmbeddingError, StoreError, UnknownFormat
+from anaphora.index.turns.index import INLINE_BACKLOG
 from anaphora.ingest.importing import import_files
 from anaphora.ingest.problems import Problems, shortened
 from anaphora.ops.transfer.deep import GapReader, OriginReader
@@ -52,7 +54,7 @@ def import_sources(
 ) -> ImportReport:
     """Take in what other programs keep, and exports of other memories; see `Memory.import_`.
 
-    Then they are indexed, and with `embed` embedded.
+    With `embed` their vectors are begun then.
     """
     given: Iterable[Source] = [source] if isinstance(source, (str, os.PathLike)) else source
     exports: list[str | os.PathLike[str]] = []
@@ -79,14 +81,25 @@ def import_sources(
                 progress=progress,
             )
         )
-    if embed:
-        services.turns.sync(embed="all", progress=labelled(progress, "indexing"))
-    if embed and exports:
-        services.note_taking.fill_vectors()
     report = ImportReport.joined(reports)
-    if embed and (exports or report.memories_added or report.memories_changed):
-        services.remember.fill_vectors(progress=labelled(progress, "memories"))
+    if embed:
+        memories = bool(exports or report.memories_added or report.memories_changed)
+        _begin_vectors(services, memories=memories, notes=bool(exports))
     return report
+
+
+def _begin_vectors(services: NamespaceServices, *, memories: bool, notes: bool) -> None:
+    """Make the vectors of what came in: of few texts now, of many behind this call.
+
+    What is not made when this process ends, the next question anywhere goes on with.
+    """
+    services.turns.sync()
+    if memories:
+        with suppress(EmbeddingError):
+            if services.remember.fill_vectors(INLINE_BACKLOG).embedded == INLINE_BACKLOG:
+                services.fill_in_background()
+    if notes and services.note_taking.fill_vectors(INLINE_BACKLOG) == INLINE_BACKLOG:
+        services.upkeep.begin_filling()
 
 
 def import_export(

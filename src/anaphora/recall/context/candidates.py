@@ -223,7 +223,7 @@ class RankedCandidates:
 
 
 FileNames = ViewCache[tuple[PathNames, Modules]]
-"""What is made of the file names of a table, kept for the next question."""
+"""What is made of the names in a table of files, kept for the next question."""
 
 
 def rank_candidates(
@@ -241,7 +241,7 @@ def rank_candidates(
     signals = Signals(some.rows, some.words, some.mass, some.cosine, most)
     table, files = some.table, some.table.files
     path_names, modules = names.of(
-        table,
+        files,
         "names",
         lambda: (PathNames(files.paths), Modules(files.paths, files.project.tolist())),
     )

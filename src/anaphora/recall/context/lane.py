@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.index.sections.state import SectionQuery
+import numpy as np
+
+from anaphora.index.sections.state import SectionCandidates, SectionQuery
 from anaphora.rank.context.scores import quality_of
 from anaphora.recall.context.candidates import (
     CANDIDATES,
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
 Refresh = Callable[[str], tuple[Degraded, ...]]
 """Brings a project (by its id) in line with its files; what it could not do."""
 
+Fill = Callable[[Sequence[str]], None]
+"""Begins to make the vectors that are lacking, those of these sections (ids) first."""
+
 
 @dataclass(frozen=True, slots=True)
 class ContextRecall:
@@ -62,7 +67,7 @@ class ContextRecall:
     embedder: EmbedderService
     clock: Callable[[], datetime]
     refresh: Refresh | None = None
-    fill: Callable[[], None] | None = None
+    fill: Fill | None = None
     _names: FileNames = field(default_factory=lambda: FileNames(1))
 
     def recall(
@@ -123,7 +128,7 @@ class ContextRecall:
             )
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
             if self.fill is not None:
-                self.fill()
+                self.fill(_without_vectors(found))
         if rung == "none":
             what = _NOTHING if question.projects else _NO_PROJECT
             return _empty(question, budget, degraded, what)
@@ -163,6 +168,14 @@ _RUNGS: Final[Mapping[str, str]] = {
     "scan": "it had nothing: parts of words were looked for in the files' sections",
     "notes": "it had nothing: parts of words were looked for in the notes",
 }
+
+
+def _without_vectors(found: SectionCandidates) -> list[str]:
+    """The sections among the candidates that have no vector, best first."""
+    if found.cosine is None:
+        return []
+    rows = found.rows[np.isnan(found.cosine)]
+    return [found.table.ids[row] for row in rows[found.table.file[rows] >= 0].tolist()]
 
 
 def _empty(

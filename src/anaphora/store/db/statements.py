@@ -19,6 +19,7 @@ from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.db.schema import metadata
+from anaphora.store.escaping import escape
 
 Row = Mapping[str, Any]
 Where = tuple[tuple[str, bool], ...]
@@ -27,8 +28,32 @@ Where = tuple[tuple[str, bool], ...]
 head = metadata.tables["head"]
 
 
+def insert(connection: Connection, table: str, rows: Sequence[Row], *, once: bool = False) -> None:
+    """Add rows, which all have the columns of the first; with `once` those that are there stay."""
+    dialect = connection.dialect.name
+    if dialect != "sqlite":
+        connection.execute(_inserting(table, dialect if once else ""), one_or_many(rows))
+        return
+    # SQLAlchemy takes as long for the parameters of many rows as SQLite does for the rows.
+    names = tuple(rows[0])
+    given = [tuple(map(_escaped, map(row.__getitem__, names))) for row in rows]
+    connection.exec_driver_sql(_plain_insert(table, names, once=once), given)
+
+
+def _escaped(value: Any) -> Any:
+    return escape(value) if isinstance(value, str) else value
+
+
 @cache
-def inserting(table: str, once: str = "") -> Any:
+def _plain_insert(table: str, names: tuple[str, ...], *, once: bool) -> str:
+    made = metadata.tables[table]
+    columns, marks = ", ".join(made.c[name].name for name in names), ", ".join("?" * len(names))
+    end = " ON CONFLICT DO NOTHING" if once else ""
+    return f"INSERT INTO {made.name} ({columns}) VALUES ({marks}){end}"  # noqa: S608 - names of ours
+
+
+@cache
+def _inserting(table: str, once: str = "") -> Any:
     """Adds rows. With `once`, the name of a dialect, those whose keys are there are left out."""
     made = metadata.tables[table]
     return insert_into(once, made).on_conflict_do_nothing() if once else made.insert()

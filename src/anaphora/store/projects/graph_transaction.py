@@ -48,7 +48,10 @@ class GraphTransaction(NamespaceTransaction):
         left as it is.
         """
         at = to_micros(now)
-        known = self._entities(project)
+        if files is None:
+            known = self._entities(project)
+        else:
+            known = self._entities_near(project, entities, relations, files)
         by_key, came = self._put_entities(project, entities, known, ids)
         went = self._let_go(known, {draft.key for draft in entities}, files, at)
         self._put_relations(project, relations, by_key, files, at, ids)
@@ -120,6 +123,21 @@ class GraphTransaction(NamespaceTransaction):
     def _entities(self, project: str) -> dict[str, Row]:
         rows = self._found_rows(ENTITY, project_id=project)
         return {row["entity_key"]: row for row in rows}
+
+    def _entities_near(
+        self,
+        project: str,
+        entities: Iterable[EntityDraft],
+        relations: Iterable[RelationDraft],
+        files: Collection[str],
+    ) -> dict[str, Row]:
+        """What is known of the entities of these files, and of all that the drafts name."""
+        keys = {draft.key for draft in entities}
+        keys.update(end for draft in relations for end in (draft.subject, draft.object))
+        stored = [self._lookup("entity_key", key) for key in sorted(keys)]
+        rows = self._found_rows(ENTITY, file_id=sorted(files))
+        rows += self._found_rows(ENTITY, entity_key=stored)
+        return {row["entity_key"]: row for row in rows if row["project_id"] == project}
 
     def _put_entities(
         self,
@@ -197,9 +215,10 @@ class GraphTransaction(NamespaceTransaction):
         at: int,
         ids: Callable[[], str],
     ) -> None:
-        stated = self._found_rows(RELATION, project_id=project)
-        if files is not None:
-            stated = [row for row in stated if row["source_id"] in files]
+        if files is None:
+            stated = self._found_rows(RELATION, project_id=project)
+        else:
+            stated = self._of_source(sorted(files))
         known = {_triple(row): row for row in stated}
         rows: dict[tuple[str, ...], Row] = {}
         for draft in drafts:

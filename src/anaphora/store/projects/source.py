@@ -34,10 +34,10 @@ _TOMBSTONES = (
     "WHERE namespace = :namespace AND seq > :since ORDER BY seq"
 )
 _IMPORTS = (
-    "SELECT r.project_id, a.file_id, b.file_id FROM relation r "
+    "SELECT r.relation_id, r.project_id, a.file_id, b.file_id, r.status FROM relation r "
     "JOIN entity a ON a.namespace = r.namespace AND a.entity_id = r.subject_id "
     "JOIN entity b ON b.namespace = r.namespace AND b.entity_id = r.object_id "
-    "WHERE r.namespace = :namespace AND r.predicate = 'imports' AND r.status = 'active' "
+    "WHERE r.namespace = :namespace AND r.seq > :since AND r.predicate = 'imports' "
     "AND a.file_id IS NOT NULL AND b.file_id IS NOT NULL"
 )
 _RELATIONS_AT = "SELECT MAX(seq) FROM relation WHERE namespace = :namespace"
@@ -75,6 +75,14 @@ class ShortSection(NamedTuple):
     changed_at: int
     text_hash: str
     characters: int
+
+
+class ShortImport(NamedTuple):
+    """That a file imports another: `ends` are the project and the ids of both files."""
+
+    id: str
+    ends: tuple[str, str, str]
+    active: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +167,15 @@ class SectionSource(NamespaceReader):
         found = self._rows(_RELATIONS_AT)
         return int(found[0][0] or 0) if found else 0
 
-    def imports(self) -> list[tuple[str, str, str]]:
-        """(project, importing file, imported file) by the ids of files."""
-        return [(row[0], row[1], row[2]) for row in self._rows(_IMPORTS)]
+    def imports(self, since: int) -> list[ShortImport]:
+        """What files import, as far as it changed after number `since`: what no longer holds too.
+
+        A file that came at the place of another changes no relation: then all must be read.
+        """
+        return [
+            ShortImport(row[0], (row[1], row[2], row[3]), row[4] == "active")
+            for row in self._rows(_IMPORTS, since=since)
+        ]
 
     def section_vectors(self, embedder: str, since: int) -> Vectors:
         """Vectors of section texts with numbers above `since`; owners are hashes as stored."""

@@ -52,6 +52,7 @@ _MISSING = (
 )
 _WITHOUT = "SELECT MIN(s.section_id) " + _MISSING + "{only}GROUP BY s.text_hash "
 _PENDING = "SELECT COUNT(*) " + _MISSING
+_LACKING = "SELECT s.section_id " + _MISSING + "AND s.section_id IN ({names})"
 _HISTORY = HISTORY_ITEM.select() + "AND project_id = :project "
 _OF_PATHS = (
     _HISTORY + "AND item_id IN (SELECT item_id FROM history_path "  # noqa: S608 - names of ours
@@ -157,10 +158,14 @@ class Projects(NamespaceReader):
         with self.change() as work:
             return work.remove_project(project_id)
 
-    def files(self, project_id: str, *, facts: bool = False) -> dict[str, FileRow]:
-        """The files of a project by path, those that were skipped too; `facts` only if asked."""
+    def files(self, project_id: str, *, facts: bool = False, since: int = -1) -> dict[str, FileRow]:
+        """The files of a project by path, those that were skipped too; `facts` only if asked.
+
+        With `since` those that changed after that number of truth.
+        """
         columns = SOURCE_FILE.names if facts else FILE_COLUMNS
-        rows = self._rows(SOURCE_FILE.select(columns) + "AND project_id = :id", id=project_id)
+        statement = SOURCE_FILE.select(columns) + "AND project_id = :id AND seq > :since"
+        rows = self._rows(statement, id=project_id, since=since)
         opened = self._opened(SOURCE_FILE, rows, columns)
         found = (FILE_MAPPING.value(row if facts else (*row, None)) for row in opened)
         return {row.path: row for row in found}
@@ -208,6 +213,18 @@ class Projects(NamespaceReader):
             given["project"] = project
         ids = [row[0] for row in self._rows(statement, **given)]
         found = self.sections(ids)
+        return tuple(found[one] for one in ids if one in found)
+
+    def lacking_vector(self, embedder: str, section_ids: Iterable[str]) -> tuple[SectionRow, ...]:
+        """Of these sections those whose text has no vector of this embedder, in their order."""
+        ids = list(dict.fromkeys(section_ids))
+        lacking: set[str] = set()
+        for some, names in ids_named(ids):
+            statement = _LACKING.format(names=names)
+            lacking.update(
+                row[0] for row in self._rows(statement, embedder=embedder, after="", **some)
+            )
+        found = self.sections([one for one in ids if one in lacking])
         return tuple(found[one] for one in ids if one in found)
 
     def cursor_of(self, text_hash: str) -> str:

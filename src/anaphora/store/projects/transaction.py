@@ -9,7 +9,6 @@ SQLAlchemy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import delete, exists
@@ -56,6 +55,8 @@ class ProjectTransaction(NamespaceTransaction):
         self._changed_files: list[Row] = []
         self._new_sections: list[Row] = []
         self._changed_sections: list[Row] = []
+        self.gone_texts: set[str] = set()
+        """Hashes of texts that sections of files had before; others may have them still."""
 
     def add_project(self, row: ProjectRow) -> None:
         """Take in a project whose root was not known."""
@@ -101,6 +102,10 @@ class ProjectTransaction(NamespaceTransaction):
         """The file of this id, as it stands in this transaction."""
         return next(self._files(file_id=file_id), None)
 
+    def files(self, file_ids: Iterable[str]) -> dict[str, FileRow]:
+        """The files of these ids with their facts, as they stand in this transaction, by id."""
+        return {row.id: row for row in self._files(file_id=list(file_ids))}
+
     def put_file(self, row: FileRow, *, known: bool) -> None:
         """Write a file; `known` says whether it is there already."""
         (self._changed_files if known else self._new_files).append(FILE_MAPPING.row(row))
@@ -116,20 +121,22 @@ class ProjectTransaction(NamespaceTransaction):
         taken = _matched(old, sections)
         count = 0
         for position, (wanted, before) in enumerate(zip(sections, taken, strict=True)):
-            named = replace(wanted, position=position, file_id=file.id, project=file.project)
+            placed = {"position": position, "file_id": file.id, "project_id": file.project}
             if before is None:
-                self._new_sections.append(SECTION_MAPPING.row(replace(named, id=ids())))
+                new = SECTION_MAPPING.row(wanted, section_id=ids(), **placed)
+                self._new_sections.append(new)
                 count += 1
                 continue
             if before["text_hash"] == wanted.text_hash:
                 same_since = before["changed_at"]
             else:
                 same_since = to_micros(wanted.changed_at)
-            new = SECTION_MAPPING.row(replace(named, id=before["section_id"]))
+            new = SECTION_MAPPING.row(wanted, section_id=before["section_id"], **placed)
             new["changed_at"] = same_since
             if any(new[name] != before[name] for name in _COMPARED):
                 self._changed_sections.append(new)
                 count += 1
+        self.gone_texts |= {row["text_hash"] for row in old} - {one.text_hash for one in sections}
         kept = {before["section_id"] for before in taken if before is not None}
         self._bury_sections([row["section_id"] for row in old if row["section_id"] not in kept])
         return count
@@ -155,8 +162,13 @@ class ProjectTransaction(NamespaceTransaction):
         self._insert(SECTION_VECTOR, [_VECTORS.row(row, embedder=embedder) for row in kept])
         return len({row.text_hash for row in kept})
 
-    def drop_unused_vectors(self) -> int:
-        """Delete vectors of texts that no section has any more."""
+    def drop_unused_vectors(self, texts: Iterable[str] | None = None) -> int:
+        """Delete vectors of texts, of these (hashes) or of all, that no section has any more."""
+        if texts is not None:
+            stored = [self._lookup("text_hash", one) for one in texts]
+            living = {row[0] for row in self._rows(SECTION, ("text_hash",), text_hash=stored)}
+            unused = [one for one in stored if one not in living]
+            return self._delete(SECTION_VECTOR, text_hash=unused) if unused else 0
         section, section_vector = metadata.tables["section"], metadata.tables["section_vector"]
         used = exists().where(
             section.c.namespace == section_vector.c.namespace,

@@ -37,10 +37,11 @@ class RecordIds:
     def __call__(self) -> str:
         """The next id."""
         milliseconds = max(0, (self._clock() - _EPOCH) // _MILLISECOND)
-        value = milliseconds << _RANDOM_BITS | self._random_bits(_RANDOM_BITS)
         with self._lock:
-            if value <= self._last or value >> _RANDOM_BITS == self._last >> _RANDOM_BITS:
+            if self._last >= 0 and milliseconds <= self._last >> _RANDOM_BITS:
                 value = self._last + 1 + self._random_bits(_STEP_BITS)
+            else:
+                value = milliseconds << _RANDOM_BITS | self._random_bits(_RANDOM_BITS)
             self._last = value
         return _uuid7(value)
 

@@ -33,6 +33,7 @@ from anaphora.surfaces.cli.output import (
     tracker,
 )
 from anaphora.surfaces.cli.recall import WHEN
+from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import Where, known_conversation, note_missing, opened, place
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
 from anaphora.surfaces.wire import counted, must_exist, recalled_turns, time_of
@@ -132,13 +133,19 @@ def import_(
         ),
     ] = None,
     again: Annotated[bool, typer.Option(help=meaning("again"))] = False,
+    embed: Annotated[bool, typer.Option(help=EMBED)] = True,
     as_json: Json = False,
 ) -> None:
-    """Import chats, sessions of coding agents, other programs' memories, and folders of notes."""
-    with opened(context, warm=True, begins=True) as memory:
+    """Import chats, sessions of coding agents, other programs' memories, and folders of notes.
+
+    Words find them at once. Then the vectors are computed, which can be interrupted.
+    """
+    with opened(context, warm=embed, begins=True) as memory:
         try:
             with tracker(quiet=as_json) as progress:
-                report = memory.import_(paths, format=form, again=again, progress=progress)
+                report = memory.import_(
+                    paths, format=form, again=again, embed=False, progress=progress
+                )
         except KeyboardInterrupt:
             _show_kept(memory)
             raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -146,7 +153,9 @@ def import_(
             if not _show_unknown(error):
                 raise
             raise typer.Exit(EXIT_INPUT) from None
-    give(report, _show_import, as_json=as_json)
+        give(report, _show_import, as_json=as_json)
+        if embed:
+            finish_vectors(memory, quiet=as_json)
     if report.problems:
         raise typer.Exit(EXIT_PARTLY)
 

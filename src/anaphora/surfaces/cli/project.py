@@ -25,6 +25,7 @@ from anaphora.surfaces.cli.output import (
     table,
     tracker,
 )
+from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.meanings import NOTE, TOKENS, meaning
 from anaphora.surfaces.wire import counted
@@ -63,13 +64,19 @@ def index(
     context: typer.Context,
     root: Annotated[Path, typer.Argument(parser=place, help="The project's folder.")] = Path(),
     name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
-    embed: Annotated[bool, typer.Option(help="Compute the vectors now.")] = True,
+    embed: Annotated[bool, typer.Option(help=EMBED)] = True,
     as_json: Json = False,
 ) -> None:
-    """Index a project. Run again, it reads only what changed."""
-    with opened(context, warm=embed, begins=True) as memory, tracker(quiet=as_json) as progress:
-        report = memory.index_project(root, name=name, embed=embed, progress=progress)
-    give(report, _show_report, as_json=as_json)
+    """Index a project. Run again, it reads only what changed.
+
+    Words find it at once. Then the vectors are computed, which can be interrupted.
+    """
+    with opened(context, warm=embed, begins=True) as memory:
+        with tracker(quiet=as_json) as progress:
+            report = memory.index_project(root, name=name, embed=False, progress=progress)
+        give(report, _show_report, as_json=as_json)
+        if embed and report.pending:
+            finish_vectors(memory, quiet=as_json)
 
 
 def _show_report(report: IndexReport) -> None:
@@ -87,8 +94,7 @@ def _show_report(report: IndexReport) -> None:
     out.print("  " + ", ".join(done) if done else "  nothing changed")
     if report.pending:
         out.print(
-            f"  {report.pending} sections are waiting for vectors; "
-            "they are found by words until then"
+            f"  {report.pending} sections have no vector yet; they are found by words until then"
         )
     secret = [one for one in report.skipped if one.reason in _SECRET]
     others = [one for one in report.skipped if one.reason not in _SECRET]

@@ -190,6 +190,7 @@ _READERS: Final[Mapping[str, Callable[[Node], Iterator[Import]]]] = {
 
 
 _PYTHON_FILES: Final = (".py", "/__init__.py", ".pyi", "/__init__.pyi")
+_PYTHON_ENDINGS: Final = (".py", ".pyi")
 _RUST_FILES: Final = (".rs", "/mod.rs")
 _JS_ENDINGS: Final = (
     ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".vue",
@@ -221,6 +222,8 @@ class ProjectLayout:
     folders: frozenset[str] = field(init=False)
     by_name: dict[str, list[str]] = field(init=False)
     python_roots: tuple[str, ...] = field(init=False)
+    python_names: dict[str, tuple[str, ...]] = field(init=False)
+    """Of names of modules and packages the roots that they lie in, in the order of those."""
 
     def __post_init__(self) -> None:
         folders: set[str] = set()
@@ -239,6 +242,7 @@ class ProjectLayout:
         }
         nearest = sorted(roots, key=lambda path: (path.count("/"), path))
         self.python_roots = tuple(dict.fromkeys(["", "src", *nearest]))
+        self.python_names = _names_in(self.python_roots, self.files)
 
     def first(self, paths: Iterable[str]) -> str | None:
         """The first of these paths that there is."""
@@ -283,13 +287,29 @@ def _resolve_python(path: str, one: Import, layout: ProjectLayout) -> Iterator[I
         return
     if not parts or parts[0] == "__future__":
         return
-    for root in (*layout.python_roots, posixpath.dirname(path)):
+    for root in (*layout.python_names.get(parts[0], ()), posixpath.dirname(path)):
         found = list(_python_at(root, parts, one.names, layout))
         if found:
             yield from found
             return
     if parts[0] not in sys.stdlib_module_names:
         yield ImportTarget("package", parts[0])
+
+
+def _names_in(roots: Iterable[str], files: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """What of Python lies directly in these folders: name of a module or package to folders."""
+    wanted = {root: place for place, root in enumerate(roots)}
+    found: dict[str, set[str]] = {}
+    for path in files:
+        if not path.endswith(_PYTHON_ENDINGS):
+            continue
+        inner, above = path, ""
+        while inner:
+            if above in wanted:
+                found.setdefault(inner.partition("/")[0].partition(".")[0], set()).add(above)
+            folder, _, inner = inner.partition("/")
+            above = f"{above}/{folder}" if above else folder
+    return {name: tuple(sorted(some, key=wanted.__getitem__)) for name, some in found.items()}
 
 
 def _python_at(

@@ -1,4 +1,4 @@
-"""What a long question asks, told from what is pasted into it.
+"""What people write, told from what is pasted around it: in long questions, and in turns.
 
 In: a text that people wrote around a stack trace, a log, code or somebody else's prose. Out: the
 lines to search by, in their order: those that ask, and of what is pasted those that identify it
@@ -102,7 +102,7 @@ def tell_apart(text: str, most: int = ASKING) -> LongQuestion:
     own: list[str] = []
     pasted: list[str] = []
     for end in _ends(text):
-        kinds = list(_blocks(end))
+        kinds = [(line, mark > 0) for line, mark in blocks(end)]
         own.append("\n".join(line for line, is_pasted in kinds if not is_pasted).strip())
         pasted += [line for line, is_pasted in kinds if is_pasted]
     words, asks = _asking([part for part in own if part], most)
@@ -111,7 +111,7 @@ def tell_apart(text: str, most: int = ASKING) -> LongQuestion:
 
 def has_pasted(text: str) -> bool:
     """Whether some lines of `text` form a block that was pasted: code, a trace, a log, a quote."""
-    return any(is_pasted for end in _ends(text) for _, is_pasted in _blocks(end))
+    return any(mark for end in _ends(text) for _, mark in blocks(end))
 
 
 def _ends(text: str) -> list[str]:
@@ -126,8 +126,9 @@ def _ends(text: str) -> list[str]:
     ]
 
 
-def _blocks(text: str) -> Iterable[tuple[str, bool]]:
-    """Each line, and whether it belongs to a pasted block."""
+def blocks(text: str) -> Iterable[tuple[str, int]]:
+    """Each line, and whether it belongs to a pasted block: one that is fenced (2), or that looks
+    like code, a trace, a log or a quotation (1). Linear in the length of the text."""
     lines = text.split("\n")
     marked, fence = [], ""
     for line in lines:
@@ -141,7 +142,7 @@ def _blocks(text: str) -> Iterable[tuple[str, bool]]:
         # The end of a fence that begins above, or one that nobody closed: judged line by line.
         marked = [1 if _FENCE.match(line) or _looks_pasted(line) else 0 for line in lines]
     _join(lines, marked)
-    return zip(lines, (mark > 0 for mark in marked), strict=True)
+    return zip(lines, marked, strict=True)
 
 
 def _join(lines: Sequence[str], marked: list[int]) -> None:
