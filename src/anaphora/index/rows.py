@@ -87,6 +87,11 @@ class KeyedRows:
         find = self._place.get
         return np.fromiter((find(one, -1) for one in keys), np.int64, len(keys))
 
+    def own(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """The same keys, those of rows as the very strings that are kept here."""
+        find, ids = self._place.get, self.ids
+        return tuple(one if (row := find(one)) is None else ids[row] for one in keys)
+
     def put_rows(self, keys: Sequence[str], columns: Mapping[str, Any]) -> NDArray[np.int64]:
         """Set rows, new or known, of as many keys; a column is a sequence, or one value for all.
 

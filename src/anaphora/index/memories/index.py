@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -127,7 +128,7 @@ class MemoryIndex:
         state.words = self._no_words()
         self._folder.remove_foreign()
         manifest, words = self._folder.read(), state.words.index
-        good = words.open(manifest, state.rows.row, self._records.version())
+        good = self._open_words(words, manifest, self._records.version())
         for records in self._changed_since(manifest.upto if good else -1):
             for record in records:
                 row = state.rows.row(record.id)
@@ -311,7 +312,7 @@ class MemoryIndex:
                 on_disk = self._folder.read()
                 if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
                     # Another process has written meanwhile.
-                    words.open(on_disk, self._state.rows.row, self._seq)
+                    self._open_words(words, on_disk, self._seq)
                 whole = words.stale or on_disk.meta != words.manifest.meta
                 whole = whole or not on_disk.meta.generation
                 seen, fresh = words.manifest, words.documents()
@@ -330,7 +331,7 @@ class MemoryIndex:
             with self._lock:
                 # The index was opened anew meanwhile where these are not the same words.
                 words = self._state.words.index
-                good = words.open(written, self._state.rows.row, self._seq)
+                good = self._open_words(words, written, self._seq)
                 words.purge()
                 return good
 
@@ -347,6 +348,12 @@ class MemoryIndex:
 
     def _document(self, record: MemoryRecord) -> Document:
         return document_in_language(record.id, self._words_of(record), self._term_of)
+
+    def _open_words(self, words: WordIndex, manifest: Manifest, known_upto: int) -> bool:
+        rows = self._state.rows
+        # Each id is in memory once, however many speak of it.
+        manifest = replace(manifest, ids=rows.own(manifest.ids))
+        return words.open(manifest, rows.row, known_upto)
 
     def _no_words(self) -> MemoryWords:
         return MemoryWords(WordIndex(self._folder, self._term_of))
