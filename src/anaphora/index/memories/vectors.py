@@ -134,7 +134,6 @@ class MemoryVectors:
             self._take_ann(self.ann.open(), rows)
         self._matrix.reserve(len(rows) + len(rows) // 8)
         self.sync(rows)
-        self._scan.warm()
 
     def _take_ann(self, meta: AnnMeta, rows: MemoryRows) -> None:
         self.upto = max(self.upto, meta.upto)
