@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.heap import give_back_memory
 from anaphora.index.maintenance import Background
 from anaphora.index.vectors.matrix import Matrix, MatrixView
 from anaphora.index.vectors.quantized import Projected, Quantized
@@ -197,6 +198,8 @@ class Scan:
             if self._worker.stopping.is_set():
                 return
         self._quantized = quantized
+        # By now all has been read that was there at the opening, and its pieces were freed.
+        give_back_memory()
         if self._asked > PATIENCE:
             for end in range(0 if self._projected is None else self._projected.taken, count, _STEP):
                 if self._worker.stopping.is_set():
