@@ -47,6 +47,9 @@ TAIL_SHARE: Final = 64
 MUCH: Final = 20_000
 """Texts that are written before the first answer: by word, a million of them fill gigabytes."""
 
+PAUSE: Final = 2.0
+"""Seconds after forgetting before words are made again in the background."""
+
 _TAIL_AT_CLOSE = 100
 _STEP = 4096
 _ROUNDS = 3
@@ -98,6 +101,7 @@ class MemoryIndex:
         self._worker = Background("anaphora-memory-index", self._lock)
         self._purging = threading.Lock()
         self._cut_short = threading.Event()
+        self._at_once = threading.Event()
         self._closed = False
 
     # Following.
@@ -269,18 +273,26 @@ class MemoryIndex:
         """
         with self._purging:
             self._cut_short.set()
+            self._at_once.set()
             try:
                 self._worker.wait()
             finally:
                 self._cut_short.clear()
+                self._at_once.clear()
             self.sync()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when something took longer than `timeout` s."""
-        return self._worker.wait(timeout) and self._state.vectors.wait(timeout)
+        self._at_once.set()
+        try:
+            return self._worker.wait(timeout) and self._state.vectors.wait(timeout)
+        finally:
+            self._at_once.clear()
 
     def close(self) -> None:
         """End the background, write what is worth writing, let go. Safe to call twice."""
+        self._worker.stopping.set()
+        self._at_once.set()
         self._worker.stop()
         with self._lock:
             self._state.vectors.close()
@@ -299,6 +311,11 @@ class MemoryIndex:
         return words.waiting > room or words.stale
 
     def _settle_in_background(self) -> None:
+        # Who forgets one often forgets more, and each would cut short what the last one began.
+        if self._state.words.index.stale:
+            self._at_once.wait(PAUSE)
+        if self._cut_short.is_set() or self._worker.stopping.is_set():
+            return
         # What cannot be written stays in memory and answers from there; a later change tries again.
         with suppress(AnaphoraError):
             self.settle(vectors=self._state.vectors.due())
