@@ -193,9 +193,9 @@ def _server(value: Value, to: Path) -> Path:
         color=_ORANGE, linestyle="", marker="o", label="measured, on two cores beside its client",
     )  # fmt: skip
     axes.set_ylim(bottom=0)
-    _plain(axes, x=True, y=True)
+    plain_numbers(axes, x=True, y=True)
     axes.legend(frameon=False)
-    return _kept(axes, to / "scale-server.svg")
+    return saved(to / "scale-server.svg")
 
 
 def _by_way(value: Value, key: str) -> dict[str, list[tuple[int, float]]]:
