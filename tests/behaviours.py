@@ -370,6 +370,7 @@ PROMISES: dict[str, str] = {
     "page.data": "Q Remembered text is never executed in the page, and is shown as it is.",
     # Surfaces
     "cli.interrupted": "Q Broken off, a command says what is kept and which command does the rest.",
+    "cli.parts": "D A process loads the part of the program that its command is in, and no other.",
     "cli.json": "D Every command gives JSON for programs.",
     "cli.recall": "D One command asks everything; hits are snippets with short ids, and nothing fits is said.",
     "cli.forget": "D Forgetting asks, can be tried, and can be undone for a day unless it is for now.",

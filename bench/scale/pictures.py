@@ -18,7 +18,7 @@ from bench.figures import RESULTS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw"]
+__all__ = ["IMAGES", "draw", "milliseconds", "plain_numbers", "saved"]
 
 IMAGES: Final = Path(__file__).parents[2] / "docs" / "images"
 _BLUE, _ORANGE, _GREEN, _GREY = "#1f6fb4", "#d9730d", "#2e8b57", "#6b7280"
@@ -61,16 +61,16 @@ def _filling(value: Value, to: Path) -> Path:
     axes.plot(rows, rates, color=_BLUE, linewidth=2, marker="o", markersize=3)
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    _plain(axes, x=True, y=True)
-    return _kept(axes, to / "scale-filling.svg")
+    plain_numbers(axes, x=True, y=True)
+    return saved(to / "scale-filling.svg")
 
 
 def _recall(value: Value, to: Path) -> Path:
     by = _by_way(value, "recall_p50_ms")
     least, most = by["exact"][0], by["exact"][-1]
     title = (
-        f"The exact scan answers in {_ms(least[1])} at {least[0]:,} memories, "
-        f"in {_ms(most[1])} at {most[0]:,}"
+        f"The exact scan answers in {milliseconds(least[1])} at {least[0]:,} memories, "
+        f"in {milliseconds(most[1])} at {most[0]:,}"
     )
     axes = _axes(title, "memories in the namespace", "one recall less its embedding, ms")
     for way, name, color in _WAYS:
@@ -84,9 +84,9 @@ def _recall(value: Value, to: Path) -> Path:
                 axes.plot(*zip(*points, strict=True), line, color=color, marker="o", label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    _plain(axes, x=True, y=True)
+    plain_numbers(axes, x=True, y=True)
     axes.legend(frameon=False)
-    return _kept(axes, to / "scale-recall.svg")
+    return saved(to / "scale-recall.svg")
 
 
 def _memory(value: Value, to: Path) -> Path:
@@ -101,9 +101,9 @@ def _memory(value: Value, to: Path) -> Path:
             axes.plot(*zip(*points[way], strict=True), color=color, marker="o", label=name)
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
-    _plain(axes, x=True, y=True)
+    plain_numbers(axes, x=True, y=True)
     axes.legend(frameon=False)
-    return _kept(axes, to / "scale-memory.svg")
+    return saved(to / "scale-memory.svg")
 
 
 def _disk(value: Value, to: Path) -> Path:
@@ -123,9 +123,9 @@ def _disk(value: Value, to: Path) -> Path:
         axes.bar([f"{size:,}" for size in sizes], heights, 0.6, bottom, color=color, label=name)
         bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
     axes.set_ylim(top=1.3 * max(bottom))
-    _plain(axes, x=False, y=True)
+    plain_numbers(axes, x=False, y=True)
     axes.legend(frameon=False, loc="upper left", ncols=3, fontsize=9)
-    return _kept(axes, to / "scale-disk.svg")
+    return saved(to / "scale-disk.svg")
 
 
 def _writes(value: Value, to: Path) -> Path:
@@ -135,16 +135,16 @@ def _writes(value: Value, to: Path) -> Path:
         ("second_forget_ms", "forget one for good, right after another", _ORANGE),
     )
     size, cost = _by_way(value, "second_forget_ms")["exact"][-1]
-    title = f"At {size:,} memories forgetting one for good takes up to {_ms(cost)}"
+    title = f"At {size:,} memories forgetting one for good takes up to {milliseconds(cost)}"
     axes = _axes(title, "memories in the namespace", "milliseconds")
     for key, name, color in keys:
         points = _by_way(value, key)["exact"]
         axes.plot(*zip(*points, strict=True), color=color, marker="o", label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    _plain(axes, x=True, y=True)
+    plain_numbers(axes, x=True, y=True)
     axes.legend(frameon=False)
-    return _kept(axes, to / "scale-writes.svg")
+    return saved(to / "scale-writes.svg")
 
 
 def _namespaces(value: Value, to: Path) -> Path:
@@ -164,9 +164,9 @@ def _namespaces(value: Value, to: Path) -> Path:
         )
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    _plain(axes, x=True, y=True)
+    plain_numbers(axes, x=True, y=True)
     axes.legend(frameon=False)
-    return _kept(axes, to / "scale-namespaces.svg")
+    return saved(to / "scale-namespaces.svg")
 
 
 def _server(value: Value, to: Path) -> Path:
@@ -193,9 +193,9 @@ def _server(value: Value, to: Path) -> Path:
         color=_ORANGE, linestyle="", marker="o", label="measured, on two cores beside its client",
     )  # fmt: skip
     axes.set_ylim(bottom=0)
-    _plain(axes, x=True, y=True)
+    plain_numbers(axes, x=True, y=True)
     axes.legend(frameon=False)
-    return _kept(axes, to / "scale-server.svg")
+    return saved(to / "scale-server.svg")
 
 
 def _by_way(value: Value, key: str) -> dict[str, list[tuple[int, float]]]:
@@ -226,7 +226,7 @@ def _axes(title: str, across: str, up: str) -> Axes:
     return axes
 
 
-def _plain(axes: Axes, *, x: bool, y: bool) -> None:
+def plain_numbers(axes: Axes, *, x: bool, y: bool) -> None:
     """Numbers as people write them, on both kinds of axes."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -239,19 +239,21 @@ def _plain(axes: Axes, *, x: bool, y: bool) -> None:
                 axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
 
 
-def _kept(axes: Axes, place: Path) -> Path:
+def saved(place: Path, behind: str = "white") -> Path:
+    """Write the picture that was drawn, before this colour; its file."""
     import matplotlib as mpl
     from matplotlib import pyplot
 
     place.parent.mkdir(parents=True, exist_ok=True)
     # Without these two the same results would give another file each time.
     with mpl.rc_context({"svg.hashsalt": "anaphora"}):
-        pyplot.savefig(place, metadata={"Date": None}, facecolor="white")
+        pyplot.savefig(place, metadata={"Date": None}, facecolor=behind)
     pyplot.close("all")
     return place
 
 
-def _ms(value: float) -> str:
+def milliseconds(value: float) -> str:
+    """A time as people say it."""
     if value >= 10_000:
         return f"{value / 1000:,.0f} s"
     return f"{value / 1000:,.1f} s" if value >= 1_000 else f"{value:,.1f} ms"

@@ -43,7 +43,7 @@ def test_a_manifest_is_that_of_its_form_and_key(
     (tmp_path / name).write_text(json.dumps(given), encoding="utf-8")
     found = segments(tmp_path, "key").read()
     assert (found.meta.generation, found.meta.count, found.meta.signature) == ("generation", 2, 99)
-    assert (found.upto, found.ids, found.digests) == (12, ("a", "b"), ("0" * 16, "1" * 16))
+    assert (found.upto, found.ids, found.digests) == (12, ("a", "b"), "0" * 16 + "1" * 16)
     assert segments(tmp_path, "other").read() == segments(tmp_path).read() == Manifest()
     earlier = {**given, "form": f"2/{ANALYSER}key"}
     (tmp_path / name).write_text(json.dumps(earlier), encoding="utf-8")
@@ -86,7 +86,7 @@ def test_a_manifest_as_it_is_written(
     written = folder.write(Manifest(), 12, [document])
     assert written is not None
     assert folder.read() == written
-    assert (written.upto, written.ids, written.digests) == (12, ("a",), (document.digest,))
+    assert (written.upto, written.ids, written.digests) == (12, ("a",), document.digest)
     assert written.meta.tokens == tuple(len(one.split()) for one in document.texts)
     assert folder.open(written).holding("tea", len(texts) - 1) == 1
     assert folder.problem() is None

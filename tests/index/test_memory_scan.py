@@ -65,9 +65,8 @@ def test_the_best_are_those_of_a_whole_scan(
     rng = np.random.default_rng(seed)
     matrix = _matrix(rng, texts, spread, parts)
     scan = Scan(matrix, background=False)
-    scan.warm()
-    for step in range(2):
-        vector = _units(rng, 2, spread)[1] if step else matrix.view().parts[0].copy()
+    for step in range(3):
+        vector = _units(rng, 2, spread)[1] if step % 2 else matrix.view().parts[0].copy()
         every = matrix.view().best(vector).astype(np.float64)
         kept = np.flatnonzero(rng.random(texts) < rng.choice([0.1, 0.6, 1.0]))
         wanted = best_of(kept, every[kept], limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,11 +44,18 @@ def described(truth: Database) -> dict[str, Any]:
                 "key": found.get_pk_constraint(table),
                 "foreign": found.get_foreign_keys(table),
                 "unique": found.get_unique_constraints(table),
-                "indexes": sorted(found.get_indexes(table), key=lambda index: str(index["name"])),
+                "indexes": sorted(map(_index, found.get_indexes(table)), key=str),
+                "options": found.get_table_options(table),
                 "checks": found.get_check_constraints(table),
             }
             for table in sorted(found.get_table_names())
         }  # fmt: skip
+
+
+def _index(found: Mapping[str, Any]) -> dict[str, Any]:
+    """An index as values: what it leaves out is told as a statement, and no two are equal."""
+    options = {name: str(value) for name, value in found.get("dialect_options", {}).items()}
+    return {**found, "dialect_options": options}
 
 
 @contextmanager

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from anaphora import Memory
 from anaphora.core.display import visible
 from anaphora.surfaces.cli.app import app
+from anaphora.surfaces.cli.program import program
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
 SMALL = [
@@ -352,3 +354,33 @@ def test_notes_and_the_diary_are_read(cli: Cli) -> None:
     assert cli("notes", "--json").data == []
     assert cli("undo-forget", noted["id"]).code == 0
     assert [one["id"] for one in cli("notes", "--json").data] == [noted["id"]]
+
+
+@pytest.mark.promise("cli.parts")
+def test_a_command_is_the_same_without_the_parts_of_others() -> None:
+    """Each command comes with few others, and takes what it takes among all of them."""
+    whole = get_command(app).commands  # type: ignore[attr-defined]
+    for name, command in whole.items():
+        part = get_command(program(name)).commands  # type: ignore[attr-defined]
+        assert [one.name for one in part[name].params] == [one.name for one in command.params]
+        assert part.keys() < whole.keys()
+    assert get_command(program("recal")).commands.keys() == whole.keys()  # type: ignore[attr-defined]
+
+
+@pytest.mark.promise("cli.parts")
+def test_a_question_does_not_load_the_other_commands(cli: Cli) -> None:
+    """Of the modules of commands, only that of `recall` is imported."""
+    code = (
+        "import sys; from anaphora.surfaces.cli import main\n"
+        f"sys.argv = ['anaphora', '--home', {str(cli.home)!r}, 'recall', 'what?', '--json']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "own = sorted(m for m in sys.modules if m.startswith('anaphora.surfaces'))\n"
+        "print(own, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(cli.home)},
+    )  # fmt: skip
+    loaded = done.stderr.splitlines()[-1]
+    assert "anaphora.surfaces.cli.recall" in loaded
+    assert not any(f"cli.{other}" in loaded for other in ("memories", "deep", "sync", "serve"))

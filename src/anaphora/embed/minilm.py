@@ -71,22 +71,23 @@ def read_manifest(folder: Path) -> Manifest:
         raise EmbeddingError(f"{path} is not a model's manifest: {error!r}") from error
 
 
-def verified(manifest: Manifest, file: str) -> bytes:
-    """The bytes of one of the model's files.
+def verified(manifest: Manifest, file: str) -> Path:
+    """Where one of the model's files lies.
 
-    Raises ModelIntegrityError when they are not the bytes that the manifest names, and
+    Raises ModelIntegrityError when its bytes are not those that the manifest names, and
     EmbeddingError when they cannot be read.
     """
     path = manifest.folder / file
     try:
-        content = path.read_bytes()
+        with path.open("rb") as content:
+            # Not read as a whole: a session of the library would keep the bytes beside its own.
+            found = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         raise EmbeddingError(f"the model cannot be read: {error}") from error
-    found = hashlib.sha256(content).hexdigest()
     expected = manifest.files.get(file, "no hash at all")
     if found != expected:
         raise ModelIntegrityError(path, expected, found)
-    return content
+    return path
 
 
 _CLS, _SEP = 101, 102
@@ -105,7 +106,7 @@ class MiniLM:
         manifest = read_manifest(folder)
         self._name = manifest.name
         self._dimensions = manifest.dimensions
-        tokenizer = read_wordpiece(verified(manifest, "tokenizer.json"))
+        tokenizer = read_wordpiece(verified(manifest, "tokenizer.json").read_bytes())
         self._windows = TextWindows(tokenizer, manifest.window - 2)
         self._threads = threads or min(2, os.cpu_count() or 1)
         self._session = load_session(verified(manifest, "model.onnx"), 1)

@@ -6,6 +6,7 @@ A thing keeps its row while it lives; the row of a deleted one is never given ou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
@@ -84,8 +85,12 @@ class KeyedRows:
 
     def rows(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of things, -1 for unknown ones."""
-        find = self._place.get
-        return np.fromiter((find(one, -1) for one in keys), np.int64, len(keys))
+        return np.fromiter(map(self._place.get, keys, repeat(-1)), np.int64, len(keys))
+
+    def own(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """The same keys, those of rows as the very strings that are kept here."""
+        find, ids = self._place.get, self.ids
+        return tuple(one if (row := find(one)) is None else ids[row] for one in keys)
 
     def put_rows(self, keys: Sequence[str], columns: Mapping[str, Any]) -> NDArray[np.int64]:
         """Set rows, new or known, of as many keys; a column is a sequence, or one value for all.

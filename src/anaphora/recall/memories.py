@@ -109,6 +109,8 @@ class MemoryRecall:
             return Recall((), (BLANK,))
         query, cut = truncated_question(query)
         degraded = list(cut)
+        # Opened while the model is loaded beside it, where this is the first question.
+        self.index.sync()
         vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
         bare = mode == "vector" and vector is not None
         wanted = MemoryQuery(

@@ -65,8 +65,8 @@ class ShortIds:
     @staticmethod
     def _ids(several: Sequence[Records]) -> Iterator[str]:
         for records in several:
-            for row in records.short_rows():
-                yield row[0]
+            for rows in records.short_rows():
+                yield from (row[0] for row in rows)
 
     def _threads(self) -> Iterator[str]:
         for conversation_id, _ in self.conversations().files():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -45,6 +46,9 @@ TAIL_SHARE: Final = 64
 
 MUCH: Final = 20_000
 """Texts that are written before the first answer: by word, a million of them fill gigabytes."""
+
+PAUSE: Final = 2.0
+"""Seconds after forgetting before words are made again in the background."""
 
 _TAIL_AT_CLOSE = 100
 _STEP = 4096
@@ -97,6 +101,7 @@ class MemoryIndex:
         self._worker = Background("anaphora-memory-index", self._lock)
         self._purging = threading.Lock()
         self._cut_short = threading.Event()
+        self._at_once = threading.Event()
         self._closed = False
 
     # Following.
@@ -127,7 +132,7 @@ class MemoryIndex:
         state.words = self._no_words()
         self._folder.remove_foreign()
         manifest, words = self._folder.read(), state.words.index
-        good = words.open(manifest, state.rows.row, self._records.version())
+        good = self._open_words(words, manifest, self._records.version())
         for records in self._changed_since(manifest.upto if good else -1):
             for record in records:
                 row = state.rows.row(record.id)
@@ -268,18 +273,26 @@ class MemoryIndex:
         """
         with self._purging:
             self._cut_short.set()
+            self._at_once.set()
             try:
                 self._worker.wait()
             finally:
                 self._cut_short.clear()
+                self._at_once.clear()
             self.sync()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when something took longer than `timeout` s."""
-        return self._worker.wait(timeout) and self._state.vectors.wait(timeout)
+        self._at_once.set()
+        try:
+            return self._worker.wait(timeout) and self._state.vectors.wait(timeout)
+        finally:
+            self._at_once.clear()
 
     def close(self) -> None:
         """End the background, write what is worth writing, let go. Safe to call twice."""
+        self._worker.stopping.set()
+        self._at_once.set()
         self._worker.stop()
         with self._lock:
             self._state.vectors.close()
@@ -298,6 +311,11 @@ class MemoryIndex:
         return words.waiting > room or words.stale
 
     def _settle_in_background(self) -> None:
+        # Who forgets one often forgets more, and each would cut short what the last one began.
+        if self._state.words.index.stale:
+            self._at_once.wait(PAUSE)
+        if self._cut_short.is_set() or self._worker.stopping.is_set():
+            return
         # What cannot be written stays in memory and answers from there; a later change tries again.
         with suppress(AnaphoraError):
             self.settle(vectors=self._state.vectors.due())
@@ -311,7 +329,7 @@ class MemoryIndex:
                 on_disk = self._folder.read()
                 if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
                     # Another process has written meanwhile.
-                    words.open(on_disk, self._state.rows.row, self._seq)
+                    self._open_words(words, on_disk, self._seq)
                 whole = words.stale or on_disk.meta != words.manifest.meta
                 whole = whole or not on_disk.meta.generation
                 seen, fresh = words.manifest, words.documents()
@@ -330,7 +348,7 @@ class MemoryIndex:
             with self._lock:
                 # The index was opened anew meanwhile where these are not the same words.
                 words = self._state.words.index
-                good = words.open(written, self._state.rows.row, self._seq)
+                good = self._open_words(words, written, self._seq)
                 words.purge()
                 return good
 
@@ -347,6 +365,12 @@ class MemoryIndex:
 
     def _document(self, record: MemoryRecord) -> Document:
         return document_in_language(record.id, self._words_of(record), self._term_of)
+
+    def _open_words(self, words: WordIndex, manifest: Manifest, known_upto: int) -> bool:
+        rows = self._state.rows
+        # Each id is in memory once, however many speak of it.
+        manifest = replace(manifest, ids=rows.own(manifest.ids))
+        return words.open(manifest, rows.row, known_upto)
 
     def _no_words(self) -> MemoryWords:
         return MemoryWords(WordIndex(self._folder, self._term_of))

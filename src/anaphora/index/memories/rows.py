@@ -57,11 +57,11 @@ class MemoryRows(KeyedRows):
 
     def load(self, records: Records) -> None:
         """Take in every memory of the namespace, without texts: the way to open."""
-        found = records.short_rows()
-        try:
-            self._put_stored(found)
-        except DAMAGE:
-            self._put_stored(list(readable(found, _sound)))
+        for found in records.short_rows():
+            try:
+                self._put_stored(found)
+            except DAMAGE:
+                self._put_stored(list(readable(found, _sound)))
 
     def _put_stored(self, found: Sequence[tuple[Any, ...]]) -> None:
         if not found:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -135,7 +134,6 @@ class MemoryVectors:
             self._take_ann(self.ann.open(), rows)
         self._matrix.reserve(len(rows) + len(rows) // 8)
         self.sync(rows)
-        self._scan.warm()
 
     def _take_ann(self, meta: AnnMeta, rows: MemoryRows) -> None:
         self.upto = max(self.upto, meta.upto)
@@ -165,20 +163,21 @@ class MemoryVectors:
         self._fit(len(rows))
         # Vectors in the ANN index are read back by the ids of their rows.
         self._ids = rows.ids
-        found: list[tuple[str, bytes]] = []
-        for batch in self._vectors.get_all(self._embedder, self.upto):
-            at = 0
-            for owner, parts in groupby(batch.record_ids):
-                end = at + 2 * self._dimensions * len(list(parts))
-                data, at = batch.data[at:end], end
-                if found and found[-1][0] == owner:
-                    data = found.pop()[1] + data
-                found.append((owner, data))
+        if not len(rows):
+            # Nothing here can have one, however many vectors of other kinds there are to look at.
+            return
+        width = 2 * self._dimensions
+        owners, data = tuple[str, ...](), b""
+        for batch in self._vectors.of_any(self._embedder, self.upto):
+            owners, data = (*owners, *batch.record_ids), data + batch.data
             # The last record's parts may go on in the next batch.
-            self._put(found[:-1], batch.seq, rows)
-            found, self.upto = found[-1:], batch.seq
-        if found:
-            self._put(found, self.upto, rows)
+            cut = len(owners) - next(
+                (at for at, owner in enumerate(reversed(owners)) if owner != owners[-1]),
+                len(owners),
+            )
+            self._put(owners[:cut], data[: cut * width], rows)
+            owners, data, self.upto = owners[cut:], data[cut * width :], batch.seq
+        self._put(owners, data, rows)
 
     def take(self, rows: MemoryRows, written: WrittenRecords) -> None:
         """Take in the vectors of what was just written: all that are newer than `upto`."""
@@ -188,22 +187,30 @@ class MemoryVectors:
         self._fit(len(rows))
         self._ids = rows.ids
         if written.vectors:
-            self._put(written.vectors, written.after, rows)
+            parts = [len(data) // (2 * self._dimensions) for _, data in written.vectors]
+            pairs = zip(written.vectors, parts, strict=True)
+            owners = [owner for (owner, _), count in pairs for _ in range(count)]
+            self._put(owners, b"".join(data for _, data in written.vectors), rows)
             self.upto = written.after
 
-    def _put(self, found: Sequence[tuple[str, bytes]], seq: int, rows: MemoryRows) -> None:
-        owners, blobs = [one for one, _ in found], [data for _, data in found]
-        # A vector that came in the place of another has a name of its own in the matrix.
-        keys = [f"{seq}:{owner}".encode("utf-8", "surrogatepass") for owner in owners]
-        self._matrix.add(keys, blobs)
-        at = rows.rows(owners)
-        known = at >= 0
-        texts = self._matrix.entries(keys)
-        self._entry[at[known]] = texts[known]
-        more = len(self._matrix.view().starts) - len(self._row_of)
-        self._row_of.add(np.full(more, -1, np.int64))
-        self._row_of.view()[texts] = at
-        self._leave_ann(at[known])
+    def _put(self, owners: Sequence[str], data: bytes, rows: MemoryRows) -> None:
+        """Take in vectors of these owners, a part each; those of one follow each other."""
+        if not owners:
+            return
+        found = rows.rows(owners)
+        known = found >= 0
+        if not known.all():
+            # Of records of other kinds, or of one that cannot be read.
+            parts = np.frombuffer(data, np.uint8).reshape(len(owners), -1)
+            found, data = found[known], parts[known].tobytes()
+            if not len(found):
+                return
+        first = np.flatnonzero(np.diff(found, prepend=-1))
+        at = found[first]
+        text = self._matrix.append(data, np.diff(first, append=len(found)))
+        self._entry[at] = np.arange(text, text + len(at))
+        self._row_of.add(at)
+        self._leave_ann(at)
 
     def drop(self, row: int) -> None:
         """A memory was deleted."""
@@ -237,7 +244,7 @@ class MemoryVectors:
             far = int((keep & self._in_ann[: len(keep)]).sum())
             lacking = int(keep.sum()) - len(rows) - far
             texts = entry[rows]
-            every = np.array_equal(texts, np.arange(len(self._matrix)))
+            every = np.array_equal(texts, np.arange(len(self._row_of)))
             self._kept = _Kept(keep, rows, texts, far, lacking, every)
         return self._kept
 

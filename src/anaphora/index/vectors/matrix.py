@@ -111,18 +111,26 @@ class Matrix:
             return
         width = 2 * self._dimensions
         counts = np.fromiter((len(blob) // width for blob in blobs), np.int64, len(blobs))
-        rows = from_float16(b"".join(blobs), self._dimensions)
-        known = len(self._parts)
+        first = self.append(b"".join(blobs), counts)
+        self._entries.update(zip(keys, range(first, first + len(keys)), strict=True))
+
+    def append(self, data: bytes, counts: NDArray[np.int64]) -> int:
+        """Add texts that have no key but their place; the place of the first.
+
+        `data` holds their stored vectors one after another, `counts` (n,) how many each has.
+        """
+        # Written into place as they are read: no copy of all of them in 32 bits.
+        rows = np.frombuffer(data, "<f2").reshape(-1, self._dimensions)
+        known, first = len(self._parts), len(self._starts)
         self._parts.add(rows)
-        starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
-        if len(rows) > len(keys):
-            several = np.repeat(np.arange(len(keys)), counts)
+        starts = np.cumsum(counts) - counts
+        if len(rows) > len(counts):
+            several = np.repeat(np.arange(len(counts)), counts)
             later = np.setdiff1d(np.arange(len(rows)), starts, assume_unique=True)
             self._more.add(known + later)
-            self._owners.add(len(self._starts) + several[later])
-        first = len(self._starts)
+            self._owners.add(first + several[later])
         self._starts.add(known + starts)
-        self._entries.update(zip(keys, range(first, first + len(keys)), strict=True))
+        return first
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """Forget the vectors of all other texts; their room is reused when the index is opened."""

@@ -142,7 +142,10 @@ def _session(codes: NDArray[np.int8]) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.enable_cpu_mem_arena = False
-    return runtime.InferenceSession(_model(codes), options, providers=["CPUExecutionProvider"])
+    made = runtime.InferenceSession(_model(codes), options, providers=["CPUExecutionProvider"])
+    # The wrapper keeps the model's bytes, as large as the codes, to begin anew elsewhere.
+    vars(made).pop("_model_bytes", None)
+    return made
 
 
 _UINT8, _INT8, _INT32 = 2, 3, 6

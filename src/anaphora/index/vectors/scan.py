@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.heap import give_back_memory
 from anaphora.index.maintenance import Background
 from anaphora.index.vectors.matrix import Matrix, MatrixView
 from anaphora.index.vectors.quantized import Projected, Quantized
@@ -22,6 +23,9 @@ BIG: Final = 8_192
 
 NEWER: Final = 2_048
 """Parts that the quantized form may lack before it takes them in: they are scanned as they are."""
+
+FIRST: Final = 1
+"""Questions before a quantized form is made: a process that asks one ends before it is of use."""
 
 PATIENCE: Final = 8
 """Single questions for what is close before a projected form is made for them."""
@@ -44,21 +48,21 @@ class Scan:
         self._worker = Background("anaphora-memory-scan")
         self._quantized: Quantized | None = None
         self._projected: Projected | None = None
+        self._questions = 0
         self._asked = 0
         # One question asks more than once for the same: (vector, parts, texts' cosines, error).
         self._last: tuple[Floats, int, Floats, float] | None = None
-
-    def warm(self) -> None:
-        """Begin the quantized form now rather than with the first question."""
-        self._keep_up(self._matrix.view())
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
         return self._worker.wait(timeout)
 
     def close(self) -> None:
-        """Begin no more in the background; what is under way ends soon."""
-        self._worker.stopping.set()
+        """Begin no more in the background, and wait for what is under way, which ends soon.
+
+        A process that ends while a library makes a session for it would be aborted.
+        """
+        self._worker.stop()
 
     def could_lead(
         self, vector: Floats, texts: NDArray[np.int64], limit: int, *, every: bool = False
@@ -154,6 +158,7 @@ class Scan:
         """Cosines of all texts, and how far they can be from the exact ones (0: these are)."""
         view = self._matrix.view()
         if self._last is None or not self._fits(vector, view):
+            self._questions += 1
             self._keep_up(view)
             quantized = self._quantized
             if quantized is None:
@@ -178,7 +183,9 @@ class Scan:
         count = len(view.parts)
         if count < BIG:
             return False
-        if self._quantized is None or count - len(self._quantized) > NEWER:
+        if self._quantized is None:
+            return self._questions > FIRST
+        if count - len(self._quantized) > NEWER:
             return True
         projected = 0 if self._projected is None else len(self._projected)
         return self._asked > PATIENCE and count - projected > FRESH
@@ -191,6 +198,8 @@ class Scan:
             if self._worker.stopping.is_set():
                 return
         self._quantized = quantized
+        # By now all has been read that was there at the opening, and its pieces were freed.
+        give_back_memory()
         if self._asked > PATIENCE:
             for end in range(0 if self._projected is None else self._projected.taken, count, _STEP):
                 if self._worker.stopping.is_set():

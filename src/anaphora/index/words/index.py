@@ -34,7 +34,9 @@ class WordIndex:
         self.stale = False
         self._term_of = term_of
         self._row_of = np.full(1, -1, np.int64)
-        self._number_of: dict[int, int] = {}
+        # By row, 0 for one that is not in the segment; newer rows are behind its end.
+        self._numbers = np.empty(0, np.int64)
+        self._counting = 0
         self._waiting: dict[int, Document] = {}
         # Made with the first question: whole texts are quicker to write down than to keep by word.
         self._postings: MemoryPostings | None = None
@@ -51,15 +53,16 @@ class WordIndex:
             segment = self.folder.open(manifest)
         except WORD_INDEX_ERRORS:
             return False
-        rows = np.fromiter((row_of(one) for one in manifest.ids), np.int64, len(manifest.ids))
+        rows = np.fromiter(map(row_of, manifest.ids), np.int64, len(manifest.ids))
         self.segment, self.manifest = segment, manifest
-        self._number_of = {row: n for n, row in enumerate(rows.tolist(), 1) if row >= 0}
-        self._row_of = np.concatenate((np.full(1, -1, np.int64), rows))
-        if len(self._number_of) < np.count_nonzero(rows >= 0):
-            # Of two documents of one row, the later one counts.
-            counting = np.fromiter(self._number_of.values(), np.int64, len(self._number_of))
-            self._row_of[:] = -1
-            self._row_of[counting] = rows[counting - 1]
+        known = np.flatnonzero(rows >= 0)
+        numbers = self._numbers = np.zeros(int(rows.max(initial=-1)) + 1, np.int64)
+        # Of two documents of one row, the later one counts.
+        np.maximum.at(numbers, rows[known], known + 1)
+        counting = numbers[numbers > 0]
+        self._row_of = np.full(len(rows) + 1, -1, np.int64)
+        self._row_of[counting] = rows[counting - 1]
+        self._counting = len(counting)
         self.stale = bool((rows < 0).any()) and manifest.upto <= known_upto
         waiting, self._waiting, self._postings = self._waiting, {}, None
         for row, document in waiting.items():
@@ -76,7 +79,7 @@ class WordIndex:
     @property
     def gone(self) -> int:
         """How many documents of the segment count no more: with many, it is worth writing anew."""
-        return len(self.manifest.ids) - len(self._number_of)
+        return len(self.manifest.ids) - self._counting
 
     @property
     def waiting(self) -> int:
@@ -93,8 +96,8 @@ class WordIndex:
 
     def put(self, row: int, document: Document) -> None:
         """Take in a document, new or as it was."""
-        number = self._number_of.get(row, 0)
-        if number and self.manifest.digests[number - 1] == document.digest:
+        number = self._number_of(row)
+        if number and self.manifest.digest(number) == document.digest:
             self._take_back(row)
             return
         self._drop_stored(row)
@@ -154,13 +157,20 @@ class WordIndex:
 
     def numbers(self, rows: Rows) -> Rows:
         """The number of each row's document in the segment, 0 for one that is not there."""
-        find = self._number_of.get
-        return np.fromiter((find(row, 0) for row in rows.tolist()), np.int64, len(rows))
+        found = np.zeros(len(rows), np.int64)
+        known = (rows >= 0) & (rows < len(self._numbers))
+        found[known] = self._numbers[rows[known]]
+        return found
+
+    def _number_of(self, row: int) -> int:
+        return int(self._numbers[row]) if row < len(self._numbers) else 0
 
     def _drop_stored(self, row: int) -> None:
-        number = self._number_of.pop(row, 0)
+        number = self._number_of(row)
         if number:
+            self._numbers[row] = 0
             self._row_of[number] = -1
+            self._counting -= 1
             self.stale = True
 
     def _take_back(self, row: int) -> None:

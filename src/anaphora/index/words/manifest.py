@@ -79,7 +79,7 @@ def _document(key: str, fields: tuple[str, ...], forms: str) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is on disk: document n (from 1) is `ids[n - 1]` with tokens of that digest.
+    """What is on disk: document n (from 1) is `ids[n - 1]`; `digests` are those of their tokens.
 
     `upto` is the number of truth that it was written at: what changed later may differ.
     """
@@ -87,7 +87,11 @@ class Manifest:
     meta: SegmentMeta = field(default_factory=SegmentMeta)
     upto: int = -1
     ids: tuple[str, ...] = ()
-    digests: tuple[str, ...] = ()
+    digests: str = ""
+
+    def digest(self, number: int) -> str:
+        """That of document `number`, from 1."""
+        return self.digests[(number - 1) * _DIGITS : number * _DIGITS]
 
 
 class SegmentFolder:
@@ -119,15 +123,14 @@ class SegmentFolder:
         """What the manifest says; an empty one where there is none that can be read."""
         try:
             found = json.loads(self._manifest.read_text(encoding="utf-8"))
-            digests = found["digests"]
-            cut = tuple(digests[at : at + _DIGITS] for at in range(0, len(digests), _DIGITS))
             generation, upto, count, tokens, signed = found["meta"]
             meta = SegmentMeta(generation, upto, count, tuple(tokens), signed)
-            manifest = Manifest(meta, found["upto"], tuple(found["ids"]), cut)
+            digests = str(found["digests"])
+            manifest = Manifest(meta, found["upto"], tuple(found["ids"]), digests)
             fits = found["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
         except (OSError, ValueError, KeyError, TypeError):
             return Manifest()
-        fits = fits and meta.count == len(manifest.ids) == len(cut)
+        fits = fits and meta.count == len(manifest.ids) and len(digests) == _DIGITS * meta.count
         return manifest if fits else Manifest()
 
     def open(self, manifest: Manifest) -> Segment:
@@ -190,7 +193,8 @@ class SegmentFolder:
             if stop():
                 raise CutShort
             ids = (*seen.ids, *(d.key for d in documents))
-            manifest = Manifest(meta, upto, ids, (*seen.digests, *(d.digest for d in documents)))
+            digests = "".join((seen.digests, *(one.digest for one in documents)))
+            manifest = Manifest(meta, upto, ids, digests)
             self._write_manifest(manifest)
         except CutShort:
             shutil.rmtree(place, ignore_errors=True)
@@ -227,7 +231,7 @@ class SegmentFolder:
             "meta": astuple(manifest.meta),
             "upto": manifest.upto,
             "ids": manifest.ids,
-            "digests": "".join(manifest.digests),
+            "digests": manifest.digests,
         }
         self._fresh.write_text(json.dumps(value), encoding="utf-8")
         self._fresh.replace(self._manifest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-REVISION = "0014"
+REVISION = "0015"
 REVISION_TABLE = "anaphora_schema"
 
 

@@ -20,11 +20,12 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    text,
 )
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from anaphora.store.db import tables
+from anaphora.store.db import table, tables
 from anaphora.store.db.revision import REVISION_TABLE
 from anaphora.store.db.table import Codec
 from anaphora.store.escaping import escape, unescape
@@ -63,6 +64,17 @@ _TYPES: Final[dict[Codec, Any]] = {
     "bytes": LargeBinary,
 }
 
+
+def _index(one: table.Index) -> Index:
+    """An index as both databases make it."""
+    if not one.filled:
+        return Index(one.name, *one.columns, unique=one.unique)
+    where = text(f"{one.filled} IS NOT NULL")
+    return Index(
+        one.name, *one.columns, unique=one.unique, sqlite_where=where, postgresql_where=where
+    )
+
+
 metadata = MetaData()
 
 # A table of this name, not `alembic_version`: truth may share a database with another program.
@@ -92,5 +104,6 @@ for _table in tables.TABLES.values():
             )
             for one in _table.references
         ),
-        *(Index(one.name, *one.columns, unique=one.unique) for one in _table.indexes),
+        *(_index(one) for one in _table.indexes),
+        sqlite_with_rowid=not _table.by_key,
     )

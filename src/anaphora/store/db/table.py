@@ -50,10 +50,15 @@ class Reference:
 
 
 class Index:
-    """An index over the namespace and these columns."""
+    """An index over the namespace and these columns.
 
-    def __init__(self, name: str, *columns: str, unique: bool = False) -> None:
+    `filled` names a column: rows where it is empty are left out. What few rows have costs nothing
+    for the others then.
+    """
+
+    def __init__(self, name: str, *columns: str, unique: bool = False, filled: str = "") -> None:
         self.name = name
+        self.filled = filled
         self.columns = ("namespace", *columns)
         self.unique = unique
 
@@ -82,8 +87,12 @@ class Table:
         anchor: str,
         references: tuple[Reference, ...],
         indexes: tuple[Index, ...],
+        *,
+        by_key: bool = False,
     ) -> None:
         self.name, self.key, self.columns = name, key, columns
+        self.by_key = by_key
+        """Whether SQLite keeps its rows in its primary key, and so each key once: short rows."""
         self.references, self.indexes = references, indexes
         self.names = tuple(c.name for c in columns[1:])
         """Its columns but the namespace, in order."""

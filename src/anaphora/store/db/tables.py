@@ -27,9 +27,10 @@ def _table(
     anchor: str = "",
     references: tuple[Reference, ...] = (),
     indexes: tuple[Index, ...] = (),
+    by_key: bool = False,
 ) -> Table:
     columns = (clear("namespace"), *columns)
-    made = Table(name, ("namespace", *key), columns, anchor, references, indexes)
+    made = Table(name, ("namespace", *key), columns, anchor, references, indexes, by_key=by_key)
     TABLES[name] = made
     return made
 
@@ -175,12 +176,14 @@ RECORD = _table(
     clear("core", "integer", needed=False, loose=True),
     anchor="text",
     indexes=(
-        Index("record_core", "core", "seq"),
+        Index("record_core", "core", "seq", filled="core"),
         Index("record_same", "same_key"),
         Index("record_seq", "seq", unique=True),
-        Index("record_path", "path_key"),
-        Index("record_parent", "parent"),
-        Index("record_supersedes", "supersedes"),
+        Index("record_path", "path_key", filled="path_key"),
+        Index("record_parent", "parent", filled="parent"),
+        Index("record_supersedes", "supersedes", filled="supersedes"),
+        Index("record_superseded_by", "superseded_by", filled="superseded_by"),
+        Index("record_payload", "seq", filled="payload"),
     ),
 )
 
@@ -197,6 +200,7 @@ RECORD_EVENT = _table(
     sealed("origin", "mapping", filled=True),
     anchor="origin",
     references=(Reference("record_event_of", "record_id", "record", "record_id"),),
+    by_key=True,
 )
 
 # One row for a pair and kind, kept in the order of its ids where the kind has no direction: a

@@ -64,29 +64,34 @@ def _convert_table(
     connection: Any, table: Table, source: Sealer, target: Sealer, tell: Progress
 ) -> int:
     name, columns, changed = table.name, table.sealing, (*table.sealed, *table.lookup)
-    chosen = f"SELECT rowid, {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
+    # A key may change as its row is converted; that of a table without row numbers never does.
+    place: tuple[str, ...] = table.key if table.by_key else ("rowid",)
+    placed, marks = ", ".join(place), ", ".join("?" for _ in place)
+    chosen = f"SELECT {placed}, {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
     settings = ", ".join(f"{column} = ?" for column in changed)
-    update = f"UPDATE {name} SET {settings} WHERE rowid = ?"  # noqa: S608
+    update = f"UPDATE {name} SET {settings} WHERE ({placed}) = ({marks})"  # noqa: S608
     total = connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]  # noqa: S608
-    last, done = -1, 0
+    batch = f"{chosen} WHERE ({placed}) > ({marks}) ORDER BY {placed} LIMIT {_BATCH}"
+    last: tuple[Any, ...] = tuple("" if table.by_key and one != "seq" else -1 for one in place)
+    done, cut = 0, len(place)
     while True:
-        batch = f"{chosen} WHERE rowid > ? ORDER BY rowid LIMIT {_BATCH}"
-        found = connection.execute(batch, (last,)).fetchall()
+        found = connection.execute(batch, last).fetchall()
         if not found:
             return done
-        clear = {row[0]: source.open_row(name, _row(columns, row)) for row in found}
-        for rowid, row in clear.items():
+        clear = {row[:cut]: source.open_row(name, _row(columns, row[cut:])) for row in found}
+        for own, row in clear.items():
             stored = target.seal_row(name, row)
-            connection.execute(update, (*(_stored(stored[c]) for c in changed), rowid))
-        again = connection.execute(batch, (last,)).fetchall()
-        if {row[0]: target.open_row(name, _row(columns, row)) for row in again} != clear:
+            connection.execute(update, (*(_stored(stored[c]) for c in changed), *own))
+        again = connection.execute(batch, last).fetchall()
+        opened = {row[:cut]: target.open_row(name, _row(columns, row[cut:])) for row in again}
+        if opened != clear:
             raise StoreError("convert", name, "a row was not read back as it was written")
-        last, done = found[-1][0], done + len(found)
+        last, done = found[-1][:cut], done + len(found)
         tell(name, done, total)
 
 
 def _row(columns: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
-    values = (unescape(value) if isinstance(value, str) else value for value in row[1:])
+    values = (unescape(value) if isinstance(value, str) else value for value in row)
     return dict(zip(columns, values, strict=True))
 
 

@@ -52,6 +52,7 @@ _SHORT = (
     "record_id", "seq", "type", "created_at", "last_reinforced", "reinforced", "valid_from",
     "valid_until", "expires_at", "forgotten_at",
 )  # fmt: skip
+_SHORT_STEP = 2048
 _TOMBSTONES = (
     "SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind IN ({kinds}) "
     "AND seq > :since ORDER BY seq LIMIT :limit"
@@ -278,11 +279,18 @@ class Records(RecordReader[MemoryRecord]):
 
     def payloads(self) -> Iterator[tuple[str, str]]:
         """(record id, payload as JSON) of every memory that has one, in no order."""
-        for record_id, payload in self.columns("payload"):
+        for record_id, payload in self._payloads():
             if payload:
                 escaped = "\\" in payload
                 plain = json.dumps(json.loads(payload), ensure_ascii=False) if escaped else payload
                 yield record_id, plain
+
+    def _payloads(self) -> Sequence[tuple[Any, ...]]:
+        if self.sealer.sealed:
+            return self.columns("payload")
+        asked = f"SELECT record_id, payload FROM record WHERE {self._of_kind}"  # noqa: S608 - ours
+        # By an index of these alone: few memories have one.
+        return self._rows(asked + "AND payload IS NOT NULL")
 
     def columns(self, *names: str) -> Sequence[tuple[Any, ...]]:
         """(record id, these columns as they are stored) of every memory, in no order."""
@@ -295,13 +303,18 @@ class Records(RecordReader[MemoryRecord]):
         whole = self._opened(RECORD, self._rows(self._all), only=names)
         return [tuple(row[place] for place in at) for row in whole]
 
-    def short_rows(self) -> Rows:
-        """Of every memory the columns that time and status are judged by, in order of changes.
+    def short_rows(self, since: int = -1) -> Iterator[Rows]:
+        """Of memories that changed after `since` the columns that time and status are judged by.
 
         (record_id, seq, type, created_at, last_reinforced, reinforced, valid_from, valid_until,
-        expires_at, forgotten_at), all of them clear.
+        expires_at, forgotten_at), all of them clear; in order of changes, some at a time. One that
+        changes meanwhile may come twice, the later one as it is then.
         """
-        return self._rows(RECORD.select(_SHORT) + f"AND {self._test} ORDER BY seq")
+        asked = RECORD.select(_SHORT) + f"AND {self._test} AND seq > :since "
+        asked += f"ORDER BY seq LIMIT {_SHORT_STEP}"
+        while rows := self._rows(asked, since=since):
+            yield rows
+            since = rows[-1][1]
 
     def _backwards(self, before: int, history: bool) -> Iterator[MemoryRecord]:
         # The first page is usually a small one, and answered by few rows.

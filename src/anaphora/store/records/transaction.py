@@ -12,14 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import or_, select
-
 from anaphora.errors import Unreadable
 from anaphora.store.audit import ToldChanges, is_kept
 from anaphora.store.codecs import from_micros, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
-from anaphora.store.db.schema import metadata
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, TOMBSTONE, VECTOR
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceTransaction
@@ -38,8 +35,6 @@ from anaphora.store.records.rows import (
 from anaphora.store.records.vectors import VectorRow, VectorTransaction
 from anaphora.store.records.written import WrittenRecords
 from anaphora.values.memories import MemoryRecord
-
-_RECORD = metadata.tables["record"].c
 
 
 @dataclass(slots=True)
@@ -216,10 +211,9 @@ class RecordTransaction(NamespaceTransaction):
     def neighbours(self, record_id: str) -> Sequence[MemoryRecord]:
         """The records that name this one as what they supersede, or as what superseded them."""
         self.flush()
-        here = or_(_RECORD.supersedes == record_id, _RECORD.superseded_by == record_id)
-        own = _RECORD.namespace == self.namespace, _RECORD.kind == self._kind
-        chosen = select(*(_RECORD[name] for name in RECORD.names)).where(*own, here)
-        self._take(self.write.connection.execute(chosen))
+        # Not one statement with OR: SQLite read every record of the namespace for that.
+        self._take(self._rows(RECORD, kind=self._kind, supersedes=record_id))
+        self._take(self._rows(RECORD, kind=self._kind, superseded_by=record_id))
         return [
             held.record
             for held in self._held.values()

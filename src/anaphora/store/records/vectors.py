@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
     from anaphora.store.db.engine import Database
 
-_SINCE = (
+_OF_ANY = (
     "SELECT record_id, part, data, seq FROM vector v "
     "WHERE namespace = :namespace AND embedder = :embedder AND seq > :since "
+    "{own}ORDER BY seq LIMIT :limit"
+)
+_SINCE = _OF_ANY.replace(
+    "{own}",
     "AND EXISTS (SELECT 1 FROM record r WHERE r.namespace = v.namespace "
-    "AND r.record_id = v.record_id AND r.kind IN {kinds}) "
-    "ORDER BY seq LIMIT :limit"
+    "AND r.record_id = v.record_id AND r.kind IN {kinds}) ",
 )
 _WITHOUT = (
     RECORD.select() + "AND kind IN {kinds} "  # noqa: S608 - names of ours
@@ -57,7 +60,8 @@ _OF = (
     "SELECT record_id, data FROM vector WHERE namespace = :namespace AND embedder = :embedder "
     "AND record_id IN ({ids})"
 )
-_BATCH = 8192
+# What is read at once lies in memory twice: small, it leaves no holes behind.
+_BATCH = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,19 @@ class RecordVectors(NamespaceReader):
 
     def get_all(self, embedder: str, since: int = 0, batch: int = _BATCH) -> Iterator[VectorBatch]:
         """All vectors of an embedder with numbers above `since`, in batches, in their order."""
-        while rows := self._asked(_SINCE, embedder=embedder, since=since, limit=batch):
+        return self._batches(_SINCE, embedder, since, batch)
+
+    def of_any(self, embedder: str, since: int = 0, batch: int = _BATCH) -> Iterator[VectorBatch]:
+        """As `get_all`, with those of records of other kinds among them.
+
+        Takes half the time: for whoever knows by its id which record is of its own.
+        """
+        return self._batches(_OF_ANY.replace("{own}", ""), embedder, since, batch)
+
+    def _batches(
+        self, statement: str, embedder: str, since: int, batch: int
+    ) -> Iterator[VectorBatch]:
+        while rows := self._asked(statement, embedder=embedder, since=since, limit=batch):
             owners, parts, _, numbers = zip(*rows, strict=True)
             since = numbers[-1]
             yield VectorBatch(owners, parts, b"".join(self._data(VECTOR, embedder, rows)), since)

@@ -30,9 +30,9 @@ def main() -> None:
     try:
         with called_from(CallOrigin("command line")):
             if not serve_mcp_at_once(sys.argv[1:]):
-                from anaphora.surfaces.cli.app import app
+                from anaphora.surfaces.cli.program import program
 
-                app(prog_name="anaphora")
+                program(_command(sys.argv[1:]))(prog_name="anaphora")
     except AnaphoraError as error:
         from anaphora.surfaces.cli.output import exit_code, show_error
 
@@ -93,6 +93,11 @@ def serve_mcp_at_once(words: Sequence[str]) -> bool:
         http=given.get("--http"),
     )
     return True
+
+
+def _command(words: Sequence[str]) -> str | None:
+    """The command that the words name; None where they do not begin with one."""
+    return next(iter(_options(list(words), _BEFORE, {})), None)
 
 
 def _options(words: list[str], known: Sequence[str], given: dict[str, str]) -> list[str]:

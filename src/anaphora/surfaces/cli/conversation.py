@@ -53,6 +53,11 @@ _MOST_GONE = 5
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
 
 
+def register(program: typer.Typer) -> None:
+    """Add the commands to the program."""
+    program.add_typer(app, name="conversation")
+
+
 @app.command()
 def watch(
     context: typer.Context,

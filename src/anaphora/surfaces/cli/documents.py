@@ -35,6 +35,11 @@ DOCUMENT = "The id, its last characters, or the name."
 app = typer.Typer(no_args_is_help=True, help="Documents: PDF, DOCX, HTML, mail, Markdown, text.")
 
 
+def register(program: typer.Typer) -> None:
+    """Add the commands to the program."""
+    program.add_typer(app, name="document")
+
+
 @app.command()
 def add(
     context: typer.Context,

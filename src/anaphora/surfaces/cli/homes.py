@@ -42,6 +42,12 @@ def register(app: typer.Typer) -> None:
     app.command("import")(import_)
 
 
+def register_checks(app: typer.Typer) -> None:
+    """Add what looks at a home and changes nothing."""
+    for command in (stats, doctor):
+        app.command()(command)
+
+
 def export(context: typer.Context, path: NewFile, as_json: Json = False) -> None:
     """Write this namespace as JSON Lines: threads, notes, memories with their history."""
     with opened(context) as memory, tracker(quiet=as_json) as progress:

@@ -55,12 +55,13 @@ Filters = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
+def register(program: typer.Typer) -> None:
     """Add the commands to the program."""
     for command in (remember, get, update, forget, contradictions, settle, reopen, history):
-        app.command()(command)
-    app.command("list")(list_)
-    app.command("undo-forget")(undo_forget)
+        program.command()(command)
+    program.command("list")(list_)
+    program.command("undo-forget")(undo_forget)
+    program.add_typer(app, name="memory")
 
 
 app = typer.Typer(no_args_is_help=True, help="Lasting memories alone.")

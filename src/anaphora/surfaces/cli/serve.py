@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 tokens = typer.Typer(no_args_is_help=True, help="Tokens: who may use the server.")
 
 
+def register_mcp(app: typer.Typer) -> None:
+    """Add `mcp` to the program."""
+    app.command()(mcp)
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command()(serve)

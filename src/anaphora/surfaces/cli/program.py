@@ -1,0 +1,93 @@
+"""The commands of `anaphora`, gathered, and the options that all of them share.
+
+A process runs one command: `program` gathers the part that has it, since loading all of them takes
+longer than a question does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from anaphora import __version__
+from anaphora.surfaces.cli.where import Where, place
+
+_PARTS: Final = (
+    ("conversation.register", ("conversation",)),
+    ("documents.register", ("document",)),
+    ("recall.register", ("recall",)),
+    (
+        "memories.register",
+        (
+            "remember", "get", "update", "forget", "contradictions", "settle", "reopen", "history",
+            "list", "undo-forget", "memory",
+        ),
+    ),
+    ("core.register", ("core",)),
+    ("audit.register", ("audit",)),
+    ("deep.register", ("deep", "gaps", "dream", "extract")),
+    ("homes.register", ("export", "backup", "restore", "reindex", "import")),
+    ("keys.register", ("encrypt", "decrypt", "key")),
+    ("setup.register", ("setup", "hook")),
+    ("mirror.register", ("mirror",)),
+    ("sync.register", ("sync",)),
+    ("serve.register_mcp", ("mcp",)),
+    ("project.register", ("project", "observe", "notes", "diary")),
+    ("serve.register", ("serve", "token")),
+    ("homes.register_checks", ("stats", "doctor")),
+)  # fmt: skip
+"""What adds commands to the program, and which: in the order in which help shows them."""
+
+
+def program(command: str | None = None) -> typer.Typer:
+    """The program with the part that has `command`; with all where no part has it, or for None."""
+    made = typer.Typer(
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        help="Memory and recall for AI agents, on your own machine.",
+    )
+    made.callback()(options)
+    wanted = [part for part, commands in _PARTS if command in commands]
+    for part in wanted or [part for part, _ in _PARTS]:
+        module, _, name = part.partition(".")
+        register: Callable[[typer.Typer], Any]
+        register = getattr(import_module(f"anaphora.surfaces.cli.{module}"), name)
+        register(made)
+    return made
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"anaphora {__version__}")
+        raise typer.Exit
+
+
+def options(
+    context: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            parser=place,
+            metavar="PATH",
+            help="The home of the memory (ANAPHORA_HOME; otherwise the user's data folder).",
+        ),
+    ] = None,
+    namespace: Annotated[str, typer.Option(help="The namespace to work in.")] = "default",
+    conversations_dir: Annotated[
+        Path | None,
+        typer.Option(
+            parser=place,
+            metavar="PATH",
+            help="Thread files elsewhere (ANAPHORA_CONVERSATIONS_DIR).",
+        ),
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Memory and recall for AI agents, on your own machine."""
+    context.obj = Where(home, namespace, conversations_dir)
