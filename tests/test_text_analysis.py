@@ -80,6 +80,7 @@ def test_stop_words_are_folded() -> None:
 
 @given(ANY_TEXT | ANY_TEXT.map("see https://example.org/{0}?q={0} there".format))
 @example("https://example.org/d\ud800")
+@example("https://\x1f")
 def test_any_text_gives_clean_tokens(text: str) -> None:
     """Whatever the text, tokens are short, hold no white space and no surrogate, and repeat."""
     tokens = analyse(text)

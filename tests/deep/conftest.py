@@ -21,6 +21,7 @@ def ferrywell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     home = tmp_path_factory.mktemp("ferrywell")
     with Memory.open(home, embedder="hashing", clock=lambda: ASKED) as memory:
         memory.import_(EXAMPLE)
+        memory.ready()
         memory.remember("Maren wants answers in German", created_at=ASKED)
         yield memory
 

@@ -86,8 +86,9 @@ _DECORATION = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 
 # Alternatives are tried in this order. None of them can look far ahead and then fail, which is
 # what would make a long text take quadratic time. No piece of one kind could be one of another.
+# Of separators (1c to 1f) only patterns of Unicode know that they are white space.
 _KINDS = {
-    "url": r"(?:https?|ftp|file|ssh|git|wss?)://[^\s<>\"'`|\ud800-\udfff]+",
+    "url": r"(?:https?|ftp|file|ssh|git|wss?)://[^\s\x1c-\x1f<>\"'`|\ud800-\udfff]+",
     "number": r"\d{1,3}(?:,\d{3})+(?![\d,])",
     "sharp": r"(?<![\w])[A-Za-z](?:\+\+|\#)(?!\w)",
     "word": rf"[\w{_MARKS}]+(?:(?:::|->|['\u2019]|[-./\\:@])[\w{_MARKS}]+)*",
