@@ -105,6 +105,7 @@ def test_over_a_real_chat(shared_data: Path, tmp_path: Path, small_model: Remote
     chat = next(one for one in read_dataset(folder, "realtalk") if isinstance(one, Haystack))
     with Memory.open(tmp_path, embedder="hashing") as memory:
         memory.import_(chat.conversations)
+        memory.ready()
         loop = loop_over(memory, small_model, max_output=MAX_OUTPUT)
         result = loop.run(chat.questions[0].text, scope="all_sessions", budget=BUDGET)
         _within_limits(result, memory)
