@@ -106,6 +106,7 @@ def _ask_all(data: Path) -> Iterator[Asked]:
 def _ask(memory: Memory, clock: _Clock, form: str, haystack: Haystack) -> Iterator[Asked]:
     threads, facts = (memory.scoped(f"{form}-{haystack.number}-{k}") for k in ("t", "m"))
     threads.import_(list(haystack.conversations))
+    threads.ready()
     (conversation,) = haystack.conversations
     row = {turn.key: place for place, turn in enumerate(conversation.turns)}
     texts = [f"{turn.speaker or turn.role}: {turn.text}" for turn in conversation.turns]

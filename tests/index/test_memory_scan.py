@@ -42,6 +42,7 @@ def _matrix(rng: np.random.Generator, texts: int, spread: float, most_parts: int
 @pytest.fixture
 def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_scan, "BIG", 32)
+    monkeypatch.setattr(memory_scan, "MANY", 32)
     monkeypatch.setattr(memory_scan, "NEWER", 16)
     monkeypatch.setattr(memory_scan, "PATIENCE", 0)
     monkeypatch.setattr(memory_scan, "_STEP", 64)

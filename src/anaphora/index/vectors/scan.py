@@ -27,6 +27,10 @@ NEWER: Final = 2_048
 FIRST: Final = 1
 """Questions before a quantized form is made: a process that asks one ends before it is of use."""
 
+MANY: Final = 50_000
+"""From so many parts on single questions for what is close ask a projected form: of fewer the whole
+quantized one is read in a millisecond, and needs nothing made in the background."""
+
 PATIENCE: Final = 8
 """Single questions for what is close before a projected form is made for them."""
 
@@ -111,7 +115,7 @@ class Scan:
 
     def _could_be(self, vector: Floats, closer: float, view: MatrixView) -> NDArray[np.intp]:
         """The texts that could be so close to one vector."""
-        parts = self._parts_near(vector, closer, view) if len(view.parts) >= BIG else None
+        parts = self._parts_near(vector, closer, view) if len(view.parts) >= MANY else None
         if parts is None:
             found, error = self._found(vector)
             return np.flatnonzero(found >= closer - error)
