@@ -110,6 +110,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             _bench("append_cost"),
             _bench("context_speed"),
             _bench("index_speed"),
+            _bench("import_speed"),
             _bench("mcp_start"),
             _bench("rest_load"),
             _bench("server_attacks"),
@@ -120,6 +121,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         "Scale",
         (
             Measured("scale", f"python -m bench.scale {DATA} --size 1000000 --home DIR"),
+            Measured("curve", f"python -m bench.scale.curve {DATA} --home DIR"),
             Measured("scale_ann", "python -m bench.scale.ann --home DIR"),
             Measured("scale_namespaces", f"python -m bench.scale.namespaces {DATA}"),
             Measured("several_servers", "python -m bench.several_servers --seconds 300"),
