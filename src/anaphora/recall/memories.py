@@ -109,8 +109,9 @@ class MemoryRecall:
             return Recall((), (BLANK,))
         query, cut = truncated_question(query)
         degraded = list(cut)
-        # Opened while the model is loaded beside it, where this is the first question.
-        self.index.sync()
+        if mode != "words" and not self.embedder.ready(0):
+            # Opened while the model is loaded beside it.
+            self.index.sync()
         vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
         bare = mode == "vector" and vector is not None
         wanted = MemoryQuery(
