@@ -8,15 +8,13 @@ in words and numbers of those results. It measures nothing:
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.figures import RESULTS
-from bench.scale.pictures import IMAGES, milliseconds, plain_numbers, saved
+from bench.scale.pictures import IMAGES, draw_as_told, milliseconds, plain_numbers, saved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,14 +157,5 @@ def _axes(theme: _Theme) -> Axes:
     return axes
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the arguments and draw."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--to", type=Path, default=IMAGES)
-    chosen = parser.parse_args(arguments)
-    for place in draw(RESULTS, chosen.to):
-        print(place)
-
-
 if __name__ == "__main__":
-    main()
+    draw_as_told(draw, __doc__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -259,14 +259,13 @@ def milliseconds(value: float) -> str:
     return f"{value / 1000:,.1f} s" if value >= 1_000 else f"{value:,.1f} ms"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the arguments and draw."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def draw_as_told(draw: Callable[[Path, Path], Iterable[Path]], about: str | None) -> None:
+    """Read the arguments of a program that draws pictures of results, and draw."""
+    parser = argparse.ArgumentParser(description=(about or "").splitlines()[0])
     parser.add_argument("--to", type=Path, default=IMAGES)
-    chosen = parser.parse_args(arguments)
-    for place in draw(RESULTS, chosen.to):
+    for place in draw(RESULTS, parser.parse_args().to):
         print(place)
 
 
 if __name__ == "__main__":
-    main()
+    draw_as_told(draw, __doc__)

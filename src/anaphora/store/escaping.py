@@ -12,6 +12,7 @@ The rule works on one character at a time and no code is the beginning of anothe
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from anaphora.errors import InvalidInput
 
@@ -33,6 +34,16 @@ def escape(text: str) -> str:
 def unescape(stored: str) -> str:
     """What was given to `escape`. `InvalidInput` when `stored` is not an escaped form."""
     return _CODE.sub(_decode, stored) if MARK in stored else stored
+
+
+def escape_cell(value: Any) -> Any:
+    """What a cell holds for a value: a text is escaped, anything else is as it is."""
+    return escape(value) if isinstance(value, str) else value
+
+
+def unescape_cell(cell: Any) -> Any:
+    """What was given to `escape_cell`."""
+    return unescape(cell) if isinstance(cell, str) else cell
 
 
 def _encode(match: re.Match[str]) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from anaphora.core.folding import fold
 
@@ -37,6 +37,11 @@ _LATIN: Final = "a-z\u00df-\u024f"
 # "don't" and "Ada's" are English words; other apostrophes part words ("l'été").
 # A letter with a point is an abbreviation ("9 a.m.").
 _WORD = re.compile(r"(?!\b\w\.)[^\W\d_]+(?:['’](?:s|t|d|m|re|ve|ll)\b)?")
+
+
+FunctionWords: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Each function word, with the codes of the languages that it is one of: a text is looked through
+once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,16 +117,16 @@ def english() -> Language:
 def language_of(text: str, known: Mapping[str, Language] | None = None) -> str:
     """The code of the language that `text` is written in, "" where its words do not tell."""
     head = text[:_HEAD]
-    return _known_language_of(head) if known is None else _language_of(head, known)
+    return _known_language_of(head) if known is None else _language_of(head, known, _told_by(known))
 
 
 @lru_cache(maxsize=8192)
 def _known_language_of(head: str) -> str:
-    return _language_of(head, languages())
+    return _language_of(head, languages(), _told_by_any())
 
 
-def _language_of(head: str, known: Mapping[str, Language]) -> str:
-    return (_by_script(head, known) if not head.isascii() else "") or _by_words(head, known)
+def _language_of(head: str, known: Mapping[str, Language], told: FunctionWords) -> str:
+    return (_by_script(head, known) if not head.isascii() else "") or _by_words(head, known, told)
 
 
 def _by_script(text: str, known: Mapping[str, Language]) -> str:
@@ -134,9 +139,9 @@ def _by_script(text: str, known: Mapping[str, Language]) -> str:
     return best if 2 * most > sum(map(str.isascii, filter(str.isalpha, text))) // 2 else ""
 
 
-def _by_words(text: str, known: Mapping[str, Language]) -> str:
+def _by_words(text: str, known: Mapping[str, Language], told: FunctionWords) -> str:
     text = text.lower()
-    words, told = _WORD.findall(text), _told_by(known)
+    words = _WORD.findall(text)
     counts: dict[str, int] = {}
     for word in words:
         for code in told.get(word, ()):
@@ -159,17 +164,12 @@ def _by_words(text: str, known: Mapping[str, Language]) -> str:
     return ENGLISH if english_words and english_words >= most else ""
 
 
-def _told_by(known: Mapping[str, Language]) -> Mapping[str, tuple[str, ...]]:
-    """Each function word, with the languages that it is one of: a text is looked through once."""
-    return _told_by_any() if known is languages() else _words_of(known)
-
-
 @lru_cache(maxsize=1)
-def _told_by_any() -> Mapping[str, tuple[str, ...]]:
-    return _words_of(languages())
+def _told_by_any() -> FunctionWords:
+    return _told_by(languages())
 
 
-def _words_of(known: Mapping[str, Language]) -> Mapping[str, tuple[str, ...]]:
+def _told_by(known: Mapping[str, Language]) -> FunctionWords:
     found: dict[str, list[str]] = {}
     for one in known.values():
         for word in (one.stop if one.code == ENGLISH else one.written) if one.spaced else ():

@@ -152,8 +152,7 @@ class MemoryIndex:
                 return
             self._put(written.records)
             self._state.vectors.take(self._state.rows, written)
-            self._state.words.index.purge()
-            self._state.vectors.purge(self._state.rows)
+            self._purge_files()
             self._seq = written.after
             self._settle_if_due()
 
@@ -180,9 +179,13 @@ class MemoryIndex:
                 state.words.index.drop(row)
                 state.vectors.drop(row)
         state.vectors.sync(state.rows)
-        state.words.index.purge()
-        state.vectors.purge(state.rows)
+        self._purge_files()
         return changed
+
+    def _purge_files(self) -> None:
+        """Take what was deleted or replaced off the disk."""
+        self._state.words.index.purge()
+        self._state.vectors.purge(self._state.rows)
 
     def _changed_since(self, seq: int) -> Iterator[Sequence[MemoryRecord]]:
         while found := self._records.changed_since(seq, _STEP):

@@ -159,10 +159,7 @@ class MemoryVectors:
 
     def sync(self, rows: MemoryRows) -> None:
         """Take in vectors that are newer than `upto`."""
-        self._kept = None
-        self._fit(len(rows))
-        # Vectors in the ANN index are read back by the ids of their rows.
-        self._ids = rows.ids
+        self._follow(rows)
         if not len(rows):
             # Nothing here can have one, however many vectors of other kinds there are to look at.
             return
@@ -181,17 +178,18 @@ class MemoryVectors:
 
     def take(self, rows: MemoryRows, written: WrittenRecords) -> None:
         """Take in the vectors of what was just written: all that are newer than `upto`."""
-        if written.vectors and written.embedder != self._embedder:
-            return
-        self._kept = None
-        self._fit(len(rows))
-        self._ids = rows.ids
-        if written.vectors:
-            parts = [len(data) // (2 * self._dimensions) for _, data in written.vectors]
-            pairs = zip(written.vectors, parts, strict=True)
-            owners = [owner for (owner, _), count in pairs for _ in range(count)]
+        self._follow(rows)
+        if written.vectors and written.embedder == self._embedder:
+            width = 2 * self._dimensions
+            owners = [owner for owner, data in written.vectors for _ in range(len(data) // width)]
             self._put(owners, b"".join(data for _, data in written.vectors), rows)
             self.upto = written.after
+
+    def _follow(self, rows: MemoryRows) -> None:
+        self._kept = None
+        self._fit(len(rows))
+        # Vectors in the ANN index are read back by the ids of their rows.
+        self._ids = rows.ids
 
     def _put(self, owners: Sequence[str], data: bytes, rows: MemoryRows) -> None:
         """Take in vectors of these owners, a part each; those of one follow each other."""

@@ -23,7 +23,7 @@ from anaphora.errors import AnaphoraError, Closed, InvalidInput, StoreError
 from anaphora.store.db import sqlite
 from anaphora.store.db.faults import BUSY_SECONDS, explain, was_in_the_way
 from anaphora.store.db.revision import REVISION, REVISION_TABLE
-from anaphora.store.escaping import MARK, escape, unescape
+from anaphora.store.escaping import MARK, escape_cell, unescape_cell
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -164,10 +164,7 @@ class Database:
         For the few reads at the start of every command. Texts are escaped and unescaped here. A
         SQLite file that does not exist yet has no rows, and is not made.
         """
-        given = {
-            name: escape(value) if isinstance(value, str) else value
-            for name, value in parameters.items()
-        }
+        given = {name: escape_cell(value) for name, value in parameters.items()}
         return _all_given_back(self._plain_rows(statement, given))
 
     @property
@@ -374,12 +371,8 @@ def _all_given_back(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
             continue
         texts = column if len(kinds) == 1 else [c for c in column if isinstance(c, str)]
         if MARK in "".join(texts):
-            return [tuple(map(_given_back, row)) for row in rows]
+            return [tuple(map(unescape_cell, row)) for row in rows]
     return rows
-
-
-def _given_back(cell: Any) -> Any:
-    return unescape(cell) if isinstance(cell, str) else cell
 
 
 def _hide_password(url: str) -> str:

@@ -19,7 +19,7 @@ from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.db.schema import metadata
-from anaphora.store.escaping import escape
+from anaphora.store.escaping import escape_cell
 
 Row = Mapping[str, Any]
 Where = tuple[tuple[str, bool], ...]
@@ -36,12 +36,8 @@ def insert(connection: Connection, table: str, rows: Sequence[Row], *, once: boo
         return
     # SQLAlchemy takes as long for the parameters of many rows as SQLite does for the rows.
     names = tuple(rows[0])
-    given = [tuple(map(_escaped, map(row.__getitem__, names))) for row in rows]
+    given = [tuple(map(escape_cell, map(row.__getitem__, names))) for row in rows]
     connection.exec_driver_sql(_plain_insert(table, names, once=once), given)
-
-
-def _escaped(value: Any) -> Any:
-    return escape(value) if isinstance(value, str) else value
 
 
 @cache

@@ -12,7 +12,7 @@ from anaphora.store.crypto.cipher import ANCHOR_PREFIX, NOTHING_PREFIX
 from anaphora.store.crypto.columns import Sealer
 from anaphora.store.db.table import Table
 from anaphora.store.db.tables import TABLES
-from anaphora.store.escaping import escape, unescape
+from anaphora.store.escaping import escape_cell, unescape_cell
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Write
@@ -81,7 +81,7 @@ def _convert_table(
         clear = {row[:cut]: source.open_row(name, _row(columns, row[cut:])) for row in found}
         for own, row in clear.items():
             stored = target.seal_row(name, row)
-            connection.execute(update, (*(_stored(stored[c]) for c in changed), *own))
+            connection.execute(update, (*(escape_cell(stored[c]) for c in changed), *own))
         again = connection.execute(batch, last).fetchall()
         opened = {row[:cut]: target.open_row(name, _row(columns, row[cut:])) for row in again}
         if opened != clear:
@@ -91,12 +91,7 @@ def _convert_table(
 
 
 def _row(columns: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
-    values = (unescape(value) if isinstance(value, str) else value for value in row)
-    return dict(zip(columns, values, strict=True))
-
-
-def _stored(value: Any) -> Any:
-    return escape(value) if isinstance(value, str) else value
+    return dict(zip(columns, map(unescape_cell, row), strict=True))
 
 
 def renew_rows(place: Path | str, older: Sealer, target: Sealer, tell: Progress) -> int:

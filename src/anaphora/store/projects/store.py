@@ -8,7 +8,7 @@ or a clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -211,9 +211,7 @@ class Projects(NamespaceReader):
         }  # fmt: skip
         if project is not None:
             given["project"] = project
-        ids = [row[0] for row in self._rows(statement, **given)]
-        found = self.sections(ids)
-        return tuple(found[one] for one in ids if one in found)
+        return self._in_order([row[0] for row in self._rows(statement, **given)])
 
     def lacking_vector(self, embedder: str, section_ids: Iterable[str]) -> tuple[SectionRow, ...]:
         """Of these sections those whose text has no vector of this embedder, in their order."""
@@ -224,8 +222,11 @@ class Projects(NamespaceReader):
             lacking.update(
                 row[0] for row in self._rows(statement, embedder=embedder, after="", **some)
             )
-        found = self.sections([one for one in ids if one in lacking])
-        return tuple(found[one] for one in ids if one in found)
+        return self._in_order([one for one in ids if one in lacking])
+
+    def _in_order(self, section_ids: Sequence[str]) -> tuple[SectionRow, ...]:
+        found = self.sections(section_ids)
+        return tuple(found[one] for one in section_ids if one in found)
 
     def cursor_of(self, text_hash: str) -> str:
         """Where `without_vector` goes on after a text."""
