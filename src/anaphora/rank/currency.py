@@ -145,6 +145,10 @@ FEATURES: Final = (
     "message",
     *(f"{name} in a message" for name in IN_LONG),
 )
+_OLDER: Final = slice(len(OF_PAIR), len(OF_PAIR) + len(OF_ONE))
+_NEWER: Final = slice(_OLDER.stop, _OLDER.stop + len(OF_ONE))
+_ASKED: Final = slice(_NEWER.stop, _NEWER.stop + len(OF_QUESTION))
+_MESSAGE: Final = FEATURES.index("message")
 _PLACES: Final = [FEATURES.index(name) for name in IN_LONG]
 _FROM_LENGTH, _TO_LENGTH = 140, 260
 
@@ -162,13 +166,14 @@ def pair_features(statements: Statements, cues: QuestionCues) -> Floats:
     both = _in_common([read.words & cues.terms for read in readings])
     about = _in_common(subjects)
     count, shared, named = common.diagonal(), about > 0, about.diagonal() > 0
-    days = np.nan_to_num(statements.at[None, :] - statements.at[:, None]) / _DAY
+    days = statements.at[None, :] - statements.at[:, None]
+    days = np.where(np.isnan(days), 0.0, days) / _DAY
     personal = one[:, OF_ONE.index("personal")] > 0
-    speakers = np.array(statements.speakers)
-    known = np.array([bool(name) for name in statements.speakers])
-    others = (speakers[:, None] != speakers[None, :]) & known[:, None]
+    others = _other_speaker(statements.speakers)
     meaning, told = one[:, 0], one[:, 1]
     best = max(float(statements.scores[0]), 1e-6)
+    lengths = np.array([len(text) for text in statements.texts], np.float32)
+    longest = np.maximum(lengths[:, None], lengths[None, :])
     pairs = (
         common / np.maximum(count[:, None] + count[None, :] - common, 1),
         common / np.maximum(np.minimum(count[:, None], count[None, :]), 1),
@@ -183,22 +188,25 @@ def pair_features(statements: Statements, cues: QuestionCues) -> Floats:
         named[:, None] & named[None, :] & ~shared,
         personal[:, None] & personal[None, :] & others,
     )
-    lengths = np.array([len(text) for text in statements.texts], np.float32)
-    longest = np.maximum(lengths[:, None], lengths[None, :])
-    message = np.clip((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0, 1)[..., None]
-    question = (cues.past / 2, cues.now, min(asked, 6) / 6, min(asked, 16) / 16)
-    wide = (size, size, len(OF_ONE))
-    features = np.concatenate(
-        (
-            np.stack(pairs, axis=-1),
-            np.broadcast_to(one[:, None, :], wide),
-            np.broadcast_to(one[None, :, :], wide),
-            np.broadcast_to(np.array(question, np.float32), (size, size, len(OF_QUESTION))),
-        ),
-        axis=-1,
-        dtype=np.float32,
-    )
-    return np.concatenate((features, message, features[..., _PLACES] * message), axis=-1)
+    features = np.empty((size, size, len(FEATURES)), np.float32)
+    for place, values in enumerate(pairs):
+        features[..., place] = values
+    features[..., _OLDER] = one[:, None, :]
+    features[..., _NEWER] = one[None, :, :]
+    features[..., _ASKED] = (cues.past / 2, cues.now, min(asked, 6) / 6, min(asked, 16) / 16)
+    message = (longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH)
+    features[..., _MESSAGE] = np.minimum(np.maximum(message, 0), 1)
+    features[..., _MESSAGE + 1 :] = features[..., _PLACES] * features[..., _MESSAGE, None]
+    return features
+
+
+def _other_speaker(speakers: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether two were said by different ones, that of the older one being known; (S, S)."""
+    if not any(speakers):
+        return np.zeros((len(speakers), len(speakers)), np.bool_)
+    names = np.array(speakers)
+    differ: NDArray[np.bool_] = (names[:, None] != names[None, :]) & (names != "")[:, None]
+    return differ
 
 
 @dataclass(frozen=True, slots=True)

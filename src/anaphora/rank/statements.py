@@ -22,6 +22,7 @@ _HEAD: Final = 600
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _ASKING_MARKS: Final = ("?", "？")
+_TELLING_MARKS: Final = (".", "!", "。", "！")
 _END: Final = r"\b"
 _CAPITAL: Final = re.compile(r"\b[A-Z\u00c0-\u00dd][^\W\d_]+")
 _CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
@@ -79,18 +80,22 @@ def read_statement(text: str) -> StatementReading:
     """Read the first 600 characters of `text`."""
     head = text[:_HEAD]
     code, small = language_of(head), head.lower()
-    sentences = [one for one in _SENTENCE_END.split(head) if one.strip()]
-    asking = [one for one in sentences if one.rstrip("\"')”’ ").endswith(_ASKING_MARKS)]
     tokens = analyse(head, keep_stop_words=False)
-    told, asks = tokens, False
-    if asking:
-        rest = " ".join(one for one in sentences if one not in asking)
-        told, asks = analyse(rest, keep_stop_words=False), len(rest) <= len(head) / 3
-    elif len(sentences) == 1 and not head.rstrip().endswith((".", "!", "。", "！")):
-        asks = _question_word(code).match(head.strip()) is not None
+    words = told = frozenset(tokens)
+    asking, asks = [], False
+    if any(mark in head for mark in _ASKING_MARKS):
+        sentences = [one for one in _SENTENCE_END.split(head) if one.strip()]
+        asking = [one for one in sentences if one.rstrip("\"')”’ ").endswith(_ASKING_MARKS)]
+        if asking:
+            rest = " ".join(one for one in sentences if one not in asking)
+            told = frozenset(analyse(rest, keep_stop_words=False))
+            asks = len(rest) <= len(head) / 3
+    if not asking and _question_word(code).match(bare := head.strip()):
+        # Without a mark, where it is one sentence.
+        asks = not bare.endswith(_TELLING_MARKS) and not _SENTENCE_END.search(bare)
     return StatementReading(
-        frozenset(tokens),
-        frozenset(told),
+        words,
+        told,
         _names(head),
         _cue("personal", code).search(head) is not None,
         _cue("negation", code).search(small) is not None,
@@ -101,7 +106,7 @@ def read_statement(text: str) -> StatementReading:
 
 
 def _names(text: str) -> frozenset[str]:
-    found = {match.group().casefold() for match in _CAPITAL.finditer(text)}
+    found = set(map(str.casefold, _CAPITAL.findall(text)))
     return frozenset(found - STOP_WORDS - _CALENDAR)
 
 

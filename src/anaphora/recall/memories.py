@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -45,8 +46,11 @@ FEW: Final = 32
 some 60 ms; a longer one is brought in by `reindex` or `ready`, or question by question."""
 
 _SAME = "same"
-_SHARED = {one.name for one in fields(MemoryRecord)} & {one.name for one in fields(MemoryHit)}
+_SHARED = sorted(
+    {one.name for one in fields(MemoryRecord)} & {one.name for one in fields(MemoryHit)}
+)
 """What a hit says as its memory does."""
+_shared_of = attrgetter(*_SHARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +241,8 @@ class _AnswerBuilder:
                 others = tuple(i for i in links.others(record.id, "related") if i in related)
                 twins = [i for i in links.others(record.id, _SAME) if i in related]
                 shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
-                hit = _hit(record, scores, one.place, others, shown_once)
-                hits.append(_with_versions(hit, one, versions))
+                standing = _Standing(one, versions, others, shown_once)
+                hits.append(_hit(record, scores, one.place, standing))
         return tuple(hits)
 
     def _ordered(self, found: Candidates, scores: MemoryScores) -> Iterator[Candidate]:
@@ -361,22 +365,41 @@ class _Links:
                 self._known[one].append((other, kind))
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Where a hit stands among the others: what it was ordered by, and what it is linked with."""
+
+    candidate: Candidate
+    versions: Mapping[int, RelatedMemory]
+    related: tuple[str, ...]
+    same_as: tuple[str, ...]
+
+    def fields(self, score: float) -> dict[str, Any]:
+        """Those of a hit whose own score is `score`."""
+        one, versions = self.candidate, self.versions
+        replacing = None if one.older_than is None else versions.get(one.older_than)
+        return {
+            "related": self.related,
+            "same_as": self.same_as,
+            "current": replacing is None,
+            "older_than": replacing,
+            "previous": tuple(versions[at] for at in one.previous if at in versions),
+            "score": one.score,
+            "factors": {"currency": one.score / score} if one.changes and score else {},
+        }
+
+
 def _hit(
-    record: MemoryRecord,
-    scores: MemoryScores,
-    place: int,
-    related: tuple[str, ...] = (),
-    same_as: tuple[str, ...] = (),
+    record: MemoryRecord, scores: MemoryScores, place: int, standing: _Standing | None = None
 ) -> MemoryHit:
+    score, factors = float(scores.score[place]), scores.explain(place)
+    found = {} if standing is None else standing.fields(score)
     return MemoryHit(
-        **{name: getattr(record, name) for name in _SHARED},
-        score=float(scores.score[place]),
+        **dict(zip(_SHARED, _shared_of(record), strict=True)),
         similarity=float(scores.similarity[place]),
         decay=float(scores.decay[place]),
         reinforcement=float(scores.reinforcement[place]),
-        related=related,
-        same_as=same_as,
-        factors=scores.explain(place),
+        **{"score": score, **found, "factors": factors | found.get("factors", {})},
     )
 
 
@@ -392,21 +415,3 @@ def _versions(
         for place, record in found
         if record is not None and not record.forgotten
     }
-
-
-def _with_versions(
-    hit: MemoryHit, one: Candidate, versions: Mapping[int, RelatedMemory]
-) -> MemoryHit:
-    """`hit` with what it replaces and is replaced by; its score is what it was ordered by."""
-    replacing = None if one.older_than is None else versions.get(one.older_than)
-    changed = {}
-    if one.changes and hit.score:
-        changed = {"currency": one.score / hit.score}
-    return replace(
-        hit,
-        score=one.score,
-        factors={**hit.factors, **changed},
-        current=replacing is None,
-        older_than=replacing,
-        previous=tuple(versions[place] for place in one.previous if place in versions),
-    )

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from anaphora.core.folding import fold
 
@@ -32,16 +32,14 @@ _LEAST: Final = 2
 _SHARE: Final = 0.15
 """The share of a text's words that they must be."""
 
+_SHORT_RUN: Final = 64
+"""Characters of a run that is kept: longer ones are seldom met again."""
+
 _UMLAUTS: Final = "äöü"
 _LATIN: Final = "a-z\u00df-\u024f"
 # "don't" and "Ada's" are English words; other apostrophes part words ("l'été").
 # A letter with a point is an abbreviation ("9 a.m.").
 _WORD = re.compile(r"(?!\b\w\.)[^\W\d_]+(?:['’](?:s|t|d|m|re|ve|ll)\b)?")
-
-
-FunctionWords: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Each function word, with the codes of the languages that it is one of: a text is looked through
-once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +115,11 @@ def english() -> Language:
 def language_of(text: str, known: Mapping[str, Language] | None = None) -> str:
     """The code of the language that `text` is written in, "" where its words do not tell."""
     head = text[:_HEAD]
-    return _known_language_of(head) if known is None else _language_of(head, known, _told_by(known))
+    return (
+        _known_language_of(head)
+        if known is None
+        else _language_of(head, known, _FunctionWords(known))
+    )
 
 
 @lru_cache(maxsize=8192)
@@ -125,7 +127,7 @@ def _known_language_of(head: str) -> str:
     return _language_of(head, languages(), _told_by_any())
 
 
-def _language_of(head: str, known: Mapping[str, Language], told: FunctionWords) -> str:
+def _language_of(head: str, known: Mapping[str, Language], told: _FunctionWords) -> str:
     return (_by_script(head, known) if not head.isascii() else "") or _by_words(head, known, told)
 
 
@@ -139,12 +141,16 @@ def _by_script(text: str, known: Mapping[str, Language]) -> str:
     return best if 2 * most > sum(map(str.isascii, filter(str.isalpha, text))) // 2 else ""
 
 
-def _by_words(text: str, known: Mapping[str, Language], told: FunctionWords) -> str:
+def _by_words(text: str, known: Mapping[str, Language], told: _FunctionWords) -> str:
     text = text.lower()
-    words = _WORD.findall(text)
+    length = 0
     counts: dict[str, int] = {}
-    for word in words:
-        for code in told.get(word, ()):
+    # No word holds white space, and most runs between it were met before.
+    of_run, of_known_run = told.of_run, told.of_known_run
+    for run in text.split():
+        words, codes = of_known_run(run) if len(run) <= _SHORT_RUN else of_run(run)
+        length += words
+        for code in codes:
             counts[code] = counts.get(code, 0) + 1
     english_words = counts.pop(ENGLISH, 0)
     if not text.isascii():
@@ -158,23 +164,32 @@ def _by_words(text: str, known: Mapping[str, Language], told: FunctionWords) -> 
             best, most, second = code, counts[code], most
         else:
             second = max(second, counts[code])
-    enough = most >= _LEAST and most >= _SHARE * len(words)
+    enough = most >= _LEAST and most >= _SHARE * length
     if enough and most > english_words and most > second:
         return best
     return ENGLISH if english_words and english_words >= most else ""
 
 
+class _FunctionWords:
+    """The function words of several languages: a text is looked through once for all of them."""
+
+    def __init__(self, known: Mapping[str, Language]) -> None:
+        self._codes: dict[str, list[str]] = {}
+        for one in known.values():
+            for word in (one.stop if one.code == ENGLISH else one.written) if one.spaced else ():
+                self._codes.setdefault(word, []).append(one.code)
+        self.of_known_run = lru_cache(maxsize=32_768)(self.of_run)
+
+    def of_run(self, run: str) -> tuple[int, tuple[str, ...]]:
+        """How many words stand in a text without white space, in small letters; the codes of the
+        languages of those that are function words, as often as there are."""
+        words = _WORD.findall(run)
+        return len(words), tuple(code for word in words for code in self._codes.get(word, ()))
+
+
 @lru_cache(maxsize=1)
-def _told_by_any() -> FunctionWords:
-    return _told_by(languages())
-
-
-def _told_by(known: Mapping[str, Language]) -> FunctionWords:
-    found: dict[str, list[str]] = {}
-    for one in known.values():
-        for word in (one.stop if one.code == ENGLISH else one.written) if one.spaced else ():
-            found.setdefault(word, []).append(one.code)
-    return {word: tuple(codes) for word, codes in found.items()}
+def _told_by_any() -> _FunctionWords:
+    return _FunctionWords(languages())
 
 
 @lru_cache(maxsize=64)

@@ -12,11 +12,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anaphora.core.analyser import SHORTEST_FORM
 
 _LONG: Final = 8
 """From so many letters on two errors are one word still; below, one."""
+
+_LINE_END, _FIRST_LATIN, _LATIN, _OTHERS = (np.uint32(one) for one in (10, 97, 26, 6))
 
 _AT_MOST: Final = 400
 """Words that are compared letter by letter: those that share most letters."""
@@ -29,8 +32,12 @@ class Vocabulary:
         self._words = list(words)
         # One text: looking through it is far quicker than through its words.
         self._lines = "\n".join(("", *self._words, ""))
-        self._lengths = np.array([len(word) for word in self._words], np.int16)
-        self._letters = np.array([_letters(word) for word in self._words], np.uint32)
+        letters = _code_points(self._lines)
+        ends = np.flatnonzero(letters == _LINE_END)
+        self._lengths = np.diff(ends) - 1
+        self._letters = np.bitwise_or.reduceat(_bits(letters), ends[:-1]) if self._words else ends
+        # The first two of each word, the second of which may be the end of its line.
+        self._first, self._second = letters[ends[:-1] + 1], letters[ends[:-1] + 2]
 
     def __len__(self) -> int:
         return len(self._words)
@@ -43,19 +50,21 @@ class Vocabulary:
         if len(word) < SHORTEST_FORM or not self._words:
             return []
         most = 2 if len(word) >= _LONG else 1
-        apart = np.bitwise_count(self._letters ^ np.uint32(_letters(word)))
+        letters = _code_points(word)
+        apart = np.bitwise_count(self._letters ^ np.bitwise_or.reduce(_bits(letters)))
         fits = (np.abs(self._lengths - len(word)) <= most) & (apart <= 2 * most)
         places = np.flatnonzero(fits)
         if len(places) > _AT_MOST:
             places = places[np.argsort(apart[places], kind="stable")[:_AT_MOST]]
+        first, second = self._first[places], self._second[places]
+        swapped = (first == letters[1]) & (second == letters[0])
         found: list[tuple[int, str]] = []
-        for place in places.tolist():
+        for place in places[(first == letters[0]) | swapped].tolist():
             other = self._words[place]
-            if other[0] == word[0] or other[:2] == word[1::-1]:
-                count = errors(word, other, most)
-                if 0 < count <= most:
-                    most = count
-                    found.append((count, other))
+            count = errors(word, other, most)
+            if 0 < count <= most:
+                most = count
+                found.append((count, other))
         return sorted(one for one in found if one[0] == most)
 
     def holding(self, word: str, least: int) -> list[str]:
@@ -73,6 +82,14 @@ class Vocabulary:
 
 def errors(one: str, other: str, most: int) -> int:
     """How many typing errors lie between two words; any number above `most` for more than that."""
+    # What both begin and end with has none, and takes long to compare.
+    begin, end = 0, min(len(one), len(other))
+    while begin < end and one[begin] == other[begin]:
+        begin += 1
+    shared = 0
+    while shared < end - begin and one[-1 - shared] == other[-1 - shared]:
+        shared += 1
+    one, other = one[begin : len(one) - shared], other[begin : len(other) - shared]
     if abs(len(one) - len(other)) > most:
         return most + 1
     before: Sequence[int] = ()
@@ -92,10 +109,14 @@ def errors(one: str, other: str, most: int) -> int:
     return last[-1]
 
 
-def _letters(word: str) -> int:
-    """Which letters a word has, as bits; others than Latin ones share six."""
-    bits = 0
-    for letter in word:
-        place = ord(letter) - 97
-        bits |= 1 << (place if 0 <= place < 26 else 26 + ord(letter) % 6)
+def _code_points(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+
+
+def _bits(letters: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Each letter as a bit; others than Latin ones share six, an end of a line has none."""
+    place = letters - _FIRST_LATIN
+    place = np.where(place < _LATIN, place, _LATIN + letters % _OTHERS)
+    bits: NDArray[np.uint32] = np.left_shift(np.uint32(1), place, dtype=np.uint32)
+    bits[letters == _LINE_END] = 0
     return bits
