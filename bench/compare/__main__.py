@@ -23,10 +23,11 @@ from bench.compare.quality import Place, Row, conversations, memories
 from bench.compare.report import Measured, as_json, as_markdown
 from bench.compare.speed import speed
 from bench.compare.vectors import Vectors
+from bench.compare.waiting import waiting
 from bench.figures import RESULTS, machine, write
 from bench.project.sets import stripped
 
-PARTS = ("conversations", "memories", "projects", "speed", "behaviours")
+PARTS = ("conversations", "memories", "projects", "speed", "waiting", "behaviours")
 
 
 def main() -> None:
@@ -83,6 +84,8 @@ def run(
             found.projects = _joined(found.projects, projects(place, data, who))
         elif part == "speed":
             found.speed |= speed(place, heard, who, most)
+        elif part == "waiting":
+            found.waiting |= waiting(place, data, heard, who)
         else:
             found.behaviours |= behaviours(place, [one for one in who if one.name in PRODUCTS])
         found.ran_on, found.seconds = machine(), before + time.perf_counter() - began

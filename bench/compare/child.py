@@ -13,14 +13,17 @@ import os
 import sys
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bench.compare.store import Opening, Store
+from bench.compare.store import Opening, Store, Waiting
 from bench.compare.vectors import Vectors
 
 STORES = {
     "anaphora": ("ours", "Anaphora"),
+    "anaphora_conversations": ("ours_waiting", "Conversations"),
+    "anaphora_project": ("ours_waiting", "Project"),
     "bm25": ("plain", "Bm25"),
     "cosine": ("plain", "Cosine"),
     "rrf": ("plain", "Fused"),
@@ -64,7 +67,7 @@ class Child:
         """Import the product and open it on a folder."""
         kept = Path(known) if known else None
         # Anaphora's file holds several vectors of a text, which only Anaphora can read.
-        own = self._module.endswith(".ours")
+        own = ".ours" in self._module
         vectors = Vectors(Path(model), None if own else kept)
         fp32 = Path(chroma_model) if chroma_model else None
         opening = Opening(Path(folder), vectors, Path(model), fp32, kept, now)
@@ -79,6 +82,18 @@ class Child:
     def do_search(self, space: str, query: str, k: int) -> list[str]:
         """Ask."""
         return self._of().search(space, query, k)
+
+    def do_search_at_once(self, space: str, queries: list[str], k: int, askers: int) -> int:
+        """Ask all of them, so many at a time, each in a thread of its own."""
+        with ThreadPoolExecutor(askers) as pool:
+            found = list(pool.map(lambda query: self._of().search(space, query, k), queries))
+        return sum(map(bool, found))
+
+    def do_ready(self) -> None:
+        """Wait for what the product does behind its calls, where it has a call for that."""
+        store: object = self._store
+        if isinstance(store, Waiting):
+            store.ready()
 
     def do_every(self, space: str) -> list[tuple[str, str]]:
         """All that is there."""

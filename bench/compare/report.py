@@ -32,6 +32,7 @@ class Measured:
     memories: list[Row] = field(default_factory=list)
     projects: list[Row] = field(default_factory=list)
     speed: dict[str, dict[str, float]] = field(default_factory=dict)
+    waiting: dict[str, dict[str, float]] = field(default_factory=dict)
     behaviours: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
@@ -59,6 +60,8 @@ def as_markdown(found: Measured) -> str:
         parts += ["", _paragraphs(_PROJECTS), *_ranked(found.projects, _projects(found.projects))]
     if found.speed:
         parts += ["", _paragraphs(_SPEED), *_side_by_side(found.speed), "", _faster(found.speed)]
+    if found.waiting:
+        parts += ["", _paragraphs(_WAITING), *_side_by_side(found.waiting)]
     if found.behaviours:
         parts += ["", _paragraphs(_BEHAVIOURS), *_seen(found.behaviours)]
     return "\n".join(parts)
@@ -253,11 +256,22 @@ All turns together, ten results per question. "add" is the store's own work for 
 known vectors (mem0 takes one text per call: timed over 500). Then a new process opens the store,
 loads the model, answers and adds: whole calls with embedding, and the same without the time in the
 embedder. Anaphora embeds a long text in several parts, the others only its beginning. InMemoryStore
-leaves nothing to open, and was queried with known vectors. The limit is one embedding, one pass
+leaves nothing to open, and was queried with known vectors. "16 threads" are those of one process,
+each asking a question and then the next. Deleting ends with the store's closing, in which Anaphora
+takes the last bytes of what was forgotten off the disk; the others leave them there ("behaviour").
+The limit is one embedding, one pass
 over a float32 vector for each text (none of it in the processor's cache), and one fsync.
 `--only speed`"""
 
-_BEHAVIOURS = """## 5. Behaviour
+_WAITING = """## 5. Until the first answer
+
+From handing over a conversation, or the files of a project, to the first answer, in a process whose
+model is loaded; no vector is known. Anaphora answers by words and symbols first, and makes vectors
+behind the calls; the others keep and embed in one call. Long turns and files are embedded whole
+by Anaphora (of pasted code the beginning), the first 256 word pieces of a turn, or pieces of 1,000
+characters of a file, by the others. `--only waiting`"""
+
+_BEHAVIOURS = """## 6. Behaviour
 
 Each check runs on a store of its own; libraries without a store are left out. Network: under
 strace, with the product's own defaults (including telemetry), a text is stored and found, then 30

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bench.compare.asked import Chat
-from bench.compare.contestants import Child, Contestant
+from bench.compare.contestants import Child, Contestant, Failed
 from bench.compare.quality import Place, somewhere
 from bench.figures import percentile
 
@@ -35,6 +35,8 @@ ASKED = 100
 ADDS = 30
 FEWER = 500
 """Texts that adding is timed over where each is written by a call of its own."""
+ASKERS = 16
+DELETED = 10
 _WIDTH = 384
 _BETWEEN = 24_000_000
 """Bytes of the model's weights."""
@@ -51,15 +53,18 @@ def speed(
     """Figures by contestant as shown, over the first `most` texts."""
     texts = [(item.id, item.text, item.at) for chat in found for item in chat.items][:most]
     asked = [question.text for chat in found for question in chat.questions]
-    asked = list(dict.fromkeys(asked))[:: max(1, len(asked) // (ASKED + 1))][: ASKED + 1]
+    every = list(dict.fromkeys(asked))
+    asked = every[:: max(1, len(every) // (ASKED + 1))][: ASKED + 1]
+    # Nobody has met these yet.
+    others = [one for one in every if one not in asked]
     given: dict[str, Figures] = {}
     for one in who:
         print(f"speed: {one.shown}", flush=True)
-        given[one.shown] = _measured(place, one, texts, asked, None)
+        given[one.shown] = _measured(place, one, texts, (asked, others), None)
         if one.name == "chroma" and place.chroma_model is not None:
             name = f"{one.shown}, its default model"
             print(f"speed: {name}", flush=True)
-            given[name] = _measured(place, one, texts, asked, place.chroma_model)
+            given[name] = _measured(place, one, texts, (asked, others), place.chroma_model)
     own = given.get("Anaphora")
     return given if own is None else given | {LIMIT: _limit(len(texts), own)}
 
@@ -100,10 +105,11 @@ def _measured(
     place: Place,
     one: Contestant,
     texts: Sequence[Text],
-    asked: Sequence[str],
+    questions: tuple[Sequence[str], Sequence[str]],
     chroma_model: Path | None,
 ) -> Figures:
     figures: Figures = {}
+    asked, at_once = questions
     with tempfile.TemporaryDirectory(prefix="compare-") as folder:
         home = Path(folder)
         store = home / "store"
@@ -133,7 +139,9 @@ def _measured(
             figures["cold process to first answer, s"] = time.perf_counter() - began
             figures.update(_asked(child, asked))
             figures["resident, MB"] = float(child.ask("memory").result)
+            figures.update(_at_once(child, at_once))
             figures.update(_kept(child))
+            figures.update(_deleted(child, [one for one, _, _ in texts]))
     return figures
 
 
@@ -179,6 +187,27 @@ def _kept(child: Child) -> Figures:
         "one add, p50 ms": percentile(whole, 0.5),
         "one add less embedding, p50 ms": percentile(bare, 0.5),
     }
+
+
+def _at_once(child: Child, asked: Sequence[str]) -> Figures:
+    """Questions of several threads in one process, as of a server's connections."""
+    try:
+        got = child.ask(
+            "search_at_once", space=_SPACE, queries=list(asked), k=_RESULTS, askers=ASKERS
+        )
+    except Failed as error:
+        # Some may only be asked by the thread that opened them.
+        print(f"  {ASKERS} threads: {error}", flush=True)
+        return {}
+    return {f"{ASKERS} threads, answers/s": len(asked) / got.seconds}
+
+
+def _deleted(child: Child, known: Sequence[str]) -> Figures:
+    """One text after the other is removed; then the store is closed, which may clean up."""
+    some = known[:: len(known) // (DELETED + 1)][: DELETED + 1]
+    times = [1000 * child.ask("delete", space=_SPACE, item=one).seconds for one in some]
+    closed = child.ask("close").seconds
+    return {"one delete, p50 ms": percentile(times[1:], 0.5), "closed after that, s": closed}
 
 
 def _size(folder: Path) -> float:

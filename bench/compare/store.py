@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bench.compare.vectors import Vectors
 
-__all__ = ["Opening", "Store", "Texts"]
+__all__ = ["Opening", "Store", "Texts", "Waiting"]
 
 Texts = Sequence[tuple[str, str, str]]
 """(id, text, time in ISO 8601 or "") of texts to keep."""
@@ -53,3 +53,11 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of everything, as a user's program does at its end."""
+
+
+@runtime_checkable
+class Waiting(Protocol):
+    """A contestant that does some of its work behind its calls."""
+
+    def ready(self) -> None:
+        """Wait until that is done."""
