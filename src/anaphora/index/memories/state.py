@@ -69,6 +69,12 @@ class Candidates:
     notices: tuple[str, ...] = ()
 
 
+def _nothing(*, cosines: bool) -> Candidates:
+    numbers, none = np.empty(0, np.int64), np.empty(0)
+    columns = MemoryCandidates((), none if cosines else None, none, *[numbers] * 4)
+    return Candidates(columns)
+
+
 @dataclass(frozen=True, slots=True)
 class _Cached(Generic[ValueT]):
     """What was so at truth's number `seq`; right from `since` to before `until`."""
@@ -107,6 +113,9 @@ class MemoryState:
         A question asked again is answered from what was found, while truth is at the same number
         `seq` and nothing has expired.
         """
+        if not len(self.rows):
+            # As most homes hold no notes: their words and vectors need not be looked through.
+            return _nothing(cosines=wanted.vector is not None)
         key, now = _answer_key(wanted), Moment(wanted.moment).micros
         known = self._answers.get(key)
         if known is not None and known.holds(seq, now):
