@@ -18,8 +18,8 @@ __all__ = ["main"]
 _BEFORE: Final = ("--home", "--namespace", "--conversations-dir")
 _AFTER: Final = ("--tools", "--http")
 _OBJECTS: Final = 50_000
-"""New objects before Python looks for rings of them: for every 700, as it does, a command that ends
-in half a second would look 180 times, and at every module each time."""
+"""New objects before Python looks for rings of them: for every 700, as it does, a question that ends
+in half a second would look 180 times, and at every module that is loaded."""
 
 
 def main() -> None:
@@ -28,7 +28,6 @@ def main() -> None:
     # A client waits for its hook: nothing else is imported for it.
     if run_at_once(sys.argv[1:]):
         return
-    gc.set_threshold(_OBJECTS)
     from anaphora.core.caller import CallOrigin, called_from
     from anaphora.errors import AnaphoraError
 
@@ -115,6 +114,7 @@ def recall_at_once(words: Sequence[str]) -> bool:
     asks = rest[:1] == ["recall"] and len(rest) == 2 + as_json
     if not asks or rest[1].startswith("-") or not all(value.strip() for value in given.values()):
         return False
+    gc.set_threshold(_OBJECTS)
     from anaphora.surfaces.cli.found import ask
     from anaphora.surfaces.cli.where import Where
 
