@@ -18,8 +18,8 @@ __all__ = ["main"]
 _BEFORE: Final = ("--home", "--namespace", "--conversations-dir")
 _AFTER: Final = ("--tools", "--http")
 _OBJECTS: Final = 50_000
-"""New objects before Python looks for rings of them: for every 700, as it does, a question that ends
-in half a second would look 180 times, and at every module that is loaded."""
+"""New objects before Python looks for rings of them: for every 700, as it does, a question that
+ends in half a second would look 180 times, and at every module that is loaded."""
 
 
 def main() -> None:
