@@ -106,7 +106,7 @@ def serve_mcp_at_once(words: Sequence[str]) -> bool:
 def recall_at_once(words: Sequence[str]) -> bool:
     """Run `anaphora recall QUESTION`, with `--json` or without, and nothing else to read.
 
-    What reads commands takes a third of the time that this does; False leaves other words to it.
+    What reads commands takes 0.1 s to load; False leaves other words to it.
     """
     given: dict[str, str] = {}
     rest = _options(list(words), _BEFORE, given)
@@ -115,7 +115,7 @@ def recall_at_once(words: Sequence[str]) -> bool:
     if not asks or rest[1].startswith("-") or not all(value.strip() for value in given.values()):
         return False
     gc.set_threshold(_OBJECTS)
-    from anaphora.surfaces.cli.found import ask
+    from anaphora.surfaces.cli.asking import ask
     from anaphora.surfaces.cli.where import Where
 
     home, folder = (given.get(name) for name in ("--home", "--conversations-dir"))

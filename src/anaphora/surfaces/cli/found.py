@@ -1,13 +1,6 @@
-"""One question to everything that is kept, and how its answer is shown.
-
-It needs nothing of what reads command lines: `anaphora recall QUESTION` is asked often, and loading
-that takes as long as the question.
-"""
+"""How the answer of `anaphora recall` is shown."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Any, Final
 
 from rich.console import Console
 from rich.text import Text
@@ -22,33 +15,14 @@ from anaphora.surfaces.cli.output import (
     show_text,
     shown,
 )
-from anaphora.surfaces.cli.where import Where, note_missing, opened_at
 from anaphora.values.conversations import Recall
 from anaphora.values.search import SearchHit
-
-TOP: Final = 8
-BUDGET: Final = 4000
-"""Hits, and their tokens, that a question has unless it says otherwise."""
 
 _NEAREST = 2
 
 
-def ask(
-    where: Where,
-    question: str,
-    *,
-    everywhere: bool = False,
-    full: bool = False,
-    why: bool = False,
-    as_json: bool = False,
-    **options: Any,
-) -> None:
-    """Ask and show; `options` are those of `Memory.search`."""
-    options = {"top_k": TOP, "budget": BUDGET, **options}
-    with opened_at(where, warm=True) as memory:
-        found = memory.search(question, directory=None if everywhere else Path.cwd(), **options)
-        if not found.hits:
-            note_missing(memory)
+def show_found(found: Recall[SearchHit], *, full: bool, why: bool, as_json: bool) -> None:
+    """The answer, for a person or for programs."""
     if as_json:
         emit(found)
         return

@@ -10,7 +10,7 @@ from typing import Annotated, cast
 
 import typer
 
-from anaphora.surfaces.cli.found import BUDGET, TOP, ask
+from anaphora.surfaces.cli.asking import BUDGET, TOP, ask
 from anaphora.surfaces.cli.options import Json, MinConfidence
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
 from anaphora.surfaces.wire import time_of
