@@ -56,10 +56,13 @@ _SHORT_STEP = 2048
 ENDLESS = 2**62
 """Stands for no end and no expiry in texts of short rows."""
 _SHORT_TEXTS = (
-    "SELECT {joined}(record_id, ','), {joined}(line, ',') FROM (SELECT record_id, seq || ' ' || "
-    "type || ' ' || created_at || ' ' || last_reinforced || ' ' || reinforced || ' ' || valid_from "
-    "|| ' ' || COALESCE(valid_until, {endless}) || ' ' || COALESCE(expires_at, {endless}) || "
-    "CASE WHEN forgotten_at IS NULL THEN '' ELSE ' forgotten' END AS line FROM record "
+    "SELECT {joined}(record_id, ','), {joined}(line, ',') FROM (SELECT record_id, "
+    "seq || ' ' || type || ' ' || created_at || "
+    "CASE WHEN last_reinforced = created_at AND reinforced = 0 AND valid_from = created_at AND "
+    "valid_until IS NULL AND expires_at IS NULL AND forgotten_at IS NULL THEN '' ELSE "
+    "' ' || last_reinforced || ' ' || reinforced || ' ' || valid_from || "
+    "' ' || COALESCE(valid_until, {endless}) || ' ' || COALESCE(expires_at, {endless}) || "
+    "CASE WHEN forgotten_at IS NULL THEN '' ELSE ' forgotten' END END AS line FROM record "
     "WHERE {own}AND seq > :since AND seq <= :upto ORDER BY seq) AS found"
 )
 _TOMBSTONES = (
@@ -361,13 +364,16 @@ def _cursor_of(seq: int) -> str:
 
 
 def short_line(numbers: Sequence[int], kind: str, *, forgotten: bool) -> str:
-    """A row of `short_rows` as `short_texts` has it.
+    """A row of `short_rows` as `short_texts` has it: short where nothing came after its making.
 
     `numbers` are its seq, created_at, last_reinforced, reinforced, valid_from, valid_until and
     expires_at, the last two `ENDLESS` where there is none.
     """
-    seq, *others = numbers
-    return f"{seq} {kind} {' '.join(map(str, others))}{' forgotten' if forgotten else ''}"
+    seq, created, *others = numbers
+    if others == [created, 0, created, ENDLESS, ENDLESS] and not forgotten:
+        return f"{seq} {kind} {created}"
+    said = " ".join(map(str, (created, *others)))
+    return f"{seq} {kind} {said}{' forgotten' if forgotten else ''}"
 
 
 def _seq_of(cursor: str | None) -> int:
