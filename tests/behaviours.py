@@ -111,6 +111,7 @@ PROMISES: dict[str, str] = {
     "index.crash": "Q A process killed while it writes the index leaves right answers.",
     "index.shared": "D Several processes share one index and none answers 'locked'.",
     "index.follows": "D Appends, rewrites, redactions and deletions are seen by the next question.",
+    "index.snapshot": "D What is written at closing saves reading, and changes no answer.",
     "index.forgets": "D What was redacted or deleted leaves the index's files too.",
     "index.tail": "D Turns not yet committed are found with the main index's statistics.",
     "index.analyser": "D One analyser serves index and query: identifiers whole and in parts, CJK bigrams.",

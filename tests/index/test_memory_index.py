@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import random
 import shutil
+import signal
+import stat
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +24,15 @@ from tests.memory_home import NOW, MemoryHome, memory_home
 from anaphora.core.config import EXACT_CAP
 from anaphora.errors import EmbeddingError
 from anaphora.index.memories.index import MemoryIndex
+from anaphora.index.memories.snapshot import SnapshotFile
 from anaphora.index.memories.state import MemoryQuery
 from anaphora.index.memories.words import memory_segments
 from anaphora.index.vectors.ann import available
+from anaphora.store.crypto.cipher import Keys
+from anaphora.store.crypto.index import CLEAR_INDEX, SealedIndex
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import as_mapping
+from anaphora.store.records.store import Records
 
 pytestmark = pytest.mark.internal
 
@@ -422,3 +432,224 @@ def test_neighbours(tmp_path: Path) -> None:
         assert isinstance(parts, np.ndarray)
         ((found,),) = [home.index.neighbours(parts, 0.8)]
         assert [(i, round(c, 2)) for i, c in found] == [(one, 1.0)]
+
+
+# What is written at closing.
+
+KEPT = "rows.bin"
+
+
+@pytest.fixture
+def every_row_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small homes write their columns as large ones do, in small blocks, at any change."""
+    monkeypatch.setattr("anaphora.index.memories.index.WORTH_KEEPING", 1)
+    monkeypatch.setattr("anaphora.index.memories.index.UNREAD_SHARE", 10**6)
+    monkeypatch.setattr("anaphora.index.memories.rows.BLOCK", 3)
+
+
+def reopened(home: MemoryHome) -> MemoryIndex:
+    """An index that another program has closed, and this one opens."""
+    home.index.sync()
+    home.index.close()
+    home.index = home.open_index()
+    home.index.sync()
+    return home.index
+
+
+def rows_of(index: MemoryIndex) -> list[tuple[object, ...]]:
+    """All that is kept of each row, row by row."""
+    rows = index._state.rows
+    names = sorted(rows._columns)
+    return [*zip(rows.ids, *(rows.column(name).tolist() for name in names), strict=True)]
+
+
+def assert_as_without(home: MemoryHome) -> None:
+    """With what was written at closing an index is the same to the bit as without it."""
+    with_it = reopened(home)
+    home.index.close()
+    words = home.root / "index" / "words"
+    bare = home.root / "bare"
+    shutil.rmtree(bare, ignore_errors=True)
+    if words.exists():
+        shutil.copytree(words, bare / "words")
+    home.index = home.open_index("bare")
+    home.index.sync()
+    assert rows_of(with_it) == rows_of(home.index)
+    again = home.open_index()
+    for query in ("red cat", "ERR_4711 tea"):
+        wanted = asked(home, query, limit=200)
+        said, expected = again.candidates(wanted), home.index.candidates(wanted)
+        assert said.columns.ids == expected.columns.ids
+        for name in ("cosine", "words", "created", "reinforced_at", "count", "type"):
+            mine, other = getattr(said.columns, name), getattr(expected.columns, name)
+            assert np.array_equal(mine, other), name
+    home.index.close()
+    home.index = again
+
+
+@pytest.mark.promise("index.snapshot")
+@pytest.mark.usefixtures("every_row_worth_keeping")
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_written_at_closing_changes_no_answer(tmp_path: Path, seed: int) -> None:
+    """Whatever happens to memories, truth put back to an earlier moment and gone on from there
+    among it, an index answers the same with and without what was written at closing."""
+    rng = random.Random(seed)
+    home, saved, living = MemoryHome(tmp_path), tmp_path / "saved.db", list[str]()
+    history = _History(home, rng)
+    history.add("")
+    for step in range(48):
+        # In steps so coarse that what went on otherwise has the same times.
+        home.now += timedelta(hours=rng.randint(0, 1))
+        history.go_on()
+        if rng.random() < 0.3:
+            assert_as_without(home)
+        if step % 12 in {3, 9}:
+            home.close()
+            if step % 12 == 3:
+                shutil.copy(tmp_path / "anaphora.db", saved)
+                living = [*history.living]
+            else:
+                shutil.copy(saved, tmp_path / "anaphora.db")
+                history.living = [*living]
+            home = history.home = MemoryHome(tmp_path)
+    assert_as_without(home)
+    assert (tmp_path / "index" / KEPT).exists()
+    home.close()
+
+
+@pytest.mark.promise("index.snapshot")
+@pytest.mark.usefixtures("every_row_worth_keeping")
+def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that was closed cleanly is opened from what was written then, and what came after."""
+    read: list[str] = []
+    whole = Records.short_rows
+
+    def counted(self: Records, *span: int) -> Iterator[Any]:
+        for found in whole(self, *span):
+            read.extend(row[0] for row in found)
+            yield found
+
+    with memory_home(tmp_path) as home:
+        ids = [home.put(f"cat {n}") for n in range(10)]
+        reopened(home)
+        monkeypatch.setattr(Records, "short_rows", counted)
+        kept = (tmp_path / "index" / KEPT).read_bytes()
+        reopened(home)
+        assert read == []
+        assert (tmp_path / "index" / KEPT).read_bytes() == kept
+        assert stat.S_IMODE((tmp_path / "index" / KEPT).stat().st_mode) == 0o600
+        with memory_home(tmp_path) as other:
+            other.change(ids[4], reinforce_count=3)
+            new = other.put("a dog")
+        # One that changed takes its block along: the rows 3 to 5 of ten.
+        home.open_index().sync()
+        assert read == [ids[3], ids[5], ids[4], new]
+
+
+@pytest.mark.promise("index.snapshot")
+@pytest.mark.usefixtures("every_row_worth_keeping")
+def test_a_torn_or_foreign_snapshot_is_not_used(tmp_path: Path) -> None:
+    """One that is cut, overwritten, or of other keys is as if it were not there."""
+    with memory_home(tmp_path) as home:
+        for n in range(7):
+            home.put(f"cat {n}")
+        expected = rows_of(reopened(home))
+        home.index.close()
+        place = tmp_path / "index" / KEPT
+        whole = place.read_bytes()
+        assert len(SnapshotFile(place, CLEAR_INDEX).read().blocks) == 3
+        rng = random.Random(5)
+        for at in [0, 7, 8, 100, len(whole) - 1, *(rng.randrange(len(whole)) for _ in range(20))]:
+            torn = bytes((*whole[:at], whole[at] ^ 1 << rng.randrange(8), *whole[at + 1 :]))
+            for data in (torn, whole[:at]):
+                place.write_bytes(data)
+                assert SnapshotFile(place, CLEAR_INDEX).read().blocks == ()
+                index = home.open_index()
+                index.sync()
+                assert rows_of(index) == expected
+        place.write_bytes(whole)
+        sealed = SealedIndex(Keys(bytes(32), random.Random(1).randbytes), "default")
+        assert SnapshotFile(place, sealed).read().blocks == ()
+        kept = SnapshotFile(place, CLEAR_INDEX).read()
+        assert SnapshotFile(place, sealed).write(kept)
+        assert SnapshotFile(place, sealed).read().blocks == kept.blocks
+        assert (
+            SnapshotFile(
+                place, SealedIndex(Keys(bytes([1] * 32), random.Random(1).randbytes), "default")
+            )
+            .read()
+            .blocks
+            == ()
+        )
+
+
+@pytest.mark.promise("index.forgets")
+@pytest.mark.usefixtures("every_row_worth_keeping")
+def test_a_forgotten_memory_leaves_the_snapshot(tmp_path: Path) -> None:
+    """It is removed as a memory is forgotten, by whoever has it open or opens it next, and not
+    brought back by another program that closes later without having seen it."""
+    place = tmp_path / "index" / KEPT
+    with memory_home(tmp_path) as home:
+        first, second, *_ = [home.put(f"cat {n}") for n in range(5)]
+        reopened(home)
+        assert place.exists()
+        home.erase(first)
+        home.index.sync()
+        assert not place.exists()
+        reopened(home)
+        assert place.exists()
+        home.put("dog")
+        late = home.open_index()
+        late.sync()
+        with memory_home(tmp_path) as other:
+            other.erase(second)
+            other.index.sync()
+            assert not place.exists()
+            late.close()
+            assert not place.exists()
+        home.erase(home.put("tea"))
+        place.write_bytes(b"of a program that was killed")
+        home.index.sync()
+        assert not place.exists()
+        assert_as_without(home)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.memory_home import MemoryHome
+from anaphora.index.memories import index, rows
+
+index.WORTH_KEEPING, index.UNREAD_SHARE, rows.BLOCK = 1, 10**6, 3
+home = MemoryHome(Path(sys.argv[1]))
+for n in range(10**6):
+    one = home.put(f"cat {n}")
+    home.index.close()
+    home.index = home.open_index()
+    home.index.sync()
+    if n == 5:
+        print("ready", flush=True)
+"""
+
+
+@pytest.mark.promise("index.crash")
+@pytest.mark.usefixtures("every_row_worth_keeping")
+@pytest.mark.parametrize("attempt", range(2))
+def test_killed_while_it_closes(tmp_path: Path, attempt: int) -> None:
+    """What a killed program has left of a snapshot changes nothing, and goes with the next."""
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        place = tmp_path / "index" / KEPT
+        # A random moment: so many times another file lies there.
+        seen = {place.stat().st_ino}
+        while len(seen) < 2 + attempt:
+            with suppress(FileNotFoundError):
+                seen.add(place.stat().st_ino)
+        writer.send_signal(signal.SIGKILL)
+    with memory_home(tmp_path) as home:
+        home.index.sync()
+        home.put("dog")
+        assert_as_without(home)
+        assert not place.with_name(f"{KEPT}.new").exists()

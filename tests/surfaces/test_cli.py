@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from anaphora import Memory
 from anaphora.core.display import visible
+from anaphora.surfaces.cli import recall_at_once
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.program import program
 
@@ -369,12 +370,12 @@ def test_a_command_is_the_same_without_the_parts_of_others() -> None:
 
 @pytest.mark.promise("cli.parts")
 def test_a_question_does_not_load_the_other_commands(cli: Cli) -> None:
-    """Of the modules of commands, only that of `recall` is imported."""
+    """Neither the modules of other commands nor what reads commands is imported for it."""
     code = (
         "import sys; from anaphora.surfaces.cli import main\n"
         f"sys.argv = ['anaphora', '--home', {str(cli.home)!r}, 'recall', 'what?', '--json']\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "own = sorted(m for m in sys.modules if m.startswith('anaphora.surfaces'))\n"
+        "own = sorted(m for m in sys.modules if m.startswith(('anaphora.surfaces', 'typer')))\n"
         "print(own, file=sys.stderr)"
     )
     done = subprocess.run(
@@ -382,5 +383,26 @@ def test_a_question_does_not_load_the_other_commands(cli: Cli) -> None:
         env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(cli.home)},
     )  # fmt: skip
     loaded = done.stderr.splitlines()[-1]
-    assert "anaphora.surfaces.cli.recall" in loaded
-    assert not any(f"cli.{other}" in loaded for other in ("memories", "deep", "sync", "serve"))
+    assert "anaphora.surfaces.cli.found" in loaded
+    others = ("cli.memories", "cli.deep", "cli.sync", "cli.serve", "cli.program", "typer")
+    assert not any(other in loaded for other in others)
+
+
+@pytest.mark.promise("cli.parts")
+def test_a_plain_question_is_answered_as_one_with_options(cli: Cli, chat: Path) -> None:
+    """A question by itself is asked without what reads options, and its answer is the same."""
+    assert cli("conversation", "import", chat).code == 0
+    question = "which port is staging on?"
+    plain = cli("recall", question)
+    assert "5433" in plain.out
+    assert plain == cli("recall", question, "--top-k", "8")
+    (found, *_) = cli("recall", question, "--json").data["hits"]
+    assert found["text"] in {line["content"] for line in SMALL}
+    none = cli("--namespace", "none", "recall", question)
+    assert (none.code, none.out) == (3, "")
+    assert none == cli("--namespace", "none", "recall", question, "--top-k", "8")
+    for words in (
+        ["recall"], ["recall", "--help"], ["recall", "a", "b"], ["recall", "--json", "a"],
+        ["--home", " ", "recall", "a"], ["--namespace=", "recall", "a"], ["remember", "a"],
+    ):  # fmt: skip
+        assert not recall_at_once(words), words

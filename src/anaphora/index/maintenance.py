@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from anaphora.store.disk import make_directory
 
 
@@ -60,6 +58,9 @@ class Background:
 @contextmanager
 def try_lock(directory: Path, name: str) -> Iterator[bool]:
     """Hold the lock `name` while inside; False where another has it or nothing can be written."""
+    # Most processes only read: importing it takes longer than their question to an index.
+    from filelock import FileLock, Timeout
+
     try:
         make_directory(directory)
         lock = FileLock(directory / name, blocking=False, mode=0o600)

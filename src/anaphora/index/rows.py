@@ -98,9 +98,15 @@ class KeyedRows:
         A new row whose `state` is not given is CURRENT; the other columns are all given.
         """
         known = len(self.ids)
-        for key in keys:
-            if self._place.setdefault(key, len(self.ids)) == len(self.ids):
-                self.ids.append(key)
+        fresh = dict(zip(keys, range(known, known + len(keys)), strict=True))
+        if len(fresh) == len(keys) and self._place.keys().isdisjoint(fresh):
+            # As at an opening: not one by one.
+            self._place.update(fresh)
+            self.ids.extend(keys)
+        else:
+            for key in keys:
+                if self._place.setdefault(key, len(self.ids)) == len(self.ids):
+                    self.ids.append(key)
         if len(self.ids) > known:
             for column in self._columns.values():
                 column.extend_to(len(self.ids))

@@ -5,7 +5,7 @@ Texts and payloads are not held: `Records` reads them for the few that are shown
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import Unreadable
-from anaphora.index.rows import CURRENT, PAST, KeyedRows
+from anaphora.index.memories.snapshot import BLOCK, Block, RowsSnapshot, digest_of
+from anaphora.index.rows import CURRENT, GONE, PAST, KeyedRows
 from anaphora.store.codecs import DAMAGE, readable, to_micros
-from anaphora.store.records.store import Records
+from anaphora.store.records.store import ENDLESS, Records, short_line
 from anaphora.values.memories import MemoryRecord
 
 TYPES: Final = ("episodic", "semantic", "procedural")
-NEVER: Final = 2**62
+NEVER: Final = ENDLESS
 """Stands for a time that does not come: no end, no expiry."""
 
 _CODES = {name: code for code, name in enumerate(TYPES)}
@@ -55,13 +56,48 @@ class MemoryRows(KeyedRows):
     def __init__(self) -> None:
         super().__init__(dict.fromkeys(_NUMBERS, np.int64))
 
-    def load(self, records: Records) -> None:
-        """Take in every memory of the namespace, without texts: the way to open."""
-        for found in records.short_rows():
+    def load(self, records: Records, kept: RowsSnapshot) -> None:
+        """Take in every memory of the namespace, without texts: the way to open.
+
+        Of `kept`, the blocks are used of which truth says what it said when they were written.
+        """
+        since, begins = -1, kept.begins()
+        for block, first, end in zip(kept.blocks, begins, begins[1:], strict=False):
+            ids, lines = records.short_texts(since, block.upto)
+            keys = ids.split(",")
+            if len(keys) == block.count and digest_of(ids, lines) == block.digest:
+                columns = kept.columns.items()
+                self.put_rows(keys, {name: values[first:end] for name, values in columns})
+            else:
+                self._load(records, since, block.upto)
+            since = block.upto
+        self._load(records, since)
+
+    def _load(self, records: Records, since: int, upto: int = NEVER) -> None:
+        for found in records.short_rows(since, upto):
             try:
                 self._put_stored(found)
             except DAMAGE:
                 self._put_stored(list(readable(found, _sound)))
+
+    def snapshot(self, seq: int) -> RowsSnapshot:
+        """All of them as they are at truth's number `seq`, for the next opening."""
+        rows = np.flatnonzero(self.column("state") != GONE)
+        rows = rows[np.argsort(self.column("seq")[rows])]
+        names = ("seq", *_NUMBERS, "state")
+        columns = {name: self.column(name)[rows] for name in names}
+        blocks = []
+        for start in range(0, len(rows), BLOCK):
+            some = slice(start, start + BLOCK)
+            ids = [self.ids[row] for row in rows[some].tolist()]
+            lines = _lines({name: columns[name][some] for name in names})
+            digest = digest_of(",".join(ids), ",".join(lines))
+            blocks.append(Block(int(columns["seq"][some][-1]), len(ids), digest))
+        return RowsSnapshot(seq, tuple(blocks), columns)
+
+    def unread(self, kept: RowsSnapshot) -> int:
+        """How many rows an opening would have to read from truth beside what is `kept`."""
+        return self.known() - kept.standing(self.column("seq")[self.column("state") != GONE])
 
     def _put_stored(self, found: Sequence[tuple[Any, ...]]) -> None:
         if not found:
@@ -105,6 +141,15 @@ class MemoryRows(KeyedRows):
             return "not_yet_known"
         ended = self.column("valid_until")[row]
         return "superseded" if ended <= (at if moment.past else NEVER - 1) else ""
+
+
+def _lines(columns: Mapping[str, NDArray[Any]]) -> list[str]:
+    """What `Records.short_texts` says of these rows."""
+    types = [TYPES[code] for code in columns["type"].tolist()]
+    past = (columns["state"] == PAST).tolist()
+    numbers = (columns[name].tolist() for name in ("seq", *_NUMBERS[1:]))
+    rows = zip(zip(*numbers, strict=True), types, past, strict=True)
+    return [short_line(row, kind, forgotten=gone) for row, kind, gone in rows]
 
 
 def _stored(record: MemoryRecord) -> tuple[Any, ...]:

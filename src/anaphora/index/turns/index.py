@@ -29,13 +29,13 @@ from anaphora.index.turns.vectors import STEP, STEP_AT_CLOSE
 from anaphora.index.turns.view import TurnView
 from anaphora.index.vectors.matrix import to_float16
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
-from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
+    from anaphora.store.threads.sql_store import SqlConversationStore
 
 INLINE_BACKLOG = 64
 """Texts that `sync` embeds before it answers; more of them come in the background."""
@@ -339,6 +339,8 @@ class TurnIndex:
 def _source_of(
     store: ConversationStore | SqlConversationStore, sidecar: Sidecar | None, sealer: IndexSealer
 ) -> ThreadSource:
-    if isinstance(store, SqlConversationStore):
-        return SqlThreadSource(store, sidecar, sealer)
-    return FileThreadSource(store, sidecar, sealer=sealer)
+    from anaphora.store.threads.file_store import ConversationStore
+
+    if isinstance(store, ConversationStore):
+        return FileThreadSource(store, sidecar, sealer=sealer)
+    return SqlThreadSource(store, sidecar, sealer)

@@ -18,7 +18,6 @@ from anaphora.errors import InvalidInput, MissingKey
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.cipher import KEY_BYTES, derive
 from anaphora.store.crypto.marker import Kept, Marker
-from anaphora.store.home.conversion import finish_conversion
 from anaphora.store.home.master_key import load_keys, new_marker
 from anaphora.store.home.sealing import Home, Sealing, clear_sealing, sealing_of
 from anaphora.store.threads.forms import SEALED_SUFFIX
@@ -51,6 +50,8 @@ def open_home(home: Home, encrypt: bool | Kept | None = None) -> Sealing:
     if marker is None:
         marker = _begin_sealed(home, "file" if encrypt == "file" else "keychain")
     if marker.state != "sealed" or marker.older:
+        from anaphora.store.home.conversion import finish_conversion
+
         finish_conversion(home)
         return open_home(home)
     return sealing_of(home, load_keys(home, marker), guarded=True)

@@ -7,7 +7,8 @@ from typing import Annotated, cast
 import typer
 
 from anaphora.core.short_ids import short_place
-from anaphora.surfaces.cli.output import Json, console, give, shown
+from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.output import console, give, shown
 from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted

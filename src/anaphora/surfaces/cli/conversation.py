@@ -15,12 +15,11 @@ from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
+from anaphora.surfaces.cli.options import Json, MinConfidence
 from anaphora.surfaces.cli.output import (
     EXIT_INPUT,
     EXIT_INTERRUPTED,
     EXIT_PARTLY,
-    Json,
-    MinConfidence,
     console,
     emit,
     give,

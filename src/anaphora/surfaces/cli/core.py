@@ -8,7 +8,8 @@ import typer
 
 from anaphora.api.memory import Memory
 from anaphora.core.short_ids import short_id
-from anaphora.surfaces.cli.output import Json, console, give, show_text, shown
+from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.output import console, give, show_text, shown
 from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.meanings import TOKENS, meaning
 from anaphora.surfaces.wire import counted

@@ -17,9 +17,9 @@ from anaphora.core.display import one_line, visible
 from anaphora.core.short_ids import short_id, short_turn
 from anaphora.errors import InvalidInput
 from anaphora.store.records.rows import OPEN
+from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
-    Json,
     console,
     emit,
     give,

@@ -13,9 +13,9 @@ from anaphora.api.memory import Memory
 from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id, short_turn
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, UnreadableDocument
+from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
-    Json,
     console,
     emit,
     give,

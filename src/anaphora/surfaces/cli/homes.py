@@ -12,9 +12,9 @@ from anaphora.api.memory import Memory
 from anaphora.core.display import one_line
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.conversation import import_
+from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
     EXIT_INTERRUPTED,
-    Json,
     console,
     emit,
     give,

@@ -15,7 +15,8 @@ from rich.text import Text
 
 from anaphora import keys
 from anaphora.errors import InvalidInput, StoreError
-from anaphora.surfaces.cli.output import EXIT_PARTLY, Json, console, emit, give, shown, tracker
+from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, give, shown, tracker
 from anaphora.surfaces.cli.where import Where, place
 from anaphora.surfaces.wire import counted
 

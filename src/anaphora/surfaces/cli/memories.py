@@ -15,9 +15,8 @@ from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.cli.documents import show_document, show_whole
+from anaphora.surfaces.cli.options import Json, MinConfidence
 from anaphora.surfaces.cli.output import (
-    Json,
-    MinConfidence,
     console,
     emit,
     give,

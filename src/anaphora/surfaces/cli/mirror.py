@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from anaphora.surfaces.cli.output import Json, console, give, shown, tracker
+from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.output import console, give, shown, tracker
 from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted

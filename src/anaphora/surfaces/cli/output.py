@@ -9,9 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -19,7 +18,6 @@ from rich.text import Text
 
 from anaphora.core.display import one_line, visible
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
-from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import dumps
 from anaphora.values.conversations import Degraded, Recall, TurnHit
 from anaphora.values.memories import MemoryHit
@@ -30,13 +28,6 @@ EXIT_NOT_FOUND = 3  # the id does not exist
 EXIT_STORE = 4  # stored data could not be read or written
 EXIT_PARTLY = 5  # done, but something was reported (a malformed line of an import)
 EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is kept
-
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
-"""The option of every command that shows something."""
-
-MinConfidence = Annotated[
-    float | None, typer.Option(min=0, max=1, help=meaning("min_confidence"), show_default=False)
-]
 
 ValueT = TypeVar("ValueT")
 

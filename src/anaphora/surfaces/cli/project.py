@@ -12,9 +12,9 @@ from rich.text import Text
 
 from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id
+from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
-    Json,
     console,
     emit,
     give,

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from anaphora.core.config import load_settings
 from anaphora.errors import NotFound
-from anaphora.surfaces.cli.output import Json, console, emit, give, shown, table
+from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.output import console, emit, give, shown, table
 from anaphora.surfaces.cli.where import Where, opened, place
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 from anaphora.surfaces.wire import time_of

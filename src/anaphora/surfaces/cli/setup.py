@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from anaphora.core.config import client_folders
-from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, Json, console, emit, shown
+from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, shown
 from anaphora.surfaces.cli.sync import begin_syncing
 from anaphora.surfaces.cli.where import Where
 from anaphora.surfaces.hooks.protocols import PROTOCOLS

@@ -15,7 +15,8 @@ from typing import Annotated, Final
 import typer
 
 from anaphora.errors import StoreError
-from anaphora.surfaces.cli.output import Json, console, emit, give, shown, table, tracker
+from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.output import console, emit, give, shown, table, tracker
 from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted, time_of

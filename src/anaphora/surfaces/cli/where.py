@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-
-import typer
+from typing import TYPE_CHECKING
 
 from anaphora.api.memory import Memory
 from anaphora.errors import NotFound
+
+if TYPE_CHECKING:
+    import typer
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,8 @@ class Where:
 def place(given: str | Path) -> Path:
     """A path of the command line. A blank one is what a variable leaves that is not set."""
     if not str(given).strip():
+        import typer
+
         raise typer.BadParameter("must not be blank")
     return Path(given)
 
@@ -34,13 +39,20 @@ def opened(
     begins: bool = False,
     embedder: str | None = None,
 ) -> Memory:
-    """The memory that the command line names. `warm` starts loading the model at once.
+    """The memory that the command line names; see `opened_at`."""
+    where: Where = context.obj
+    return opened_at(where, warm=warm, begins=begins, embedder=embedder)
+
+
+def opened_at(
+    where: Where, *, warm: bool = False, begins: bool = False, embedder: str | None = None
+) -> Memory:
+    """The memory of that place. `warm` starts loading the model at once.
 
     `embedder` opens it with another than its own, which may not be there any more.
 
     Only a command that `begins` a namespace takes one that is not there; `NotFound` otherwise.
     """
-    where: Where = context.obj
     memory = Memory.open(
         where.home,
         namespace=where.namespace,
@@ -68,4 +80,4 @@ def note_missing(memory: Memory) -> None:
     Nothing is wrong with asking; but who mistyped the place should know.
     """
     if not memory.home.exists():
-        typer.echo(f"note: there is no memory at {memory.home} yet", err=True)
+        sys.stderr.write(f"note: there is no memory at {memory.home} yet\n")

@@ -1,0 +1,154 @@
+"""The columns of an index's rows on the disk, written at closing for the next opening to read.
+
+An opening otherwise makes them of every row of truth. They are never trusted: rows lie in blocks by
+their numbers, each with a digest of all that truth says of these rows, and a block is used where
+truth says just that now. So a truth that was changed, mended, or put back to an earlier moment and
+gone on from there costs the blocks that it touches, which are read as if they were not here.
+Nothing but numbers that truth has in clear is in it, and the digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.store.crypto.index import IndexSealer
+
+BLOCK: Final = 512
+"""Rows that one digest is of. One that changed has this many read again."""
+
+# Another one where columns or what their numbers mean are others.
+_FORM: Final = "1"
+_KIND: Final = "rows"
+_CHECK: Final = struct.Struct("<q")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`count` rows up to number `upto`, from behind the block before on; what truth says of them.
+
+    `digest` is that of `Records.short_texts`.
+    """
+
+    upto: int
+    count: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSnapshot:
+    """Columns of N rows in the order of their numbers, one block after another.
+
+    `seq` is the number of truth that they were made at: what was deleted later may be among them.
+    """
+
+    seq: int = -1
+    blocks: tuple[Block, ...] = ()
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def begins(self) -> list[int]:
+        """Where each block begins among the rows, and last where they end."""
+        return [0, *accumulate(block.count for block in self.blocks)]
+
+    def standing(self, seqs: NDArray[np.int64]) -> int:
+        """How many rows lie in blocks of which none has changed, by the numbers (N,) of all now."""
+        if not self.blocks:
+            return 0
+        ends = np.array([block.upto for block in self.blocks])
+        # A row that changes takes a number behind all of them.
+        left = np.bincount(np.searchsorted(ends, seqs), minlength=len(ends) + 1)[: len(ends)]
+        counts = np.array([block.count for block in self.blocks])
+        return int(counts[left == counts].sum())
+
+
+def digest_of(ids: str, columns: str) -> str:
+    """That of both texts of `Records.short_texts`."""
+    found = hashlib.sha256(ids.encode("utf-8", "surrogatepass"))
+    found.update(b"\0" + columns.encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+class SnapshotFile:
+    """The file of one index's snapshot. Whoever writes holds the lock of the folder.
+
+    Reading gives an empty one for a file that is torn, of another form, or of other keys.
+    """
+
+    def __init__(self, path: Path, sealer: IndexSealer) -> None:
+        self._path = path
+        self._fresh = path.with_name(f"{path.name}.new")
+        self._sealer = sealer
+
+    def read(self) -> RowsSnapshot:
+        """What was written last."""
+        try:
+            return self._parse(self._path.read_bytes())
+        except (OSError, ValueError, KeyError, TypeError, struct.error):
+            return RowsSnapshot()
+
+    def write(self, kept: RowsSnapshot) -> bool:
+        """Put it in the place of the last one, in whole; False where the disk refuses."""
+        data = self._format(kept)
+        check = self._sealer.check(_KIND, b"", data)
+        try:
+            with open(self._fresh, "wb", opener=_private) as file:
+                file.write(_CHECK.pack(check))
+                file.write(data)
+            self._fresh.replace(self._path)
+        except OSError:
+            # Half of one would lie there until the next closing.
+            self.remove()
+            return False
+        return True
+
+    def remove(self) -> None:
+        """Remove it, and what somebody was killed in writing."""
+        for place in (self._fresh, self._path):
+            with suppress(OSError):
+                place.unlink(missing_ok=True)
+
+    def _format(self, kept: RowsSnapshot) -> bytes:
+        parts = {}
+        for name, values in kept.columns.items():
+            same = bool(len(values)) and bool((values == values[0]).all())
+            # Of one value for all rows, such as no end, nothing need be repeated.
+            parts[name] = values[:1] if same else values
+        header = {
+            "form": _FORM + self._sealer.mark,
+            "seq": kept.seq,
+            "blocks": [[one.upto, one.count, one.digest] for one in kept.blocks],
+            "columns": [[name, some.dtype.str, len(some)] for name, some in parts.items()],
+        }
+        data = (some.tobytes() for some in parts.values())
+        return b"".join((json.dumps(header).encode(), b"\n", *data))
+
+    def _parse(self, stored: bytes) -> RowsSnapshot:
+        (check,), data = _CHECK.unpack_from(stored), stored[_CHECK.size :]
+        if self._sealer.check(_KIND, b"", data) != check:
+            raise ValueError("it is torn")
+        at = data.index(b"\n") + 1
+        header = json.loads(data[:at])
+        if header["form"] != _FORM + self._sealer.mark:
+            raise ValueError("it is of another form")
+        blocks = tuple(Block(*one) for one in header["blocks"])
+        count, columns = sum(one.count for one in blocks), {}
+        for name, dtype, length in header["columns"]:
+            values = np.frombuffer(data, dtype, length, at)
+            columns[name] = np.broadcast_to(values, (count,))
+            at += values.nbytes
+        return RowsSnapshot(header["seq"], blocks, columns)
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)

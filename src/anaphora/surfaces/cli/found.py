@@ -1,0 +1,92 @@
+"""How the answer of `anaphora recall` is shown."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from anaphora.core.display import one_line, visible
+from anaphora.core.short_ids import short_id, short_place, short_turn
+from anaphora.surfaces.cli.output import (
+    console,
+    emit,
+    show_factors,
+    show_notes,
+    show_text,
+    shown,
+)
+from anaphora.values.conversations import Recall
+from anaphora.values.search import SearchHit
+
+_NEAREST = 2
+
+
+def show_found(found: Recall[SearchHit], *, full: bool, why: bool, as_json: bool) -> None:
+    """The answer, for a person or for programs."""
+    if as_json:
+        emit(found)
+        return
+    out = console()
+    for rank, hit in enumerate(found.hits, 1):
+        show_hit(out, f"{rank}  ", hit, full=full, why=why)
+    if not found.hits:
+        _show_silence(out, found)
+    show_notes(found)
+
+
+def show_hit(out: Console, mark: str, hit: SearchHit, *, full: bool, why: bool) -> None:
+    """One hit: what it is, when, by whom, its short id, and the words that matched."""
+    head = Text(mark, style="dim").append(_label(hit), style="bold")
+    when = f"  {hit.ts:%Y-%m-%d %H:%M}" if hit.ts is not None and hit.ts.year > 1 else ""
+    head.append(f"{when}  {_id(hit)}", style="dim").append(f"  {hit.score:.2f}", style="green")
+    if not hit.current:
+        head.append("  older", style="yellow")
+    out.print(head)
+    if full or not hit.snippet:
+        show_text(out, hit.text or hit.title)
+    else:
+        out.print(_highlighted(hit))
+    for line in hit.versions:
+        out.print(shown(f"   {line}", "dim"))
+    if why:
+        show_factors(out, hit.factors)
+
+
+def _label(hit: SearchHit) -> str:
+    if hit.kind == "turn":
+        return one_line(hit.speaker)
+    if hit.kind == "file":
+        return f"file {one_line(hit.project)}".strip()
+    told = {"tool_call": "tool call"}.get(hit.kind, hit.kind)
+    return f"{told} {one_line(hit.title)}".strip()
+
+
+def _id(hit: SearchHit) -> str:
+    if hit.kind in {"turn", "tool_call"} and hit.index is not None:
+        return one_line(short_turn(hit.conversation_id, hit.index), None)
+    if hit.kind == "document":
+        return one_line(short_place(hit.id), None)
+    return one_line(hit.id if hit.kind == "file" else short_id(hit.id), None)
+
+
+def _highlighted(hit: SearchHit) -> Text:
+    """The snippet in a line, the words that matched set off."""
+    line, at = Text("   "), 0
+    for start, end in hit.matches:
+        line.append(visible(hit.snippet[at:start])).append(
+            visible(hit.snippet[start:end]), style="bold yellow"
+        )
+        at = end
+    return line.append(visible(hit.snippet[at:]))
+
+
+def _show_silence(out: Console, found: Recall[SearchHit]) -> None:
+    """That nothing fits, and what came nearest."""
+    sure = "" if found.confidence is None else f" (probability {found.confidence:.2f})"
+    if not found.nearest:
+        out.print("nothing fits")
+        return
+    out.print(Text(f"nothing fits{sure}; nearest was:"))
+    for hit in found.nearest[:_NEAREST]:
+        show_hit(out, "   ", hit, full=False, why=False)
+    out.print(Text("--min-confidence 0 shows them all", style="dim"))
