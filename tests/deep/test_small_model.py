@@ -28,9 +28,9 @@ pytestmark = [
     pytest.mark.internal,
 ]
 
-BUDGET = Budget(iterations=3, sub_calls=2, tokens=40_000, seconds=240.0, dollars=None)
+BUDGET = Budget(iterations=2, sub_calls=2, tokens=40_000, seconds=240.0, dollars=None)
 # A model of this size rambles: what it writes after some lines is of no use to anybody.
-MAX_OUTPUT = 200
+MAX_OUTPUT = 120
 
 
 @pytest.fixture(scope="module")
