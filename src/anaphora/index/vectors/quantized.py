@@ -8,7 +8,7 @@ other where other programs want the processors too.
 The bound, for x ≈ x' and q ≈ q': |x·q - x'·q'| ≤ |x - x'| |q| + |x'| |q - q'|, by Cauchy-Schwarz.
 
 `Projected` keeps each vector by its leading directions, as a principal component analysis of some
-of them finds them, and by the length of what is left of it, a byte a number: which pairs can be
+of them does, and by the length of what is left of it, a byte a number: which pairs can be
 close is found without multiplying them out.
 The bound, for x = a + b and q = c + d with a, c along the leading directions and b, d across them:
 x·q ≤ a·c + |b| |d|, by Cauchy-Schwarz. It is itself one product, of a number more than directions,
@@ -17,7 +17,7 @@ and what their codes can be off by is added to it as above.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.embed.onnx import onnx_runtime
-from anaphora.index.vectors.matrix import products
+from anaphora.index.vectors.matrix import products_of
 
 BLOCKS: Final = (16_384, 4_096)
 """Parts that are packed together: as many of the first as there are (6 MB of 384 dimensions), of
@@ -58,7 +58,7 @@ class Quantized:
         Those that are here are the first of them.
         """
         start, kept = 0, 0
-        for size in _sizes(len(parts)):
+        for size in _sizes(len(parts), BLOCKS):
             if kept < len(self._blocks) and len(self._blocks[kept]) == size:
                 start, kept = start + size, kept + 1
                 continue
@@ -82,12 +82,12 @@ class Quantized:
         return cosines, error + max(block.longest for block in blocks) * apart + _CODE_ROUNDING
 
 
-def _sizes(count: int) -> Iterator[int]:
+def _sizes(count: int, blocks: Sequence[int], *, rest: bool = True) -> Iterator[int]:
     """How so many parts are divided."""
-    for size in BLOCKS:
+    for size in blocks:
         whole, count = divmod(count, size)
         yield from [size] * whole
-    if count:
+    if rest and count:
         yield count
 
 
@@ -188,12 +188,18 @@ def _model(codes: NDArray[np.int8]) -> bytes:
 
 LEADING: Final = 127
 """Directions kept: of MiniLM's 384 they hold 0.77 of the square of a length, and leave 40 of
-100,000 parts for one query at a cosine of 0.6, where 64 leave 6,400."""
+100,000 parts for one query at a cosine of 0.6, where 63 leave 6,400."""
 
-_SAMPLE: Final = 4096
-_ANEW: Final = 4
+SHORT_BLOCKS: Final = (16_384, 4_096, 1_024, 256)
+"""Parts whose short forms are packed together: what is left over is looked at as it is."""
+
+_SAMPLE: Final = 2048
+_ROUNDS: Final = 2
+_NOTHING_LEFT: Final = 1e-6
+_ANEW: Final = 8
 """Directions are looked for anew once there are so many times the parts that they were found in."""
 _MANY_AT_ONCE: Final = 256
+_FEW_AT_ONCE: Final = 256
 # What the float32 arithmetic can take away from the bound.
 _BOUND_ROUNDING: Final = 1e-4
 _OF_SQUARE: Final = 1e-5
@@ -217,10 +223,10 @@ class Projected:
     def take_some(self, parts: Floats) -> bool:
         """Take in more of `parts` (unit vectors), a block at most; False where none are left.
 
-        Those that are here are the first of them.
+        Those that are here are the first of them. Fewer than make a block are never taken in.
         """
         start, kept = 0, 0
-        for size in _sizes(len(parts)):
+        for size in _sizes(len(parts), SHORT_BLOCKS, rest=False):
             if kept < len(self._blocks) and len(self._blocks[kept]) == size:
                 start, kept = start + size, kept + 1
                 continue
@@ -229,7 +235,7 @@ class Projected:
                 self._axes, self._found_in = _leading(parts), len(parts)
             made = _shorten(parts[start : start + size], self._axes)
             self._blocks = (*self._blocks[:kept], made)
-            return start + size < len(parts)
+            return len(parts) - start - size >= SHORT_BLOCKS[-1]
         return False
 
     def could_be(self, vector: Floats, closer: float) -> tuple[Places, int] | None:
@@ -262,12 +268,14 @@ class Projected:
                 end = start + len(block)
                 found = block.could_be(short.along(block.axes), closer)
                 if len(found) > _TOO_MANY * len(some) * len(block):
-                    found = _near(some, parts[start:end], closer)
+                    near = (some @ parts[start:end].T).ravel() >= closer - _BOUND_ROUNDING
+                    found = np.flatnonzero(near)
                 at, place = np.divmod(found, len(block))
                 yield first + at, start + place
                 start = end
             if known < len(parts):
-                found = _near(some, parts[known:], closer)
+                newer = products_of(some, parts[known:]) if known else some @ parts.T
+                found = np.flatnonzero(newer.ravel() >= closer - _BOUND_ROUNDING)
                 at, place = np.divmod(found, len(parts) - known)
                 yield first + at, known + place
 
@@ -338,12 +346,6 @@ class _ShortBlock:
         return found
 
 
-def _near(vectors: Floats, parts: Floats, closer: float) -> Places:
-    """The same without a short form."""
-    found: Places = np.flatnonzero((vectors @ parts.T).ravel() >= closer - _BOUND_ROUNDING)
-    return found
-
-
 def _shorten(parts: Floats, axes: Floats) -> _ShortBlock:
     codes = np.empty((len(axes) + 1, len(parts)), np.int8)
     steps = range(0, len(parts), _CODE_STEP)
@@ -360,14 +362,39 @@ def _shorten(parts: Floats, axes: Floats) -> _ShortBlock:
 
 
 def _leading(parts: Floats) -> Floats:
-    """The leading directions (LEADING, dimensions) of some of the parts, evenly spread."""
-    some = parts[:: max(1, len(parts) // _SAMPLE)].astype(np.float64)
-    _, axes = np.linalg.eigh(some.T @ some)
-    return np.ascontiguousarray(axes.T[::-1][:LEADING], np.float32)
+    """The leading directions (LEADING, dimensions) of some of the parts, evenly spread.
+
+    By subspace iteration from some of the parts: nearly what an eigen decomposition finds, whose
+    many small steps wait for one another's threads, for seconds where other programs want the
+    processors too.
+    """
+    some = parts[:: max(1, len(parts) // _SAMPLE)]
+    square = (some.T @ some).astype(np.float64)
+    axes = some[:: max(1, len(some) // LEADING)][:LEADING].astype(np.float64)
+    for _ in range(_ROUNDS):
+        # Twice the product: of more, those that lead would leave no digits for the others.
+        axes = _orthonormal(axes @ square @ square)
+    return np.ascontiguousarray(axes, np.float32)
+
+
+def _orthonormal(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rows, each less what the ones before have of it (Gram-Schmidt, twice), of length 1.
+
+    One that is made of those before becomes 0.
+    """
+    found = np.zeros_like(rows)
+    for at, row in enumerate(rows):
+        left, before = row, found[:at]
+        for _ in range(2):
+            left = left - np.einsum("i,ij->j", np.einsum("ij,j->i", before, left), before)
+        length = float(np.sqrt(left @ left))
+        if length > _NOTHING_LEFT * float(np.sqrt(row @ row)):
+            found[at] = left / length
+    return found
 
 
 def _short(rows: Floats, axes: Floats) -> Floats:
-    along = rows @ axes.T if len(rows) > 1 else products(axes, rows[0])[None]
+    along = products_of(rows, axes) if len(rows) <= _FEW_AT_ONCE else rows @ axes.T
     left = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", along, along)
     # Of two numbers that are nearly equal the difference is known to so many digits only.
     across = np.sqrt(np.maximum(left, 0.0) + np.float32(_OF_SQUARE))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anaphora.core.heap import give_back_memory
 from anaphora.index.maintenance import Background
 from anaphora.index.vectors.matrix import Matrix, MatrixView, products
-from anaphora.index.vectors.quantized import Projected, Quantized
+from anaphora.index.vectors.quantized import SHORT_BLOCKS, Projected, Quantized
 
 BIG: Final = 8_192
 """From so many parts on a quantized form saves more than it costs to make."""
@@ -30,13 +30,14 @@ FIRST: Final = 1
 SEVERAL: Final = 2_048
 """From so many parts on a projected form is asked for what is close: fewer are multiplied out."""
 
+ENOUGH: Final = 1_024
+"""From so many on it is made for many vectors at once."""
+
 PATIENCE: Final = 1
 """Single questions for what is close before the projected form is made: a process that writes one
 memory ends before it is of use."""
 
-FRESH: Final = 256
-"""Parts that the projected form may lack before it takes them in: they are scanned as they are."""
-
+_STEP: Final = 512
 _LAST_DIGIT: Final = 1e-5
 
 Floats = NDArray[np.float32]
@@ -110,11 +111,14 @@ class Scan:
                     yield 0, text, cosine
             return
         for queries, parts in self._pairs(vectors, view, closer):
-            cosines = np.einsum("ij,ij->i", vectors[queries], view.parts[parts])
-            texts = np.searchsorted(view.starts, parts, side="right") - 1
-            good = np.flatnonzero(cosines >= closer)
-            some = (queries[good], texts[good], cosines[good])
-            yield from zip(*(column.tolist() for column in some), strict=True)
+            # Some at a time: what is picked from memory for the product stays near to it.
+            for start in range(0, len(parts), _STEP):
+                asked, rows = queries[start : start + _STEP], parts[start : start + _STEP]
+                cosines = np.einsum("ij,ij->i", vectors[asked], view.parts[rows])
+                good = np.flatnonzero(cosines >= closer)
+                texts = np.searchsorted(view.starts, rows[good], side="right") - 1
+                some = (asked[good], texts, cosines[good])
+                yield from zip(*(column.tolist() for column in some), strict=True)
 
     def _could_be(self, vector: Floats, closer: float, view: MatrixView) -> NDArray[np.intp]:
         """The texts that could be so close to one vector."""
@@ -147,7 +151,8 @@ class Scan:
         self, vectors: Floats, view: MatrixView, closer: float
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Places of all pairs that could be so close: (among `vectors`, among the parts)."""
-        if len(view.parts) - len(self._projected) > SEVERAL:
+        lacking = len(view.parts) - len(self._projected)
+        if len(view.parts) >= ENOUGH and lacking >= SHORT_BLOCKS[-1]:
             # Whoever asks begins the background, so none begins while this is waited for.
             self._worker.wait()
             while self._projected.take_some(view.parts):
@@ -189,7 +194,7 @@ class Scan:
 
     def _projected_due(self, view: MatrixView) -> bool:
         wanted = self._asked > PATIENCE and len(view.parts) >= SEVERAL
-        return wanted and len(view.parts) - len(self._projected) > FRESH
+        return wanted and len(view.parts) - len(self._projected) >= SHORT_BLOCKS[-1]
 
     def _add_newer(self, view: MatrixView) -> None:
         """Take in what is newer, some of it at a time: whoever closes does not wait for long."""
