@@ -36,7 +36,9 @@ class GroupedEmbedder:
         rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
         places = ((group, number) for group in range(GROUPS) for number in range(EACH))
         self._rows = {_words(*place): rows[place].astype(np.float32) for place in places}
-        self._others = rng.standard_normal((64, WIDTH)).astype(np.float32)
+        others = rng.standard_normal((64, WIDTH))
+        others /= np.linalg.norm(others, axis=-1, keepdims=True)
+        self._others = others.astype(np.float32)
 
     def embed(self, texts: Sequence[str]) -> list[Floats]:
         """One vector a text."""
@@ -51,10 +53,7 @@ class GroupedEmbedder:
         return text
 
     def _row(self, text: str) -> Floats:
-        found = self._rows.get(text)
-        if found is None:
-            found = self._others[sum(text.encode()) % 64]
-            found = found / np.float32(np.linalg.norm(found))
+        found: Floats = self._rows.get(text, self._others[sum(text.encode()) % 64])
         return found
 
 
