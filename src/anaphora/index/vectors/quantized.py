@@ -187,8 +187,9 @@ def _model(codes: NDArray[np.int8]) -> bytes:
 
 
 LEADING: Final = 127
-"""Directions kept: of MiniLM's 384 they hold 0.77 of the square of a length, and leave 40 of
-100,000 parts for one query at a cosine of 0.6, where 63 leave 6,400."""
+"""Directions kept: of MiniLM's 384 they hold 0.74 of the square of a length. For one query at a
+cosine of 0.6 the bound leaves some 50 of 100,000 parts, where 64 leave 6,400; with what codes can
+be off by, 200."""
 
 SHORT_BLOCKS: Final = (16_384, 4_096, 1_024, 256)
 """Parts whose short forms are packed together: what is left over is looked at as it is."""
