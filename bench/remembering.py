@@ -17,7 +17,7 @@ import numpy as np
 
 from anaphora.embed.base import Vectors
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.ingest.linking import Near
+from anaphora.ingest.linking import Near, Neighbours
 from anaphora.ingest.memories import MemoryWriter
 from anaphora.store.db.engine import open_database
 from anaphora.store.records.ids import RecordIds
@@ -41,12 +41,12 @@ class _Exact:
         self.ids: list[str] = []
         self.rows = np.zeros((0, 384), np.float32)
 
-    def __call__(self, rows: Vectors) -> Sequence[Sequence[Near]]:
+    def __call__(self, rows: Vectors, closer: float) -> Sequence[Sequence[Near]]:
         if not self.ids:
             return [[] for _ in rows]
         cosines = rows @ self.rows.T
         return [
-            [(self.ids[n], float(row[n])) for n in np.argpartition(-row, 10)[:10].tolist()]
+            [(self.ids[n], float(row[n])) for n in np.flatnonzero(row >= closer).tolist()]
             for row in cosines
         ]
 
@@ -66,13 +66,13 @@ def run(data: Path | None = None) -> list[Figure]:
     return figures
 
 
-def _remember(place: Path, service: EmbedderService, near: Callable[..., object]) -> MemoryWriter:
+def _remember(place: Path, service: EmbedderService, near: Neighbours) -> MemoryWriter:
     truth = open_database(place / "truth.db")
     return MemoryWriter(
         Records(truth, "default"),
         RecordVectors(truth, "default"),
         service,
-        near,  # type: ignore[arg-type]
+        near,
         clock=_now,
         ids=RecordIds(_now),
     )
@@ -107,7 +107,7 @@ def _many(place: Path, texts: Sequence[str], service: EmbedderService) -> list[F
     shares, speeds = [], []
     for number in range(3):
         raw = _timed(lambda: service.embed(texts))
-        remember = _remember(place / str(number), service, lambda rows: [[] for _ in rows])
+        remember = _remember(place / str(number), service, lambda rows, _: [[] for _ in rows])
         items = [NewMemory(text) for text in texts]
         spent = _timed(lambda: remember.remember_many(items))  # noqa: B023 - called at once
         shares.append(raw / spent)

@@ -42,14 +42,14 @@ def _matrix(rng: np.random.Generator, texts: int, spread: float, most_parts: int
 @pytest.fixture
 def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_scan, "BIG", 32)
-    monkeypatch.setattr(memory_scan, "MANY", 32)
+    monkeypatch.setattr(memory_scan, "SEVERAL", 32)
+    monkeypatch.setattr(memory_scan, "ENOUGH", 16)
     monkeypatch.setattr(memory_scan, "NEWER", 16)
     monkeypatch.setattr(memory_scan, "PATIENCE", 0)
-    monkeypatch.setattr(memory_scan, "_STEP", 64)
-    monkeypatch.setattr(memory_scan, "FRESH", 8)
     monkeypatch.setattr(quantized, "BLOCKS", (64, 16))
     monkeypatch.setattr(quantized, "LEADING", 12)
-    monkeypatch.setattr(quantized, "_PROJECT_STEP", 64)
+    monkeypatch.setattr(quantized, "SHORT_BLOCKS", (64, 8))
+    monkeypatch.setattr(memory_scan, "SHORT_BLOCKS", (64, 8))
 
 
 SIZES = st.integers(20, 400)

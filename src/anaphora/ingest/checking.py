@@ -65,7 +65,7 @@ def checked(new: NewMemory) -> NewMemory:
         value = getattr(new, name)
         if value is not None or name not in _OPTIONAL:
             found[name] = _CHECKS[MEMORY_FIELDS[name].kind](name, value)
-    return replace(new, **found)
+    return _with(new, found)
 
 
 def checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,7 +105,13 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         "path": clean(new.path, redact_path),
         **{name: clean(getattr(new, name)) for name in _WORDS},
     }
-    return replace(new, **found), tuple(dict.fromkeys(kinds))
+    return _with(new, found), tuple(dict.fromkeys(kinds))
+
+
+def _with(new: NewMemory, found: Mapping[str, Any]) -> NewMemory:
+    """The memory with these values: the same one where they are its own, as nearly always."""
+    changed = {name: one for name, one in found.items() if one is not getattr(new, name)}
+    return replace(new, **changed) if changed else new
 
 
 def _clean_names(value: Any, kinds: list[str]) -> Any:

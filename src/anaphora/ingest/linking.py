@@ -41,6 +41,7 @@ NEWEST: Final = 5_000
 """Changes of the namespace that `Relinker` looks at: a dream comes more often than so many."""
 
 _BATCH: Final = 256
+_ROWS: Final = 32
 
 Near: TypeAlias = tuple[str, float]
 """(record id, cosine) of a memory near to a vector."""
@@ -87,9 +88,16 @@ class Linker:
         """The same memories, with those of them that are near to one another among the near."""
         import numpy as np
 
+        from anaphora.index.vectors.matrix import products_of
+
         rows = np.concatenate([one.vectors for one in group])
         owner = np.repeat(np.arange(len(group)), [len(one.vectors) for one in group])
-        cosines = np.triu(self.embedder.calibration.alike.applied(rows @ rows.T), 1)
+        cosines = np.zeros((len(rows), len(rows)), np.float32)
+        for start in range(0, len(rows), _ROWS):
+            # Only with those before: the later one makes the link.
+            end = start + _ROWS
+            cosines[:end, start:end] = products_of(rows[:end], rows[start:end])
+        cosines = np.triu(self.embedder.calibration.alike.applied(cosines), 1)
         found: list[list[Near]] = [[] for _ in group]
         for a, b in np.argwhere(cosines >= NEAR).tolist():
             # The later one makes the link, as when they come one by one.

@@ -255,8 +255,10 @@ class MemoryWriter:
             return None
         return found[0] if found else None
 
-    def _told(self, done: Sequence[Remembered], links: Iterable[RecordLink]) -> list[Remembered]:
+    def _told(self, done: Sequence[Remembered], links: Sequence[RecordLink]) -> list[Remembered]:
         """What was done, with what is close to each and with what says otherwise."""
+        if not links:
+            return list(done)
         near: dict[str, list[str]] = {}
         against: dict[str, list[str]] = {}
         for link in sorted(links, key=lambda link: -link.strength):

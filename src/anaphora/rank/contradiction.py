@@ -12,7 +12,7 @@ from typing import Final
 
 from anaphora.core.analyser import analyse
 from anaphora.rank.sameness import same_fact
-from anaphora.rank.statements import StatementReading, read_statement
+from anaphora.rank.statements import read_statement, words_of
 
 NEAR: Final = 0.6
 """The cosine from which on two memories can contradict each other."""
@@ -30,17 +30,21 @@ def seem_to_contradict(older: str, newer: str) -> bool:
     They share words, one holds what the other begins with, neither only asks, and the newer one
     says something that the older one does not.
     """
-    one, other = read_statement(older), read_statement(newer)
-    if any(read.asks or read.unknown for read in (one, other)):
+    # Words first: of the pairs that are near, most do not share enough, and reading is more work.
+    one, other = words_of(older), words_of(newer)
+    shorter = min(len(one), len(other))
+    if not shorter or len(one & other) < SHARED * shorter:
         return False
-    shorter = min(len(one.words), len(other.words))
-    if not shorter or len(one.words & other.words) < SHARED * shorter:
+    if not (_begins_in(older, other) or _begins_in(newer, one)):
         return False
-    if other.words <= one.words and other.negated == one.negated:
+    read, later = read_statement(older), read_statement(newer)
+    if read.asks or read.unknown or later.asks or later.unknown:
         return False
-    return (_begins_in(older, other) or _begins_in(newer, one)) and not same_fact(older, newer)
+    if other <= one and later.negated == read.negated:
+        return False
+    return not same_fact(older, newer)
 
 
-def _begins_in(text: str, other: StatementReading) -> bool:
+def _begins_in(text: str, words: frozenset[str]) -> bool:
     first = analyse(text[:_OPENING], keep_stop_words=False)[:1]
-    return bool(first) and first[0] in other.words
+    return bool(first) and first[0] in words

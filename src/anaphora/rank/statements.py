@@ -75,6 +75,12 @@ class StatementReading:
     length: int
 
 
+@lru_cache(maxsize=1024)
+def words_of(text: str) -> frozenset[str]:
+    """The `words` of `read_statement`, which takes three times as long."""
+    return frozenset(analyse(text[:_HEAD], keep_stop_words=False))
+
+
 @lru_cache(maxsize=8192)
 def read_statement(text: str) -> StatementReading:
     """Read the first 600 characters of `text`."""

@@ -200,8 +200,8 @@ class NamespaceTransaction(_NamespaceRows):
 
         rows: list[tuple[Any, ...]] = []
         for where, given in self._compared(values):
-            statement = statements.selecting(table.name, tuple(columns) or table.names, where)
-            rows += map(tuple, self.write.connection.execute(statement, given))
+            names = tuple(columns) or table.names
+            rows += statements.read(self.write.connection, table.name, names, where, given)
         return rows
 
     def _found(self, table: Table, **values: Any) -> Rows:

@@ -41,7 +41,7 @@ class MatrixView:
 
     def best(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """The cosine of the best part of each text, shape (M,)."""
-        return self.best_parts(_products(self.parts, vector))
+        return self.best_parts(products(self.parts, vector))
 
     def best_parts(self, similarities: NDArray[np.float32]) -> NDArray[np.float32]:
         """The greatest of what each text's parts (P,) have, shape (M,)."""
@@ -57,14 +57,14 @@ class MatrixView:
         if not len(texts):
             return np.empty(0, np.float32)
         if len(self.starts) == len(self.parts):
-            return _products(self.parts[self.starts[texts]], vector)
+            return products(self.parts[self.starts[texts]], vector)
         rows, begin = self.parts_of(texts)
-        found: NDArray[np.float32] = np.maximum.reduceat(_products(self.parts[rows], vector), begin)
+        found: NDArray[np.float32] = np.maximum.reduceat(products(self.parts[rows], vector), begin)
         return found
 
     def each(self, vector: NDArray[np.float32], text: int) -> NDArray[np.float32]:
         """The cosine of each part of one text, in the order in which they stand in it."""
-        return _products(self.parts[self.parts_of(np.array([text], np.int64))[0]], vector)
+        return products(self.parts[self.parts_of(np.array([text], np.int64))[0]], vector)
 
     def parts_of(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows of these texts' parts, one text after another, and where each text begins."""
@@ -76,13 +76,25 @@ class MatrixView:
         return np.repeat(first - begin, counts) + np.arange(int(counts.sum())), begin
 
 
-def _products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+def products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The product of each row of (P, dimensions) with one vector, by one thread, shape (P,)."""
     # Not `parts @ vector`: that wakes the threads of the linear algebra library, and where other
     # processes want the processors too, it waited for them 7 to 25 ms instead of 0.6.
     vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
     found = np.einsum("ij,j->i", parts, vector) if vecdot is None else vecdot(parts, vector)
-    products: NDArray[np.float32] = found
-    return products
+    made: NDArray[np.float32] = found
+    return made
+
+
+def products_of(rows: NDArray[np.float32], parts: NDArray[np.float32]) -> NDArray[np.float32]:
+    """As `products` with each of a few rows, shape (rows, P)."""
+    vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
+    if vecdot is None:
+        found = np.einsum("ij,kj->ik", rows, parts)
+    else:
+        found = vecdot(rows[:, None, :], parts[None])
+    made: NDArray[np.float32] = found
+    return made
 
 
 class Matrix:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from anaphora.core.heap import give_back_memory
 from anaphora.index.maintenance import Background
-from anaphora.index.vectors.matrix import Matrix, MatrixView
-from anaphora.index.vectors.quantized import Projected, Quantized
+from anaphora.index.vectors.matrix import Matrix, MatrixView, products
+from anaphora.index.vectors.quantized import SHORT_BLOCKS, Projected, Quantized
 
 BIG: Final = 8_192
 """From so many parts on a quantized form saves more than it costs to make."""
@@ -27,17 +27,17 @@ NEWER: Final = 2_048
 FIRST: Final = 1
 """Questions before a quantized form is made: a process that asks one ends before it is of use."""
 
-MANY: Final = 50_000
-"""From so many parts on single questions for what is close ask a projected form: of fewer the whole
-quantized one is read in a millisecond, and needs nothing made in the background."""
+SEVERAL: Final = 2_048
+"""From so many parts on a projected form is asked for what is close: fewer are multiplied out."""
 
-PATIENCE: Final = 8
-"""Single questions for what is close before a projected form is made for them."""
+ENOUGH: Final = 1_024
+"""From so many on it is made for many vectors at once."""
 
-FRESH: Final = 256
-"""Parts that the projected form may lack before it takes them in: they are scanned as they are."""
+PATIENCE: Final = 1
+"""Single questions for what is close before the projected form is made: a process that writes one
+memory ends before it is of use."""
 
-_STEP: Final = 4_096
+_STEP: Final = 512
 _LAST_DIGIT: Final = 1e-5
 
 Floats = NDArray[np.float32]
@@ -51,7 +51,7 @@ class Scan:
         self._background = background
         self._worker = Background("anaphora-memory-scan")
         self._quantized: Quantized | None = None
-        self._projected: Projected | None = None
+        self._projected = Projected()
         self._questions = 0
         self._asked = 0
         # One question asks more than once for the same: (vector, parts, texts' cosines, error).
@@ -77,6 +77,10 @@ class Scan:
         """
         if not 0 < limit < len(texts):
             return slice(None)
+        view = self._matrix.view()
+        if not self._fits(vector, view):
+            self._questions += 1
+            self._keep_up(view)
         found, error = self._found(vector)
         if not error:
             return slice(None)
@@ -107,15 +111,18 @@ class Scan:
                     yield 0, text, cosine
             return
         for queries, parts in self._pairs(vectors, view, closer):
-            cosines = np.einsum("ij,ij->i", vectors[queries], view.parts[parts])
-            texts = np.searchsorted(view.starts, parts, side="right") - 1
-            good = np.flatnonzero(cosines >= closer)
-            some = (queries[good], texts[good], cosines[good])
-            yield from zip(*(column.tolist() for column in some), strict=True)
+            # Some at a time: what is picked from memory for the product stays near to it.
+            for start in range(0, len(parts), _STEP):
+                asked, rows = queries[start : start + _STEP], parts[start : start + _STEP]
+                cosines = np.einsum("ij,ij->i", vectors[asked], view.parts[rows])
+                good = np.flatnonzero(cosines >= closer)
+                texts = np.searchsorted(view.starts, rows[good], side="right") - 1
+                some = (asked[good], texts, cosines[good])
+                yield from zip(*(column.tolist() for column in some), strict=True)
 
     def _could_be(self, vector: Floats, closer: float, view: MatrixView) -> NDArray[np.intp]:
         """The texts that could be so close to one vector."""
-        parts = self._parts_near(vector, closer, view) if len(view.parts) >= MANY else None
+        parts = self._parts_near(vector, closer, view) if len(view.parts) >= SEVERAL else None
         if parts is None:
             found, error = self._found(vector)
             return np.flatnonzero(found >= closer - error)
@@ -124,34 +131,33 @@ class Scan:
     def _parts_near(
         self, vector: Floats, closer: float, view: MatrixView
     ) -> NDArray[np.int64] | None:
-        """The parts that could be so close, by the projected form; None while there is none."""
+        """The parts that could be so close, by the projected form; None where that is no help."""
         self._asked += 1
         self._keep_up(view)
-        projected = self._projected
-        if projected is None or len(view.parts) - len(projected) > NEWER:
+        lacking = len(view.parts) - len(self._projected)
+        if lacking > NEWER and self._quantized is not None:
+            # While the one is made, the other reads less.
             return None
-        # Looked at once: the background may add to it meanwhile.
-        known = len(projected)
-        found = projected.could_be(vector, closer, known)
+        found = self._projected.could_be(vector, closer)
         if found is None:
             return None
         # Another sum than that of the exact scan, which decides: it differs in the last digit.
-        newer = np.einsum("ij,j->i", view.parts[known:], vector)
-        return np.concatenate((found, known + np.flatnonzero(newer >= closer - _LAST_DIGIT)))
+        near, known = found
+        newer = products(view.parts[known:], vector)
+        newer_near = known + np.flatnonzero(newer >= closer - _LAST_DIGIT)
+        return np.concatenate((near, newer_near))
 
     def _pairs(
         self, vectors: Floats, view: MatrixView, closer: float
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Places of all pairs that could be so close: (among `vectors`, among the parts)."""
-        if len(view.parts) >= BIG:
+        lacking = len(view.parts) - len(self._projected)
+        if len(view.parts) >= ENOUGH and lacking >= SHORT_BLOCKS[-1]:
             # Whoever asks begins the background, so none begins while this is waited for.
             self._worker.wait()
-            projected = self._project(view, len(view.parts))
-            yield from projected.pairs(vectors, view.parts, closer)
-        elif len(view.parts):
-            # Few need no bound; their rounding may differ from below.
-            near = (vectors @ view.parts.T).ravel() >= closer - 1e-4
-            yield np.divmod(np.flatnonzero(near), len(view.parts))
+            while self._projected.take_some(view.parts):
+                pass
+        yield from self._projected.pairs(vectors, view.parts, closer)
 
     def _fits(self, vector: Floats, view: MatrixView) -> bool:
         return (
@@ -162,8 +168,6 @@ class Scan:
         """Cosines of all texts, and how far they can be from the exact ones (0: these are)."""
         view = self._matrix.view()
         if self._last is None or not self._fits(vector, view):
-            self._questions += 1
-            self._keep_up(view)
             quantized = self._quantized
             if quantized is None:
                 found, error = view.best(vector), 0.0
@@ -176,46 +180,36 @@ class Scan:
     # What is made in the background.
 
     def _keep_up(self, view: MatrixView) -> None:
-        if not self._due(view):
+        if not (self._quantized_due(view) or self._projected_due(view)):
             return
         if self._background:
             self._worker.begin(lambda: self._add_newer(view))
         else:
             self._add_newer(view)
 
-    def _due(self, view: MatrixView) -> bool:
-        count = len(view.parts)
-        if count < BIG:
-            return False
-        if self._quantized is None:
-            return self._questions > FIRST
-        if count - len(self._quantized) > NEWER:
-            return True
-        projected = 0 if self._projected is None else len(self._projected)
-        return self._asked > PATIENCE and count - projected > FRESH
+    def _quantized_due(self, view: MatrixView) -> bool:
+        known = 0 if self._quantized is None else len(self._quantized)
+        wanted = known or (self._questions > FIRST and len(view.parts) >= BIG)
+        return bool(wanted) and len(view.parts) - known > (NEWER if known else 0)
+
+    def _projected_due(self, view: MatrixView) -> bool:
+        wanted = self._asked > PATIENCE and len(view.parts) >= SEVERAL
+        return wanted and len(view.parts) - len(self._projected) >= SHORT_BLOCKS[-1]
 
     def _add_newer(self, view: MatrixView) -> None:
         """Take in what is newer, some of it at a time: whoever closes does not wait for long."""
-        count = len(view.parts)
+        # The one that is made sooner first; each of its blocks is of use as soon as it is there.
+        more = self._projected_due(view)
+        while more and not self._worker.stopping.is_set():
+            more = self._projected.take_some(view.parts)
         quantized = self._quantized or Quantized()
-        while quantized.take_some(view.parts):
-            if self._worker.stopping.is_set():
-                return
-        self._quantized = quantized
+        more = self._quantized_due(view)
+        while more and not self._worker.stopping.is_set():
+            more = quantized.take_some(view.parts)
+            if not more:
+                self._quantized = quantized
         # By now all has been read that was there at the opening, and its pieces were freed.
         give_back_memory()
-        if self._asked > PATIENCE:
-            for end in range(0 if self._projected is None else self._projected.taken, count, _STEP):
-                if self._worker.stopping.is_set():
-                    return
-                self._project(view, min(count, end + _STEP))
-            self._project(view, count).encode()
-
-    def _project(self, view: MatrixView, upto: int) -> Projected:
-        if self._projected is None:
-            self._projected = Projected(view.parts)
-        self._projected.extend(view.parts, upto)
-        return self._projected
 
 
 def _approximate(quantized: Quantized, vector: Floats, view: MatrixView) -> tuple[Floats, float]:

@@ -9,7 +9,7 @@ namespace takes numbers meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NoReturn
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, select, update
@@ -19,7 +19,7 @@ from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.db.schema import metadata
-from anaphora.store.escaping import escape_cell
+from anaphora.store.escaping import escape_cell, unescape_rows
 
 Row = Mapping[str, Any]
 Where = tuple[tuple[str, bool], ...]
@@ -28,16 +28,21 @@ Where = tuple[tuple[str, bool], ...]
 head = metadata.tables["head"]
 
 
+def driver(connection: Connection) -> Any:
+    """The driver's own connection, SQLite's: SQLAlchemy takes several times as long to run a
+    statement that is known word for word. What it raises is explained where the write ends."""
+    return connection.connection.driver_connection
+
+
 def insert(connection: Connection, table: str, rows: Sequence[Row], *, once: bool = False) -> None:
     """Add rows, which all have the columns of the first; with `once` those that are there stay."""
     dialect = connection.dialect.name
     if dialect != "sqlite":
         connection.execute(_inserting(table, dialect if once else ""), one_or_many(rows))
         return
-    # SQLAlchemy takes as long for the parameters of many rows as SQLite does for the rows.
     names = tuple(rows[0])
     given = [tuple(map(escape_cell, map(row.__getitem__, names))) for row in rows]
-    connection.exec_driver_sql(_plain_insert(table, names, once=once), given)
+    driver(connection).executemany(_plain_insert(table, names, once=once), given)
 
 
 @cache
@@ -72,6 +77,38 @@ def changing(table: str, names: tuple[str, ...]) -> Any:
     """Sets these columns to `new_…`, in the row whose primary key is `of_…`."""
     key = tuple((column.name, False) for column in metadata.tables[table].primary_key.columns)
     return setting(table, names, key)
+
+
+def read(
+    connection: Connection, table: str, columns: tuple[str, ...], where: Where, given: Row
+) -> list[tuple[Any, ...]]:
+    """These columns of the rows that have the values, in the write under way."""
+    if connection.dialect.name != "sqlite":
+        return list(map(tuple, connection.execute(selecting(table, columns, where), given)))
+    values: list[Any] = []
+    counts = []
+    for name, several in where:
+        value = given[f"of_{name}"]
+        counts.append(len(value) if several else -1)
+        values += value if several else (value,)
+    statement = _plain_select(table, columns, where, tuple(counts))
+    found = driver(connection).execute(statement, tuple(map(escape_cell, values)))
+    return unescape_rows(found.fetchall())
+
+
+@lru_cache(maxsize=1024)
+def _plain_select(
+    table: str, columns: tuple[str, ...], where: Where, counts: tuple[int, ...]
+) -> str:
+    made = metadata.tables[table]
+    tests = [
+        f"{made.c[name].name} IN ({', '.join('?' * count)})"
+        if count >= 0
+        else f"{made.c[name].name} = ?"
+        for (name, _), count in zip(where, counts, strict=True)
+    ]
+    names = ", ".join(made.c[name].name for name in columns)
+    return f"SELECT {names} FROM {made.name} WHERE {' AND '.join(tests)}"  # noqa: S608 - ours
 
 
 @cache
@@ -139,6 +176,11 @@ _LIMITS = (
     f"(SELECT version_num FROM {REVISION_TABLE})"
 )
 _FOUND = f"SELECT version_num FROM {REVISION_TABLE}"  # noqa: S608
+# The same, without what SQLAlchemy takes to run it.
+_LOCK = (
+    "INSERT INTO head (namespace, seq) VALUES (?, 0) "
+    "ON CONFLICT (namespace) DO UPDATE SET seq = head.seq RETURNING seq, audit"
+)
 _ADVANCE = update(head).where(head.c.namespace == bindparam("here")).values(seq=bindparam("upto"))
 
 
@@ -152,11 +194,15 @@ def lock(connection: Connection, namespace: str) -> tuple[int, str | None]:
     if connection.dialect.name == "postgresql":
         *_, found = connection.exec_driver_sql(_LIMITS).one()
     else:
-        found = connection.exec_driver_sql(_FOUND).scalar_one()
+        (found,) = driver(connection).execute(_FOUND).fetchone()
     if found != REVISION:
         _refuse(str(found))
-    statement = _locking(connection.dialect.name)
-    seq, audit = connection.execute(statement, {"namespace": namespace}).one()
+    if connection.dialect.name == "sqlite":
+        taken = driver(connection).execute(_LOCK, (escape_cell(namespace),)).fetchall()
+        ((seq, audit),) = unescape_rows(taken)
+    else:
+        statement = _locking(connection.dialect.name)
+        seq, audit = connection.execute(statement, {"namespace": namespace}).one()
     return int(seq), audit
 
 
@@ -169,4 +215,8 @@ def _refuse(found: str) -> NoReturn:
 
 def advance(connection: Connection, namespace: str, seq: int) -> None:
     """Set the head of a namespace that `lock` has locked."""
-    connection.execute(_ADVANCE, {"here": namespace, "upto": seq})
+    if connection.dialect.name == "sqlite":
+        given = (seq, escape_cell(namespace))
+        driver(connection).execute("UPDATE head SET seq = ? WHERE namespace = ?", given)
+    else:
+        connection.execute(_ADVANCE, {"here": namespace, "upto": seq})
