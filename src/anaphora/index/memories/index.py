@@ -150,6 +150,10 @@ class MemoryIndex:
         state.filters.forget()
         state.words = self._no_words()
         self._folder.remove_foreign()
+        if self._folder.littered():
+            with try_lock(self._directory, "words.lock") as held:
+                if held:
+                    self._folder.sweep()
         manifest, words = self._folder.read(), state.words.index
         good = self._open_words(words, manifest, self._records.version())
         for records in self._changed_since(manifest.upto if good else -1):

@@ -67,6 +67,8 @@ class WordIndex:
         self._row_of[counting] = rows[counting - 1]
         self._counting = len(counting)
         self.stale = bool((rows[held] < 0).any()) and manifest.upto <= known_upto
+        # Somebody dropped a part: whether its files are gone too, who knows.
+        self.stale |= len(segment.parts) < len(manifest.parts)
         waiting, self._waiting, self._postings = self._waiting, {}, None
         for row, document in waiting.items():
             self.put(row, document)
@@ -104,9 +106,13 @@ class WordIndex:
         return np.array([row for row in missing if row not in self._waiting], np.int64)
 
     def _worn_parts(self) -> list[Part]:
-        """The parts with a document that counts no more."""
-        parts = self.segment.parts if self.segment is not None else ()
-        return [one for one in parts if (self._row_of[one.first : one.upto + 1] < 0).any()]
+        """The parts with a document that counts no more, or that somebody has dropped."""
+        open_here = self.segment.parts if self.segment is not None else ()
+        return [
+            part
+            for part in self.manifest.parts
+            if part not in open_here or (self._row_of[part.first : part.upto + 1] < 0).any()
+        ]
 
     @property
     def count(self) -> int:

@@ -322,14 +322,41 @@ class SegmentFolder:
         if gone:
             self.drop(manifest, gone)
 
-    def drop(self, manifest: Manifest, gone: Collection[Part]) -> None:
-        """Take parts that hold what was forgotten off the disk: all of it where it has no parts."""
-        place, generation = self.path / manifest.meta.generation, manifest.meta.generation
-        if len(gone) < len(manifest.parts) and place.is_dir():
-            with suppress(*WORD_INDEX_ERRORS):
-                drop_parts(place, gone)
-                return
-        self.remove(generation)
+    def drop(self, manifest: Manifest, gone: Sequence[Part]) -> None:
+        """Take parts that hold what was forgotten off the disk: all of it where it has no parts.
+
+        Other processes may have written since: the same parts lie in their generations too.
+        """
+        own = manifest.meta.generation
+        if self._sizes is None:
+            self.remove(own)
+            return
+        whole = len(gone) >= len(manifest.parts)
+        with suppress(*WORD_INDEX_ERRORS):
+            gone = gone if manifest.parts else self.parts_of(manifest)
+        if whole:
+            self.remove(own)
+        # Its own first: whoever writes looks there last.
+        for name in sorted(self._generations(), key=lambda one: one != own):
+            try:
+                drop_parts(self.path / name, gone)
+            except FileNotFoundError:
+                continue
+            except WORD_INDEX_ERRORS:
+                self.remove(name)
+
+    def _generations(self) -> list[str]:
+        with suppress(OSError):
+            return [one.name for one in self.path.iterdir() if one.is_dir()]
+        return []
+
+    def sweep(self) -> None:
+        """Remove generations that a writer who was killed has left. The caller may write."""
+        remove_all_but(self.path, {self.read().meta.generation})
+
+    def littered(self) -> bool:
+        """Whether there is more than one generation: one is being written, or was left."""
+        return len(self._generations()) > 1
 
     def remove(self, generation: str) -> None:
         """Remove one generation, and the manifest if it is about that one."""

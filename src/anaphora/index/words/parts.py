@@ -28,7 +28,6 @@ from anaphora.index.words.segment import (
 )
 
 _META: Final = "meta.json"
-_WRITING: Final = "writing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class PartSizes:
 
     least: int = 2_048
     share: int = 16
-    most: int = 24
+    most: int = 28
 
     def usual(self, total: int) -> int:
         """The size of a part where there are `total` documents."""
@@ -109,11 +108,12 @@ def write_part(
 
     Raises one of WORD_INDEX_ERRORS.
     """
-    place = folder / _WRITING
+    place = folder / uuid.uuid4().hex
     part = part_in(place, first, write_segment(place, SegmentMeta(), fields, documents))
     for name in (*part.files, _META):
         (place / name).replace(folder / name)
-    shutil.rmtree(place)
+    # What is left of it has no words.
+    shutil.rmtree(place, ignore_errors=True)
     return part
 
 
@@ -174,13 +174,16 @@ def parts_listed(folder: Path, parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def drop_parts(folder: Path, parts: Iterable[Part]) -> None:
-    """Take parts off the disk. Raises OSError or ValueError.
+    """Take parts off the disk, listed or not. Raises OSError or ValueError.
 
     Several processes may do so at once: whoever is last leaves a list of what is there.
     """
     dropped = {name: part for part in parts for name, _ in part.segments}
     while True:
-        described = _described(folder)
+        described: dict[str, Any] = {"segments": []}
+        # There is none yet where another process is writing.
+        with suppress(FileNotFoundError):
+            described = _described(folder)
         segments = _segments(described)
         there = {_segment_of(one.name) for one in folder.iterdir()}
         staying = {n: count for n, count in segments.items() if n not in dropped and n in there}
