@@ -32,15 +32,15 @@ _META: Final = "meta.json"
 
 @dataclass(frozen=True, slots=True)
 class PartSizes:
-    """How many documents lie in a part: `least`, or a `share` of all where that is more.
+    """How many documents lie in a part: `least`, or one of `share` equal shares if that is more.
 
-    A search looks into every part, and what was forgotten makes a whole part anew. Above `most`
-    parts the smallest ones are joined.
+    A search looks into every part, and what was forgotten makes a whole part anew
+    (docs/decisions/0048). Above `most` parts the smallest ones are joined.
     """
 
-    least: int = 2_048
-    share: int = 16
-    most: int = 28
+    least: int = 2_500
+    share: int = 12
+    most: int = 24
 
     def usual(self, total: int) -> int:
         """The size of a part where there are `total` documents."""
