@@ -17,6 +17,8 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
+from anaphora.index.memories.words import PART_SIZES
+from anaphora.index.words.parts import PartSizes
 from anaphora.recall.memories import MemoryRecall
 from anaphora.store.db.engine import open_database
 from anaphora.store.hashing import hash_text
@@ -49,7 +51,7 @@ class MemoryHome:
         self._ids = RecordIds(lambda: self.now, random.Random(next(_SEEDS)).getrandbits)
         self.index = self.open_index()
 
-    def open_index(self, name: str = "index") -> MemoryIndex:
+    def open_index(self, name: str = "index", sizes: PartSizes = PART_SIZES) -> MemoryIndex:
         index = MemoryIndex(
             self.root / name,
             self.records,
@@ -57,6 +59,7 @@ class MemoryHome:
             (self.service.name, self.service.dimensions),
             cap=self.cap,
             background=False,
+            part_sizes=sizes,
         )
         self._indexes.append(index)
         return index

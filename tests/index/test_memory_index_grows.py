@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import os
+import random
 import shutil
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.memory_home import MemoryHome, memory_home
 
 from anaphora import Memory
 from anaphora.index import maintenance
 from anaphora.index.memories import index as memories
+from anaphora.index.memories.index import MemoryIndex
+from anaphora.index.memories.state import MemoryQuery
+from anaphora.index.memories.words import FIELDS, memory_segments
 from anaphora.index.words.manifest import SegmentFolder
+from anaphora.index.words.parts import PartSizes
+from anaphora.index.words.segment import Part
+from anaphora.store.records.store import Records
 from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.internal
@@ -170,3 +182,278 @@ def test_forgetting_beside_a_rewrite_that_is_just_beginning(
         asking.join(30)
         assert not failed
         assert not memory.recall("xylograph", mode="words").hits
+
+
+SMALL = PartSizes(least=8, share=100, most=5)
+LIMITS = itertools.count(1)
+QUESTIONS = ("tea", "cat lock", "number vienna budget", "train 3 7 12", "violin invoice tea cat")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[MemoryHome]:
+    with memory_home(tmp_path) as home:
+        yield home
+
+
+def _put(home: MemoryHome, number: int, rng: random.Random) -> str:
+    words = " ".join(rng.choices(WORDS, k=rng.randint(1, 5)))
+    return home.put(f"number {number} {words} marked{number}x", embed=False)
+
+
+def _found(index: MemoryIndex, home: MemoryHome, question: str) -> dict[str, float]:
+    """The share of a question's words that each memory holds, to the last digit."""
+    terms = tuple(question.split())
+    # Of another limit each time: what was asked before is not looked up again.
+    wanted = MemoryQuery(moment=home.now, limit=next(LIMITS), terms=terms, all_words=True)
+    columns = index.candidates(wanted).columns
+    return dict(zip(columns.ids, columns.words.tolist(), strict=True))
+
+
+def _write(index: MemoryIndex) -> None:
+    index.sync()
+    assert index.settle()
+
+
+def _assert_as_fresh(index: MemoryIndex, home: MemoryHome) -> None:
+    """It finds what an index finds that was made at once; written down, with the same shares."""
+    shutil.rmtree(home.root / "fresh", ignore_errors=True)
+    fresh = home.open_index("fresh")
+    _write(fresh)
+    for question in QUESTIONS:
+        assert _found(index, home, question).keys() == _found(fresh, home, question).keys()
+    _write(index)
+    for question in QUESTIONS:
+        assert _found(index, home, question) == _found(fresh, home, question)
+    fresh.close()
+
+
+def _files(home: MemoryHome) -> dict[str, Path]:
+    words = home.root / "index" / "words"
+    return {one.name: one for one in words.rglob("*") if one.is_file()}
+
+
+def _stored(home: MemoryHome) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_files(home)["memories.json"].read_text("utf-8"))
+    return found
+
+
+def _assert_forgotten(home: MemoryHome, numbers: list[int], ids: list[str]) -> None:
+    """No file has the words or ids of what was forgotten; none lies there that nobody lists."""
+    folder = memory_segments(home.root / "index" / "words")
+    segment = folder.open(folder.read())
+    assert not [number for number in numbers if segment.holding(f"marked{number}x")]
+    files = _files(home)
+    data = b"".join(one.read_bytes() for one in files.values())
+    assert not [number for number in numbers if f"marked{number}x".encode() in data]
+    assert not [one for one in ids if one.encode() in data]
+    listed = {name for part in _stored(home)["parts"] for name in part[4]}
+    others = ("json", "lock")
+    assert {name for name in files if not name.endswith(others)} == listed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_words_in_parts_answer_as_those_in_one(home: MemoryHome, seed: int) -> None:
+    """Whatever came, was changed, forgotten and written, in whatever order: small parts answer as
+    an index that was made at once, and what was forgotten is in no file after closing."""
+    rng = random.Random(seed)
+    index = home.open_index(sizes=SMALL)
+    living: dict[int, str] = {}
+    gone: dict[int, str] = {}
+    for number in range(90):
+        living[number] = _put(home, number, rng)
+        act = rng.random()
+        if act < 0.3:
+            _write(index)
+        elif act < 0.5:
+            for one in rng.sample(sorted(living), k=min(len(living), rng.randint(1, 3))):
+                gone[one] = living.pop(one)
+                home.erase(gone[one])
+            index.sync()
+        elif act < 0.6:
+            one = rng.choice(sorted(living))
+            home.change(living[one], text=f"tea again, and marked{one}x")
+        elif act < 0.7:
+            index.close()
+            index = home.open_index(sizes=SMALL)
+        if number % 15 == 14:
+            _assert_as_fresh(index, home)
+    _write(index)
+    _assert_as_fresh(index, home)
+    index.close()
+    _assert_forgotten(home, sorted(gone), list(gone.values()))
+    stored = _stored(home)
+    assert {one for one in stored["ids"] if one} == set(living.values())
+    assert len(stored["parts"]) <= SMALL.most + len(living) // (SMALL.least // 2)
+    _assert_as_fresh(home.open_index(), home)
+
+
+def test_forgetting_writes_one_part_anew(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was forgotten is gone with its part at once; that part alone is read and written."""
+    rng = random.Random(1)
+    ids = [_put(home, number, rng) for number in range(80)]
+    index = home.open_index(sizes=PartSizes(least=20))
+    _write(index)
+    before = {name: one.stat().st_ino for name, one in _files(home).items()}
+    parts = _stored(home)["parts"]
+    folder = memory_segments(home.root / "index" / "words")
+    assert folder.open(folder.read()).holding("marked25x") == 1
+    assert [part[1] for part in parts] == [20] * 4
+    home.erase(ids[25])
+    index.sync()
+    there = set(_files(home))
+    assert not there & set(parts[1][4])
+    assert all(set(part[4]) <= there for part in parts if part != parts[1])
+    read: list[int] = []
+    many, every = Records.many, Records.changed_since
+
+    def counted(self: Records, *given: Any) -> Any:
+        read.append(len(found := many(self, *given)))
+        return found
+
+    def counted_too(self: Records, *given: Any) -> Any:
+        read.append(len(found := every(self, *given)))
+        return found
+
+    monkeypatch.setattr(Records, "many", counted)
+    monkeypatch.setattr(Records, "changed_since", counted_too)
+    index.close()
+    monkeypatch.undo()
+    assert sum(read) == 19
+    after = {name: one.stat().st_ino for name, one in _files(home).items()}
+    kept = [name for part in parts if part != parts[1] for name in part[4]]
+    assert {name: before[name] for name in kept} == {name: after[name] for name in kept}
+    _assert_forgotten(home, [25], [ids[25]])
+    _assert_as_fresh(home.open_index(), home)
+
+
+class _KilledError(BaseException):
+    """The process ends here: nothing is cleaned up."""
+
+
+def _kill_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """End the process before the given one of the steps that change what is on the disk."""
+    steps = itertools.count()
+
+    def killing(act: Any) -> Any:
+        def instead(*given: Any, **named: Any) -> Any:
+            if next(steps) == step:
+                raise _KilledError
+            return act(*given, **named)
+
+        return instead
+
+    monkeypatch.setattr(os, "link", killing(os.link))
+    monkeypatch.setattr(shutil, "rmtree", killing(shutil.rmtree))
+    monkeypatch.setattr(shutil, "copyfile", killing(shutil.copyfile))
+    for name in ("replace", "unlink", "write_text"):
+        monkeypatch.setattr(Path, name, killing(getattr(Path, name)))
+
+
+@pytest.mark.parametrize("while_writing", [True, False])
+def test_a_kill_between_any_two_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, while_writing: bool
+) -> None:
+    """Killed while words are dropped, or written anew, at any step: what is there is the old or
+    the new, the next process answers right, and leaves nothing of what was forgotten."""
+    for step in itertools.count():
+        root = tmp_path / str(step)
+        root.mkdir()
+        with memory_home(root) as home:
+            rng = random.Random(step)
+            ids = [_put(home, number, rng) for number in range(20)]
+            index = home.open_index(sizes=SMALL)
+            _write(index)
+            home.erase(ids[3])
+            _put(home, 20, rng)
+            if while_writing:
+                index.sync()
+            _kill_at(step, monkeypatch)
+            try:
+                (index.settle if while_writing else index.sync)()
+                killed = False
+            except _KilledError:
+                killed = True
+            monkeypatch.undo()
+            folder = memory_segments(root / "index" / "words")
+            assert folder.read().meta.generation
+            assert folder.problem() is None
+            again = home.open_index(sizes=SMALL)
+            assert len(_found(again, home, "number")) == 20
+            assert len(list((root / "index" / "words").glob("*/meta.json"))) == 1
+            _assert_as_fresh(again, home)
+            again.close()
+            _assert_forgotten(home, [3], [ids[3]])
+        if not killed:
+            assert step > 5
+            return
+
+
+def test_a_part_goes_from_what_another_process_wrote(home: MemoryHome) -> None:
+    """Who has an older generation open takes what was forgotten off the newer one too."""
+    rng = random.Random(2)
+    ids = [_put(home, number, rng) for number in range(30)]
+    one = home.open_index(sizes=SMALL)
+    _write(one)
+    other = home.open_index(sizes=SMALL)
+    _put(home, 30, rng)
+    _write(other)
+    home.erase(ids[4])
+    part = next(part for part in _stored(home)["parts"] if part[0] <= 5 < part[0] + part[1])
+    assert set(part[4]) <= set(_files(home))
+    one.sync()
+    assert not set(part[4]) & set(_files(home))
+    for index in (home.open_index(sizes=SMALL), one, other):
+        _assert_as_fresh(index, home)
+    _assert_forgotten(home, [4], [ids[4]])
+
+
+def test_words_of_an_earlier_form_are_one_part(home: MemoryHome) -> None:
+    """What was written before there were parts is read as it is, and stays when more comes."""
+    rng = random.Random(3)
+    ids = [_put(home, number, rng) for number in range(30)]
+    index = home.open_index(sizes=SMALL)
+    _write(index)
+    index.close()
+    words = home.root / "index" / "words"
+    written = memory_segments(words).read()
+    documents = [index._document(home.records.get(one)) for one in ids]
+    shutil.rmtree(words)
+    assert SegmentFolder(words, "memories.json", FIELDS).write(
+        SegmentFolder(words, "memories.json", FIELDS).read(), written.upto, documents
+    )
+    assert "parts" not in _stored(home)
+    before = {one.stat().st_ino for one in _files(home).values() if one.suffix == ".term"}
+    index = home.open_index(sizes=SMALL)
+    assert len(_found(index, home, "number")) == 30
+    assert index._state.words.index.waiting == 0
+    _put(home, 30, rng)
+    _write(index)
+    assert [part[1] for part in _stored(home)["parts"]] == [30, 1]
+    after = {one.stat().st_ino for one in _files(home).values() if one.suffix == ".term"}
+    assert before < after
+    home.erase(ids[7])
+    _assert_as_fresh(index, home)
+    assert all(part[1] <= SMALL.least for part in _stored(home)["parts"])
+    _assert_forgotten(home, [7], [ids[7]])
+    _assert_as_fresh(index, home)
+
+
+def test_however_many_there_are_parts_stay_few() -> None:
+    """Up to a million that come by and by lie in few parts, each written a few times."""
+    sizes, parts, total, written = PartSizes(), list[Part](), 0, 0
+    rng = random.Random(4)
+    while total < 1_000_000:
+        fresh = rng.randint(100, max(500, total // memories.TAIL_SHARE))
+        total += fresh
+        kept = sizes.kept(parts, fresh)
+        again = total - sum(part.count for part in kept)
+        written += again
+        first = max((part.upto for part in parts), default=0) + 1
+        parts = list(kept)
+        for count in sizes.split(again, total):
+            parts.append(Part(first, count, (), (), (), 0))
+            first += count
+        assert sum(part.count for part in parts) == total
+        assert len(parts) <= sizes.most
+        assert max(part.count for part in parts) <= 1.5 * sizes.usual(total)
+    assert written < 3.5 * total

@@ -27,12 +27,14 @@ from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.snapshot import RowsSnapshot, SnapshotFile
 from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState
 from anaphora.index.memories.vectors import MemoryVectors
-from anaphora.index.memories.words import MemoryWords, memory_segments
-from anaphora.index.rows import CURRENT
+from anaphora.index.memories.words import PART_SIZES, MemoryWords, memory_segments
+from anaphora.index.rows import CURRENT, GONE
 from anaphora.index.vectors.ann import ANN_ERRORS
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Word
 from anaphora.index.words.manifest import Document, Manifest, document_in_language
+from anaphora.index.words.parts import PartSizes
+from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
@@ -75,7 +77,8 @@ class MemoryIndex:
     the (name, dimensions) of the vectors that are compared. `cap` is how many parts are scanned in
     memory before LanceDB holds them (0: always, None: never: it keeps vectors in clear).
     `sealer` says what may lie on disk in the place of a token. `background` False leaves writing
-    to `settle`; `words_of` gives the words that a record is found by.
+    to `settle`; `words_of` gives the words that a record is found by, `part_sizes` how many lie
+    in a part of the words on disk.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class MemoryIndex:
         sealer: IndexSealer = CLEAR_INDEX,
         background: bool = True,
         words_of: Callable[[MemoryRecord], str] = text_and_path,
+        part_sizes: PartSizes = PART_SIZES,
     ) -> None:
         self._directory = Path(directory)
         self._words_of = words_of
@@ -96,7 +100,8 @@ class MemoryIndex:
         self._term_of = sealer.token_key if sealer.sealed else None
         self._background = background
         self._lock = threading.RLock()
-        self._folder = memory_segments(self._directory / "words", sealer.mark, records.check)
+        words = self._directory / "words"
+        self._folder = memory_segments(words, sealer.mark, records.check, part_sizes)
         self._snapshot = SnapshotFile(self._directory / "rows.bin", sealer)
         # What is on the disk as far as is known here, without its columns.
         self._kept = RowsSnapshot()
@@ -145,6 +150,10 @@ class MemoryIndex:
         state.filters.forget()
         state.words = self._no_words()
         self._folder.remove_foreign()
+        if self._folder.littered():
+            with try_lock(self._directory, "words.lock") as held:
+                if held:
+                    self._folder.sweep()
         manifest, words = self._folder.read(), state.words.index
         good = self._open_words(words, manifest, self._records.version())
         for records in self._changed_since(manifest.upto if good else -1):
@@ -152,6 +161,7 @@ class MemoryIndex:
                 row = state.rows.row(record.id)
                 if row >= 0:
                     words.put(row, self._document(record))
+        self._put_lacking()
         words.purge()
         state.vectors.load(state.rows)
         return len(state.rows)
@@ -370,39 +380,65 @@ class MemoryIndex:
                 on_disk = self._folder.read()
                 if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
                     # Another process has written meanwhile.
-                    self._open_words(words, on_disk, self._seq)
-                whole = words.stale or on_disk.meta != words.manifest.meta
-                whole = whole or not on_disk.meta.generation
-                seen, fresh = words.manifest, words.documents()
-            if not whole and not fresh:
+                    self._go_on_from(words, on_disk)
+                seen, again = self._rest(words, on_disk)
+                fresh = words.documents()
+            if not fresh and not again and seen.parts and len(seen.parts) == len(on_disk.parts):
                 return True
-            if whole and (upto < 0 or seen.meta.generation):
-                found = self._all_documents()
-                if found is None:
-                    return False
-                fresh = found
-            # Where nothing was on the disk for us, what waits is all there is, analysed already.
-            stop = self._cut_short.is_set if whole else lambda: False
-            written = self._folder.write(Manifest() if whole else seen, upto, fresh, stop)
+            found = self._documents(again)
+            if found is None:
+                return False
+            # Where all is read, what waits is among it.
+            fresh = found if again is None else found + fresh
+            written = self._folder.write(seen, upto, fresh, self._cut_short.is_set)
             if written is None:
                 return False
             with self._lock:
                 # The index was opened anew meanwhile where these are not the same words.
                 words = self._state.words.index
-                good = self._open_words(words, written, self._seq)
+                good = self._go_on_from(words, written)
                 words.purge()
                 return good
 
-    def _all_documents(self) -> list[Document] | None:
-        """All there are; None where the rewrite is cut short, or the home's seal refuses."""
+    def _rest(self, words: WordIndex, on_disk: Manifest) -> tuple[Manifest, list[str] | None]:
+        """What stays on the disk, and whose words are written anew beside what waits; None: all."""
+        if on_disk.meta.generation and on_disk.meta == words.manifest.meta:
+            with suppress(*WORD_INDEX_ERRORS):
+                return words.rest()
+        # Where nothing was on the disk for us, what waits is all there is, analysed already.
+        return Manifest(), None if self._seq < 0 or words.manifest.meta.generation else []
+
+    def _documents(self, ids: Sequence[str] | None) -> list[Document] | None:
+        """Those of these memories, or of all; None where it is cut short, or the seal refuses."""
         found = []
         with suppress(SealChanged):
-            for record in chain.from_iterable(self._changed_since(-1)):
+            every = self._changed_since(-1) if ids is None else self._of_ids(ids)
+            for record in chain.from_iterable(every):
                 if self._cut_short.is_set():
                     return None
                 found.append(self._document(record))
             return found
         return None
+
+    def _of_ids(self, ids: Sequence[str]) -> Iterator[Sequence[MemoryRecord]]:
+        for at in range(0, len(ids), _STEP):
+            yield tuple(self._records.many(ids[at : at + _STEP]).values())
+
+    def _go_on_from(self, words: WordIndex, manifest: Manifest) -> bool:
+        """Answer from what was written just now; False where it cannot be read."""
+        good = self._open_words(words, manifest, self._seq)
+        with suppress(SealChanged):
+            self._put_lacking()
+        return good
+
+    def _put_lacking(self) -> None:
+        """Take in words that the disk has not: they went with some that were forgotten."""
+        rows, words = self._state.rows, self._state.words.index
+        lacking = words.lacking(np.flatnonzero(rows.column("state") != GONE))
+        for record in chain.from_iterable(
+            self._of_ids([rows.ids[one] for one in lacking.tolist()])
+        ):
+            words.put(rows.row(record.id), self._document(record))
 
     def _document(self, record: MemoryRecord) -> Document:
         return document_in_language(record.id, self._words_of(record), self._term_of)

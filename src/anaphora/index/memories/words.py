@@ -16,21 +16,27 @@ from numpy.typing import NDArray
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Lookup, Word, look_up
 from anaphora.index.words.manifest import SegmentFolder
+from anaphora.index.words.parts import PartSizes
 
 FIELDS: Final = ("words",)
 
 LEAST_DOCUMENTS: Final = 1000
 """A term's rarity is judged as in at least so many memories: among three, every word is rare."""
 
+PART_SIZES: Final = PartSizes()
+
 Rows = NDArray[np.int64]
 Shares = NDArray[np.float64]
 
 
 def memory_segments(
-    folder: Path, key_tag: str = "", check: Callable[[], None] = lambda: None
+    folder: Path,
+    key_tag: str = "",
+    check: Callable[[], None] = lambda: None,
+    sizes: PartSizes = PART_SIZES,
 ) -> SegmentFolder:
-    """Where the words of memories lie."""
-    return SegmentFolder(folder, "memories.json", FIELDS, key_tag, check)
+    """Where the words of memories lie, in parts."""
+    return SegmentFolder(folder, "memories.json", FIELDS, key_tag, check, sizes=sizes)
 
 
 class MemoryWords:
@@ -56,7 +62,7 @@ class MemoryWords:
         """
         rows, scores = self.index.in_memory([wanted.weights])
         boosts = self.index.statistics.boosts(wanted.weights)
-        count = self.index.manifest.meta.count
+        count = self.index.count
         found, stored = self.index.search({FIELDS[0]: boosts}, max(1, min(limit, count)))
         alive = found >= 0
         rows = np.concatenate((found[alive], rows))

@@ -42,7 +42,7 @@ def section_segments(
     folder: Path, key_tag: str = "", check: Callable[[], None] = lambda: None
 ) -> SegmentFolder:
     """Where the words of sections and notes lie, with their lines."""
-    return SegmentFolder(folder, "sections.json", FIELDS, key_tag, check, _save)
+    return SegmentFolder(folder, "sections.json", FIELDS, key_tag, check, beside=_save)
 
 
 def _save(folder: Path, first: int, documents: Sequence[Document]) -> None:
@@ -113,7 +113,7 @@ class SectionWords:
         parts = [{t: f * w for t, w in weights.items() if f * w > 0.0} for f in FIRST.values()]
         rows, scores = self.index.in_memory(parts)
         order = np.lexsort((rows, -scores))[:limit]
-        statistics, count = self.index.statistics, self.index.manifest.meta.count
+        statistics, count = self.index.statistics, self.index.count
         boosts = {
             name: statistics.boosts(weights, at, factor)
             for at, (name, factor) in enumerate(FIRST.items())

@@ -8,13 +8,14 @@ whoever has the texts. How documents are scored is up to the memories' and the s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.words.manifest import Document, Manifest, SegmentFolder, TermOf
 from anaphora.index.words.postings import MemoryPostings, WordStatistics
-from anaphora.index.words.segment import WORD_INDEX_ERRORS, Boosts, Segment
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, Boosts, Part, Segment
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -54,6 +55,8 @@ class WordIndex:
         except WORD_INDEX_ERRORS:
             return False
         rows = np.fromiter(map(row_of, manifest.ids), np.int64, len(manifest.ids))
+        held = _held(segment.parts, len(rows))
+        rows[~held] = -1
         self.segment, self.manifest = segment, manifest
         known = np.flatnonzero(rows >= 0)
         numbers = self._numbers = np.zeros(int(rows.max(initial=-1)) + 1, np.int64)
@@ -63,7 +66,9 @@ class WordIndex:
         self._row_of = np.full(len(rows) + 1, -1, np.int64)
         self._row_of[counting] = rows[counting - 1]
         self._counting = len(counting)
-        self.stale = bool((rows < 0).any()) and manifest.upto <= known_upto
+        self.stale = bool((rows[held] < 0).any()) and manifest.upto <= known_upto
+        # Somebody dropped a part: whether its files are gone too, who knows.
+        self.stale |= len(segment.parts) < len(manifest.parts)
         waiting, self._waiting, self._postings = self._waiting, {}, None
         for row, document in waiting.items():
             self.put(row, document)
@@ -73,13 +78,51 @@ class WordIndex:
         """Take what was forgotten off the disk at once; what is open here goes on answering."""
         due = self.stale and bool(self.manifest.meta.generation)
         if due:
-            self.folder.remove(self.manifest.meta.generation)
+            self.folder.drop(self.manifest, self._worn_parts())
         return due
+
+    def rest(self) -> tuple[Manifest, list[str]]:
+        """What stays on the disk as it lies there, and whose words are to be written anew.
+
+        Those are of parts that hold what was forgotten or replaced, that went with it, or that are
+        joined with others. What waits comes beside them. Raises one of WORD_INDEX_ERRORS.
+        """
+        worn = self._worn_parts() if self.stale else []
+        there: list[Part] = []
+        # What was not written in parts goes as a whole.
+        if worn or not self.stale:
+            there = [one for one in self.folder.parts_of(self.manifest) if one not in worn]
+        fresh = self.waiting + self._counting - sum(part.count for part in there)
+        parts = self.folder.staying(there, max(0, fresh))
+        again = self._row_of >= 0
+        if parts:
+            again[1:] &= ~_held(parts, len(again) - 1)
+        keys = [self.manifest.ids[number - 1] for number in np.flatnonzero(again).tolist()]
+        return replace(self.manifest, parts=parts) if parts else Manifest(), keys
+
+    def lacking(self, rows: Rows) -> Rows:
+        """Those of `rows` whose words are neither on the disk nor waiting."""
+        missing = rows[self.numbers(rows) == 0].tolist()
+        return np.array([row for row in missing if row not in self._waiting], np.int64)
+
+    def _worn_parts(self) -> list[Part]:
+        """The parts with a document that counts no more, or that somebody has dropped."""
+        open_here = self.segment.parts if self.segment is not None else ()
+        return [
+            part
+            for part in self.manifest.parts
+            if part not in open_here or (self._row_of[part.first : part.upto + 1] < 0).any()
+        ]
+
+    @property
+    def count(self) -> int:
+        """How many documents are in the segment."""
+        return 0 if self.segment is None else self.segment.meta.count
 
     @property
     def gone(self) -> int:
         """How many documents of the segment count no more: with many, it is worth writing anew."""
-        return len(self.manifest.ids) - self._counting
+        return self.count - self._counting
 
     @property
     def waiting(self) -> int:
@@ -176,3 +219,11 @@ class WordIndex:
     def _take_back(self, row: int) -> None:
         if self._waiting.pop(row, None) is not None:
             self._postings = None
+
+
+def _held(parts: Sequence[Part], count: int) -> NDArray[np.bool_]:
+    """Which of the numbers from 1 to `count` a part has; all where there are no parts."""
+    held = np.full(count, not parts, np.bool_)
+    for part in parts:
+        held[part.first - 1 : part.upto] = True
+    return held

@@ -1,7 +1,9 @@
 """Segments in a folder, one generation at a time, with a manifest of the documents in them.
 
 The manifest says which thing each document is, a digest of its tokens, and up to which number of
-truth it speaks. Truth is never read here, and only one process may write at a time.
+truth it speaks. Truth is never read here, and only one process may write at a time. Where words
+are kept in parts, each write makes a new generation, which has what stays of the last one by links:
+the manifest alone says which of them counts. Otherwise a write adds to the generation.
 """
 
 from __future__ import annotations
@@ -12,15 +14,31 @@ import shutil
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from anaphora.core.analyser import ANALYSER, analyse, index_text
 from anaphora.errors import SealChanged
+from anaphora.index.words.parts import (
+    PartSizes,
+    copy_list,
+    drop_parts,
+    free_number,
+    link_part,
+    list_parts,
+    part_in,
+    parts_from,
+    parts_listed,
+    stored_parts,
+    total_of,
+    usable_parts,
+    write_part,
+)
 from anaphora.index.words.segment import (
     WORD_INDEX_ERRORS,
     NumberedTexts,
+    Part,
     Segment,
     SegmentMeta,
     signature,
@@ -81,17 +99,24 @@ def _document(key: str, fields: tuple[str, ...], forms: str) -> Document:
 class Manifest:
     """What is on disk: document n (from 1) is `ids[n - 1]`; `digests` are those of their tokens.
 
-    `upto` is the number of truth that it was written at: what changed later may differ.
+    `upto` is the number of truth that it was written at: what changed later may differ. Where there
+    are `parts`, "" is the id of a number that is free; where there are none, all is one.
     """
 
     meta: SegmentMeta = field(default_factory=SegmentMeta)
     upto: int = -1
     ids: tuple[str, ...] = ()
     digests: str = ""
+    parts: tuple[Part, ...] = ()
 
     def digest(self, number: int) -> str:
         """That of document `number`, from 1."""
         return self.digests[(number - 1) * _DIGITS : number * _DIGITS]
+
+    def documents(self, part: Part) -> tuple[Sequence[str], str]:
+        """The keys of a part's documents, and their digests."""
+        digests = self.digests[(part.first - 1) * _DIGITS : part.upto * _DIGITS]
+        return self.ids[part.first - 1 : part.upto], digests
 
 
 class SegmentFolder:
@@ -100,6 +125,7 @@ class SegmentFolder:
     `name` is the manifest's. `key_tag` tells words of one key from those of another, and from clear
     ones (""). `check` raises SealChanged once the home is sealed otherwise than it was. `beside`
     writes what else belongs into a generation: (folder, number of the first document, documents).
+    `sizes` says how large parts are, where words are kept in parts; nothing lies beside those.
     """
 
     def __init__(
@@ -109,7 +135,9 @@ class SegmentFolder:
         fields: Sequence[str],
         key_tag: str = "",
         check: Callable[[], None] = lambda: None,
+        *,
         beside: Callable[[Path, int, Sequence[Document]], None] | None = None,
+        sizes: PartSizes | None = None,
     ) -> None:
         self.path = folder
         self.fields = tuple(fields)
@@ -118,6 +146,7 @@ class SegmentFolder:
         self._key_tag = key_tag
         self._check = check
         self._beside = beside
+        self._sizes = sizes
 
     def read(self) -> Manifest:
         """What the manifest says; an empty one where there is none that can be read."""
@@ -125,17 +154,43 @@ class SegmentFolder:
             found = json.loads(self._manifest.read_text(encoding="utf-8"))
             generation, upto, count, tokens, signed = found["meta"]
             meta = SegmentMeta(generation, upto, count, tuple(tokens), signed)
-            digests = str(found["digests"])
-            manifest = Manifest(meta, found["upto"], tuple(found["ids"]), digests)
+            digests, parts = str(found["digests"]), parts_from(found.get("parts", ()))
+            manifest = Manifest(meta, found["upto"], tuple(found["ids"]), digests, parts)
             fits = found["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
         except (OSError, ValueError, KeyError, TypeError):
             return Manifest()
-        fits = fits and meta.count == len(manifest.ids) and len(digests) == _DIGITS * meta.count
+        known = len(manifest.ids)
+        fits = fits and len(digests) == _DIGITS * known and known == meta.upto
+        fits = fits and meta.count == (total_of(parts, 0)[0] if parts else known)
         return manifest if fits else Manifest()
 
     def open(self, manifest: Manifest) -> Segment:
-        """Open what it speaks of; one of WORD_INDEX_ERRORS where the files are others."""
-        return Segment(self.path / manifest.meta.generation, manifest.meta, self.fields)
+        """Open what it speaks of; one of WORD_INDEX_ERRORS where the files are others.
+
+        Its `parts` are those of the manifest that nobody has dropped.
+        """
+        place, meta = self.path / manifest.meta.generation, manifest.meta
+        if not manifest.parts:
+            return Segment(place, meta, self.fields)
+        parts = usable_parts(place, manifest.parts, meta.signature)
+        count, tokens = total_of(parts, len(self.fields))
+        return Segment(place, replace(meta, count=count, tokens=tokens), self.fields, parts)
+
+    def staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
+        """Those of `parts` that stay as they are where `fresh` documents are written."""
+        return () if self._sizes is None else self._sizes.kept(parts, fresh)
+
+    def parts_of(self, manifest: Manifest) -> tuple[Part, ...]:
+        """Its parts that nobody has dropped. Raises OSError or ValueError."""
+        place, meta = self.path / manifest.meta.generation, manifest.meta
+        if manifest.parts:
+            return parts_listed(place, manifest.parts)
+        if not meta.generation:
+            return ()
+        # It was written when there were none yet, or none were wanted.
+        if signature(place) != meta.signature:
+            raise ValueError("the word index on disk is not the one that was finished")
+        return (part_in(place, 1, meta),)
 
     def problem(self) -> str | None:
         """What is wrong with the files; nothing at all is well."""
@@ -179,35 +234,129 @@ class SegmentFolder:
         self, seen: Manifest, upto: int, documents: Sequence[Document], stop: Callable[[], bool]
     ) -> Manifest | None:
         known = seen.meta.generation
-        generation = known or uuid.uuid4().hex
+        in_place = bool(known) and self._sizes is None
+        generation = known if in_place else uuid.uuid4().hex
         place = self.path / generation
         try:
-            if known and signature(place) != seen.meta.signature:
+            if in_place and signature(place) != seen.meta.signature:
                 return None
-            first = seen.meta.count + 1
-            if self._beside is not None:
-                place.mkdir(parents=True, exist_ok=True)
-                self._beside(place, first, documents)
-            going = _until(stop, documents, first)
-            meta = write_segment(place, seen.meta, self.fields, going)
+            place.mkdir(parents=True, exist_ok=True)
+            if self._sizes is None:
+                manifest = self._extended(place, seen, upto, documents, stop)
+            else:
+                manifest = self._composed(place, seen, upto, documents, stop)
             if stop():
                 raise CutShort
-            ids = (*seen.ids, *(d.key for d in documents))
-            digests = "".join((seen.digests, *(one.digest for one in documents)))
-            manifest = Manifest(meta, upto, ids, digests)
             self._write_manifest(manifest)
+            if manifest.parts and known:
+                self._drop_again(manifest, self.path / known, seen)
         except CutShort:
             shutil.rmtree(place, ignore_errors=True)
             return None
         except WORD_INDEX_ERRORS:
             # With its manifest: one that speaks of files that are gone would never be made right.
             self.remove(generation)
+            self.remove(known or generation)
             with suppress(OSError):
                 self._fresh.unlink(missing_ok=True)
             return None
         # They can hold words that were forgotten.
         remove_all_but(self.path, {generation})
         return manifest
+
+    def _extended(
+        self,
+        place: Path,
+        seen: Manifest,
+        upto: int,
+        documents: Sequence[Document],
+        stop: Callable[[], bool],
+    ) -> Manifest:
+        """Add documents to what lies in `place`."""
+        first = seen.meta.count + 1
+        if self._beside is not None:
+            self._beside(place, first, documents)
+        meta = write_segment(place, seen.meta, self.fields, _until(stop, documents, first))
+        ids = (*seen.ids, *(d.key for d in documents))
+        return Manifest(meta, upto, ids, "".join((seen.digests, *(d.digest for d in documents))))
+
+    def _composed(
+        self,
+        place: Path,
+        seen: Manifest,
+        upto: int,
+        documents: Sequence[Document],
+        stop: Callable[[], bool],
+    ) -> Manifest:
+        """Make a generation of the parts of `seen`, and new ones of documents."""
+        assert self._sizes is not None
+        old = self.path / seen.meta.generation
+        # What went meanwhile, with what was forgotten, is missed when this is opened.
+        parts = [part for part in self.parts_of(seen) if link_part(part, old, place)]
+        if parts:
+            copy_list(old, place)
+        total = sum(part.count for part in parts) + len(documents)
+        numbered = {part.first: seen.documents(part) for part in parts}
+        done = 0
+        for size in self._sizes.split(len(documents), total) or ([] if parts else [0]):
+            some, first = documents[done : done + size], free_number(parts, size)
+            going = _until(stop, some, first)
+            parts.append(write_part(place, self.fields, first, going))
+            numbered[first] = [d.key for d in some], "".join(d.digest for d in some)
+            done += size
+        parts.sort(key=lambda part: part.first)
+        ids = [""] * max(part.upto for part in parts)
+        digests = bytearray(b"0" * _DIGITS * len(ids))
+        for part in parts:
+            keys, signs = numbered[part.first]
+            ids[part.first - 1 : part.upto] = keys
+            digests[(part.first - 1) * _DIGITS : part.upto * _DIGITS] = signs.encode()
+        count, tokens = total_of(parts, len(self.fields))
+        meta = SegmentMeta(place.name, len(ids), count, tokens, list_parts(place, parts))
+        return Manifest(meta, upto, tuple(ids), digests.decode(), tuple(parts))
+
+    def _drop_again(self, manifest: Manifest, old: Path, seen: Manifest) -> None:
+        """Drop what another process has dropped of the last generation while this was written."""
+        there = parts_listed(old, seen.parts)
+        gone = [one for one in seen.parts if one in manifest.parts and one not in there]
+        if gone:
+            self.drop(manifest, gone)
+
+    def drop(self, manifest: Manifest, gone: Sequence[Part]) -> None:
+        """Take parts that hold what was forgotten off the disk: all of it where it has no parts.
+
+        Other processes may have written since: the same parts lie in their generations too.
+        """
+        own = manifest.meta.generation
+        if self._sizes is None:
+            self.remove(own)
+            return
+        whole = len(gone) >= len(manifest.parts)
+        with suppress(*WORD_INDEX_ERRORS):
+            gone = gone if manifest.parts else self.parts_of(manifest)
+        if whole:
+            self.remove(own)
+        # Its own first: whoever writes looks there last.
+        for name in sorted(self._generations(), key=lambda one: one != own):
+            try:
+                drop_parts(self.path / name, gone)
+            except FileNotFoundError:
+                continue
+            except WORD_INDEX_ERRORS:
+                self.remove(name)
+
+    def _generations(self) -> list[str]:
+        with suppress(OSError):
+            return [one.name for one in self.path.iterdir() if one.is_dir()]
+        return []
+
+    def sweep(self) -> None:
+        """Remove generations that a writer who was killed has left. The caller may write."""
+        remove_all_but(self.path, {self.read().meta.generation})
+
+    def littered(self) -> bool:
+        """Whether there is more than one generation: one is being written, or was left."""
+        return len(self._generations()) > 1
 
     def remove(self, generation: str) -> None:
         """Remove one generation, and the manifest if it is about that one."""
@@ -233,6 +382,8 @@ class SegmentFolder:
             "ids": manifest.ids,
             "digests": manifest.digests,
         }
+        if manifest.parts:
+            value["parts"] = stored_parts(manifest.parts)
         self._fresh.write_text(json.dumps(value), encoding="utf-8")
         self._fresh.replace(self._manifest)
 
