@@ -447,6 +447,21 @@ def test_a_damaged_database_is_told(memory: Memory, tmp_path: Path) -> None:
     assert "malformed" in problem.reason
 
 
+@pytest.mark.promise("import.malformed")
+def test_a_database_whose_schema_is_no_text_is_told(memory: Memory, tmp_path: Path) -> None:
+    """What SQLite says of a damaged schema repeats its bytes, which need not be UTF-8."""
+    path = tmp_path / "notes.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE told (text TEXT)")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET name = CAST(X'BDBDBD' AS TEXT), sql = 'CREATE TABLE ('"
+        )
+        connection.commit()
+    with pytest.raises(UnknownFormat):
+        memory.import_(path)
+
+
 @pytest.mark.promise("import.databases")
 def test_a_database_in_a_zip_file_is_read(tmp_path: Path) -> None:
     """It is unpacked for as long as it is read."""

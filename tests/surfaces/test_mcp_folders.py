@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -15,6 +18,7 @@ from anaphora import Memory
 from anaphora.surfaces.mcp_server import folders as rooms
 from anaphora.surfaces.mcp_server.folders import Folders, OpenFolders, folder_of, started_in
 from anaphora.surfaces.mcp_server.session import ServerSession
+from anaphora.surfaces.mcp_server.stdio import StdioServer
 
 pytestmark = pytest.mark.internal
 
@@ -173,3 +177,39 @@ def test_a_long_indexing_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert after.degraded == ()
     assert after.project == str(place)
     assert desk.finish()
+
+
+class _Answering(io.RawIOBase):
+    """What a client does that answers before the server knows that its request was written."""
+
+    def __init__(self) -> None:
+        self._answer = threading.Event()
+        self._taken = threading.Event()
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._answer.wait(30)
+        yield b'{"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}\n'
+        # Each line is taken after the one before: with these the answer has been.
+        yield from [b"\n"] * 4
+        self._taken.set()
+
+    def write(self, data: Any) -> int:
+        self._answer.set()
+        self._taken.wait(30)
+        return len(data)
+
+
+@pytest.mark.promise("mcp.folders")
+def test_an_answer_may_come_before_its_request_is_known_to_be_written() -> None:
+    """The folders that a quick client tells are not lost."""
+
+    async def scenario() -> Any:
+        client: Any = _Answering()
+        tools: Any = SimpleNamespace(handlers={})
+        server = StdioServer(tools, lambda: None, client, client)
+        running = asyncio.create_task(server.run())
+        found = await server.ask("roots/list")
+        await running
+        return found
+
+    assert asyncio.run(scenario()) == {"roots": []}

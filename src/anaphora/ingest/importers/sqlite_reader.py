@@ -35,7 +35,11 @@ def _opened(file: ImportFile) -> Iterator[Any]:
             found.text_factory = lambda raw: raw.decode("utf-8", "replace")
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
                 found.execute(f"PRAGMA {pragma}")
-            yield found
+            try:
+                yield found
+            except UnicodeDecodeError as error:
+                # What SQLite says of a damaged schema repeats its bytes, which may be no text.
+                raise dbapi2.DatabaseError("malformed database schema") from error
 
 
 @contextmanager

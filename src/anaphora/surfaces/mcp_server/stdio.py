@@ -10,6 +10,7 @@ the same and brings 28 packages, an HTTP server and a second of imports with it;
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import sys
 import threading
@@ -66,6 +67,7 @@ class StdioServer:
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(_WAITING)
         self._running: dict[types.RequestId, asyncio.Task[None]] = {}
         self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._numbers = itertools.count(1)
         self._stateless: bool | None = None
         self._version: str | None = None
         self._capabilities: types.ClientCapabilities | None = None
@@ -245,11 +247,12 @@ class StdioServer:
 
     async def ask(self, method: str) -> Any:
         """What the client answers to a request without parameters. Raises `Refused`."""
-        number = max(self._asked, default=0) + 1
-        self._asked[number] = asyncio.get_running_loop().create_future()
+        number = next(self._numbers)
+        # Its answer can be here before it is known that the request has been written.
+        asked = self._asked[number] = asyncio.get_running_loop().create_future()
         try:
             await self._send(types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method))
-            return await self._asked[number]
+            return await asked
         finally:
             self._asked.pop(number, None)
 
