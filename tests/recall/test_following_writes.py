@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -95,3 +96,31 @@ def test_who_wrote_answers_as_who_reads(tmp_path: Path, seed: int) -> None:
             fresh.close()
     for one in histories.programs:
         one.close()
+
+
+@pytest.mark.promise("remember.follows")
+def test_what_is_written_after_a_restore_has_its_words(tmp_path: Path) -> None:
+    """A database that is put back and goes on to the same numbers lacks no word in the index."""
+    home, before = tmp_path / "home", tmp_path / "before"
+
+    def written(*animals: str) -> None:
+        with Memory.open(home, embedder="hashing") as memory:
+            memory.remember_many([f"A {animal} came to stay" for animal in animals])
+            memory.recall(animals[0])
+            memory.ready()
+
+    written(*(f"goat{number}" for number in range(120)))
+    shutil.copytree(home, before)
+    written("zebra", "okapi", "tapir")
+    for place in home.glob("anaphora.db*"):
+        place.unlink()
+    for place in before.glob("anaphora.db*"):
+        shutil.copy(place, home)
+    with Memory.open(home, embedder="hashing") as memory:
+        memory.remember_many([f"A {animal} came to stay" for animal in ("walrus", "orca", "seal")])
+    with Memory.open(home, embedder="hashing") as memory:
+        for animal in ("walrus", "orca", "seal"):
+            hit = memory.recall(animal, top_k=1, min_confidence=0)[0]
+            assert animal in hit.text
+            assert hit.factors["words"] == 1.0
+        assert not [hit for hit in memory.recall("zebra", min_confidence=0) if "zebra" in hit.text]

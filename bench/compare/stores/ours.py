@@ -6,6 +6,7 @@ memory stands for several texts, and is given back under the id of the first.
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 from anaphora import Memory, NewMemory
@@ -29,7 +30,11 @@ class Anaphora:
             embedder=self._timed,
             clock=(lambda: now) if now is not None else None,
         )
+        # Which text each memory is: the others are given ids of the caller's own.
+        self._known = opening.folder.parent / "anaphora-ids.json"
         self._ids: dict[str, str] = {}
+        if self._known.is_file():
+            self._ids = json.loads(self._known.read_text("utf-8"))
 
     @property
     def embedding(self) -> float:
@@ -69,12 +74,18 @@ class Anaphora:
                 return found
 
     def delete(self, space: str, item: str) -> None:
-        """`forget`."""
-        self._memory.scoped(space).forget(filters={"source": item})
+        """`forget` by the memory's id."""
+        own = next((one for one, text in self._ids.items() if text == item), None)
+        if own is None:
+            # A text that restated another one.
+            self._memory.scoped(space).forget(filters={"source": item})
+        else:
+            self._memory.scoped(space).forget(own)
 
     def close(self) -> None:
         """`close`."""
         self._memory.close()
+        self._known.write_text(json.dumps(self._ids), "utf-8")
 
 
 def _time(at: str) -> datetime:
