@@ -339,9 +339,8 @@ class MemoryIndex:
     def _write_snapshot(self) -> None:
         """Leave the columns for the next opening, if it would have much to read without them."""
         rows = self._state.rows
-        if not len(rows) or rows.unread(self._kept) * UNREAD_SHARE <= rows.known():
-            return
-        if rows.known() < WORTH_KEEPING:
+        count = rows.known()
+        if count < WORTH_KEEPING or rows.unread(self._kept) * UNREAD_SHARE <= count:
             return
         with try_lock(self._directory, "rows.lock") as held:
             if held and self._snapshot.write(rows.snapshot(self._seq)):
