@@ -238,6 +238,24 @@ def isolated(desk: Desk) -> str:
     return "open, os.environ, socket, __import__: each refused"
 
 
+@row("64", "a row has created_at, the time of its turn or memory")
+def created_at(desk: Desk) -> str:
+    code = (
+        "from datetime import datetime\n"
+        "hits = search('GCCRF')\n"
+        "turns = load_transcript('s1')\n"
+        "print(sorted({h['kind'] for h in hits}))\n"
+        "print(all(r['created_at'] == r['ts'] != '' for r in hits + turns))\n"
+        "print(datetime.fromisoformat(turns[0]['created_at']).strftime('%Y-%m-%d'))"
+    )
+    kinds, same, day = printed(desk, code).splitlines()
+    assert (kinds, same) == ("['memory', 'turn']", "True")
+    thread = desk.memory().conversations.get("s1")
+    assert thread is not None
+    assert day == f"{thread.turns[0].ts:%Y-%m-%d}"
+    return f"for turns and memories, beside ts: {day}"
+
+
 @row("99", "search(), loadTranscript(), listSessions(), console.log()")
 def functions(desk: Desk) -> str:
     seen = printed(desk, "print([s['id'] for s in list_sessions()], len(load_transcript('s1')))")
