@@ -271,6 +271,24 @@ def time_limit(desk: Desk) -> str:
     return answer.steps[0].error
 
 
+@row("100 set", "the limit is set on the command line, by a variable, over MCP, in Python and REST")
+def time_limit_set(desk: Desk) -> str:
+    with told(desk.memory()):
+        pass
+    memory = desk.memory(model=desk.scripted(block("while True: pass"), submits("NOT_FOUND")))
+    answer = memory.deep_recall(WEEK, scope="all_sessions", budget=Budget(execution_seconds=0.3))
+    assert "0.3 s" in (answer.steps[0].error or "")
+    help_text = desk.anaphora("deep", "--help", COLUMNS="200").stdout
+    assert "--execution-seconds" in help_text
+    refused = desk.anaphora("deep", WEEK, ANAPHORA_EXECUTION_SECONDS="soon")
+    assert refused.returncode == 2
+    assert "ANAPHORA_EXECUTION_SECONDS" in refused.stderr
+    assert desk.mcp("deep_recall", query=WEEK, executionSeconds=0.3)["success"]
+    question = {"question": WEEK, "budget": {"execution_seconds": 0.3}}
+    assert desk.client().post("/v1/deep", json=question).status_code == 200
+    return "--execution-seconds, ANAPHORA_EXECUTION_SECONDS, executionSeconds, Budget, REST"
+
+
 @row("101", "cleanup after disposal")
 def cleaned(desk: Desk) -> str:
     before = children()

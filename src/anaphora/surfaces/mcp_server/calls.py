@@ -16,6 +16,7 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.mcp_server import render
 from anaphora.surfaces.wire import plain, recalled_turns, refuse_unknown, time_of
 from anaphora.values.conversations import Degraded, NewTurn, Recall, Turn
+from anaphora.values.deep import Budget
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -161,7 +162,9 @@ def _here(given: Given, context: CallContext) -> str | None:
 def deep_recall(memory: Memory, given: Given, context: CallContext) -> Answer:
     """An answer from the whole history."""
     refuse_unknown(memory, given.get("conversation_id"))
-    found = memory.deep_recall(**given, on_step=context.on_step)
+    question = dict(given)
+    budget = Budget(execution_seconds=question.pop("execution_seconds", None))
+    found = memory.deep_recall(**question, budget=budget, on_step=context.on_step)
     return Answer(plain(found), render.deep_text(found))
 
 

@@ -441,6 +441,12 @@ _SPECS = (
             "scope": choice(get_args(Scope), "recent_sessions"),
             "conversationId": text("For current_session."),
             "includeMemory": flag(True),
+            "executionSeconds": {
+                "type": "number",
+                "description": "Limit for one run of its code.",
+                "exclusiveMinimum": 0,
+                "maximum": 600,
+            },
         },
         enveloped(
             result(
