@@ -111,11 +111,21 @@ _CLOCKS: Final = (
 def question(random: Random) -> str:
     """A question about times, mostly of one language, now and then with damage of its own."""
     code = random.choice(("en", "en", *sorted(languages())))
-    frame = random.choice(_FRAMES.get(code, _FRAMES["en"]))
+    frame = _bare_frame(random, code)
+    if random.random() < 0.6:
+        frame = random.choice(_FRAMES.get(code, _FRAMES["en"]))
     text = _filled(frame, lambda: _sided(random, code))
     if random.random() < 0.1:
         text = f"{text} {_sided(random, random.choice(sorted(languages())))}"
     return _distorted(random, text) if random.random() < 0.25 else text
+
+
+def _bare_frame(random: Random, code: str) -> str:
+    """What asks for a time and nothing else: words for what happens, and the time."""
+    language = languages()[code]
+    words = language.cues.get("happening", "").split()
+    chosen = random.sample(words, min(len(words), random.choice((0, 1, 1, 2))))
+    return (" " if language.spaced else "").join((*chosen, "{}"))
 
 
 def time_phrase(random: Random, code: str) -> str:
