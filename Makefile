@@ -63,8 +63,9 @@ test: setup  ## run every test
 adapters: setup  ## test the adapters with the real frameworks, each in an environment of its own (NAMES="crewai")
 	$(BIN)/python -m tools.adapters $(NAMES)
 
-fuzz: setup  ## hostile inputs to everything that reads others' data (SECONDS=60 for each target)
-	$(BIN)/python -m pytest -n 0 -q -s tests/fuzz --fuzz-seconds $(SECONDS)
+fuzz: setup  ## hostile inputs (SECONDS=60 for each target, or CALLS=5000; TARGET=times; SEED=1)
+	$(BIN)/python -m pytest -n 0 -q -s tests/fuzz $(if $(CALLS),--fuzz-calls $(CALLS),--fuzz-seconds $(SECONDS)) \
+	  $(if $(TARGET),-k "hostile and $(TARGET)") $(if $(SEED),--fuzz-seed $(SEED))
 
 check: format lint types imports test  ## formatting, lint, types, import rules, tests
 

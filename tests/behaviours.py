@@ -186,6 +186,7 @@ PROMISES: dict[str, str] = {
     "fuzz.homes": "D A changed export says what is wrong in it; a changed backup leaves nothing behind.",
     "fuzz.values": "D Filters, names, times and what a sandbox says are refused or understood, nothing else.",
     "fuzz.surfaces": "D No request and no line of a client is answered by a fault or ends a server.",
+    "fuzz.times": "Q A question about any time is answered on every surface, or refused in our words.",
     "fuzz.found": "D An input that failed once is checked for ever.",
     "import.malformed": "D A malformed file or line is reported with its place; the rest goes in.",
     "import.bounded": "Q What a file asks of an import is bounded; beyond is told with its place.",

@@ -61,7 +61,7 @@ def found_text(found: Recall[SearchHit]) -> str:
 
 def silence_text(found: Recall[Any]) -> str:
     """Why there is nothing, and how to see the nearest."""
-    why = "nothing was said at the time that is asked about"
+    why = "no turn lies in the time that is asked about"
     if found.confidence is not None:
         why = f"what is kept hardly answers this (probability {found.confidence:.2f})"
     return f"{why}; minConfidence 0 shows the nearest"
