@@ -385,6 +385,8 @@ PROMISES: dict[str, str] = {
     "package.rooms": "D Imports go one way through the rooms; files and functions stay small.",
     "package.golden": "D A redesign is held against the build before it, to the bit.",
     "package.wheel": "D The wheel alone has the commands, the model, the page and the servers.",
+    "package.declared": "D What is imported is declared by the base or the extra it is needed for.",
+    "package.advice": "D A missing extra is reported with the command that installs it there.",
     "package.no_telemetry": "D No library that is used reports on its use.",
     "results.page": "Q The page of results says what the result files say, and leaves none out.",
     "package.offline": "D No network call is made.",
