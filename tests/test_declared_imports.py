@@ -29,8 +29,6 @@ from tests.declared_imports import (
     modules,
 )
 
-from anaphora.ingest.projects.sections.grammars import GRAMMARS
-
 DECLARED = Declared()
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
@@ -71,13 +69,17 @@ OTHERS_FRAMEWORKS = {
 }
 """Adapters of frameworks that the user's own program brings: no extra, an error that names it."""
 
+_GRAMMARS = "ingest.projects.sections.grammars"
+GRAMMARS = tuple(
+    sorted(set(re.findall(r'"(tree_sitter_\w+)"', dict(modules())[_GRAMMARS].read_text("utf-8"))))
+)
+"""The parsers of programming languages, by the names that their table has."""
+
 COMPUTED: Mapping[str, tuple[str, ...]] = {
     "__getattr__": (),  # a lazy name of our own
     "core.helper.serve": (),  # a function of our own, by name
-    "ingest.projects.sections.grammars.can_parse": tuple(
-        {one.package for one in GRAMMARS.values()}
-    ),
-    "ingest.projects.sections.grammars.language": tuple({one.package for one in GRAMMARS.values()}),
+    f"{_GRAMMARS}.can_parse": GRAMMARS,
+    f"{_GRAMMARS}.language": GRAMMARS,
     "values.__getattr__": (),
 }
 """The modules of others that imports of computed names mean, by where these imports stand."""
