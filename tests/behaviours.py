@@ -377,6 +377,7 @@ PROMISES: dict[str, str] = {
     "cli.forget": "D Forgetting asks, can be tried, and can be undone for a day unless it is for now.",
     "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",
     "cli.documented": "D The README's commands run.",
+    "docs.installs": "D Each page names the extras that its commands and programs need.",
     "docs.run": "Q Every command and program of the documents runs and prints what they show.",
     "docs.links": "Q Every link of the documents leads somewhere, and every page is reached.",
     "docs.reference": "Q The reference is what the code says.",
