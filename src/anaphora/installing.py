@@ -14,18 +14,13 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 import sys
-import sysconfig
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 __all__ = ["Installation", "install_command", "is_cached"]
 
@@ -56,6 +51,10 @@ class Installation:
     @classmethod
     def current(cls) -> Installation:
         """That of the running interpreter."""
+        # Every program imports this module, and hardly any asks for a command.
+        import sysconfig
+        from importlib.metadata import PackageNotFoundError, distribution
+
         direct_url: Any = None
         requires: list[str] = []
         try:
@@ -109,7 +108,10 @@ class Installation:
     def _local(self) -> Path | None:
         """The checkout or wheel that Anaphora was installed from, where it is still there."""
         parts = urlsplit(str(self.direct_url.get("url", "")))
-        path = Path(url2pathname(parts.path)) if parts.scheme == "file" else None
+        # On Windows file:///C:/folder.
+        text = unquote(parts.path)
+        text = text.lstrip("/") if re.match(r"/+[A-Za-z]:", text) else text
+        path = Path(text) if parts.scheme == "file" else None
         return path if path is not None and path.exists() else None
 
     @property
@@ -185,6 +187,8 @@ class Installation:
 
     def _line(self, words: Sequence[str]) -> str:
         if self.windows:
+            import subprocess
+
             return subprocess.list2cmdline(words)
         return " ".join(word if word == "&&" else shlex.quote(word) for word in words)
 
@@ -206,6 +210,8 @@ def is_cached(place: Path) -> bool:
 
 
 def _toml(file: Path) -> dict[str, Any]:
+    import tomllib
+
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
