@@ -430,7 +430,8 @@ def mcp() -> str:
 
     parts = [
         "# MCP\n\n`anaphora mcp` (over HTTP with the extra `mcp`). A field with `*` is required; "
-        "an argument that is not listed is refused. `--tools all` adds the tools that are not on by default.\n\n"
+        "an argument that is not listed is refused. "
+        "`--tools all` adds the tools that are not on by default.\n\n"
         "| tool | what it is for | default | reads only | destructive | idempotent |\n"
         "|---|---|---|---|---|---|\n"
         + "\n".join(
