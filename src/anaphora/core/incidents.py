@@ -21,7 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from anaphora import __version__
 from anaphora.errors import FilterError, InvalidInput, StoreError
 
 MOST: Final = 100_000
@@ -63,7 +62,7 @@ class Incident:
     frames: tuple[str, ...] = ()
     reason: str = ""
     note: str = ""
-    version: str = __version__
+    version: str = ""
     logged: bool = True
 
     @property
@@ -83,6 +82,11 @@ class Incident:
         if self.logged:
             return "`anaphora doctor` tells more."
         return f"The log could not be written: {self.summary}."
+
+
+def program_version() -> str:
+    """The version of this package, which is loaded: its modules may not import it again."""
+    return str(getattr(sys.modules[__name__.partition(".")[0]], "__version__", ""))
 
 
 def new_id(draw: Callable[[int], bytes] = os.urandom) -> str:
@@ -117,8 +121,9 @@ def report(
         error=type(chain[0]).__name__,
         causes=tuple(type(cause).__name__ for cause in chain[1:]),
         frames=_frames(chain),
-        reason="; ".join(dict.fromkeys(filter(None, map(_reason, chain)))),
+        reason="; ".join(dict.fromkeys(filter(None, (*map(_reason, chain), _origin(error))))),
         note=note,
+        version=program_version(),
     )
     try:
         _append(log_path(environ), incident)
@@ -200,6 +205,17 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, StoreError):
         return f"cannot {error.operation}" if _VERB.fullmatch(error.operation) else ""
     return ""
+
+
+def _origin(error: BaseException) -> str:
+    """The library that raised it, where it was none of our modules."""
+    traceback, frame = error.__traceback__, None
+    while traceback is not None:
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+    if frame is None or frame.f_code.co_filename.startswith(_PACKAGE):
+        return ""
+    name = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return f"raised in {name}" if _CODE.fullmatch(name) else ""
 
 
 def _append(path: Path, incident: Incident) -> None:

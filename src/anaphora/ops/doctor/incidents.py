@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from anaphora import __version__
 from anaphora.core.display import one_line
-from anaphora.core.incidents import incidents, log_path
+from anaphora.core.incidents import incidents, log_path, program_version
 from anaphora.values.conversations import Check
 
 LATELY: Final = 7 * 86_400.0
@@ -25,7 +24,7 @@ def incident_check(environ: Mapping[str, str], now: datetime) -> Check:
     if not recent:
         return Check("incidents", ok=True, detail="no unexpected errors in the last 7 days")
     counts = Counter(incident.surface for incident in recent)
-    failures = [one for one in recent if not one.note and one.version == __version__]
+    failures = [one for one in recent if not one.note and one.version == program_version()]
     # A failure says more than a newer incident that failed nothing.
     newest = (failures or recent)[-1]
     when = datetime.fromtimestamp(newest.at, UTC)
