@@ -120,7 +120,7 @@ def report(
         operation=operation[:_OPERATION],
         error=type(chain[0]).__name__,
         causes=tuple(type(cause).__name__ for cause in chain[1:]),
-        frames=_frames(chain),
+        frames=_frames([error, *chain]),
         reason="; ".join(dict.fromkeys(filter(None, (*map(_reason, chain), _origin(error))))),
         note=note,
         version=program_version(),
