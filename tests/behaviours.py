@@ -175,6 +175,7 @@ PROMISES: dict[str, str] = {
     "incidents.words": "Q An unexpected error in a tool, a route or a hook is an answer in words with an id that the log has.",
     "incidents.commands": "Q A command that an unexpected error ends says so in one line with an id, and exits with 70.",
     "incidents.doctor": "D The doctor has a line for unexpected errors of the last days.",
+    "incidents.serving": "D A server logs how it started, and slow and failed requests by their ids, without a word of them.",
     "incidents.log": "Q The log of incidents is bounded and private, and quotes no memory, token or path.",
     "rest.database_away": "Q While its database is away a server answers 503 on every route, the token's lookup included.",
     "resident.life": "D One process is shared, outlives a crash and an upgrade by a start, and is never needed.",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 from mcp import Client
 from mcp_types import CallToolResult
@@ -31,7 +32,7 @@ from tests.surfaces.broken_desk import (
 )
 from tests.surfaces.rest_desk import BASE
 
-from anaphora import Memory
+from anaphora import Memory, __version__
 from anaphora.core.incidents import MOST, Incident, incidents, log_path, report
 from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.server import ToolServer
@@ -231,6 +232,7 @@ def broken_library(folder: Path, name: str) -> Iterator[dict[str, str]]:
     yield {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(module.parent),
+        "PYTHONUNBUFFERED": "1",
         "HOME": str(folder),
         "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
         "ANAPHORA_HOME": str(folder / "home"),
@@ -303,6 +305,37 @@ def test_a_broken_listing_ends_no_mcp_server(tmp_path: Path) -> None:
     (result,) = [answer["result"] for answer in answers if answer["id"] == 1]
     assert result["isError"]
     assert assert_logged(result["content"][0]["text"]).operation == "recall"
+
+
+@pytest.mark.enable_socket
+@pytest.mark.promise("incidents.serving")
+def test_a_server_logs_its_start_and_failed_requests_by_id(tmp_path: Path) -> None:
+    """Standard error has facts of the start, and a line for what failed: no token, no word."""
+    with broken_library(tmp_path, "sqlalchemy") as environ:
+        words = [SCRIPT, "serve", "--port", "0"]
+        with subprocess.Popen(
+            words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            link = process.stdout.readline()
+            try:
+                port, token = re.findall(r":(\d+)/#token=(\w+)", link)[0]
+                url = f"http://127.0.0.1:{port}"
+                headers = {"Authorization": f"Bearer {token}"}
+                body = {"text": "Rosalind's heron"}
+                answer = httpx.post(f"{url}/v1/memories", json=body, headers=headers, timeout=60)
+            finally:
+                process.terminate()
+                _, said = process.communicate(timeout=60)
+    assert answer.status_code == 500
+    incident = assert_logged(answer.json()["detail"])
+    assert (incident.id, incident.error) == (answer.headers["anaphora-request"], "RuntimeError")
+    assert "raised in sqlalchemy" in incident.reason
+    started = f"anaphora: started: version {__version__}, port {port}, processes 1, token required"
+    assert f"{started}, home {tmp_path / 'home'}, database SQLite, embedder hashing\n" in said
+    assert f"request {incident.id}: POST /v1/memories was answered 500 after" in said
+    for private in (token, "Rosalind", "Traceback"):
+        assert private not in said
 
 
 # The log, and the doctor.
