@@ -58,7 +58,7 @@ def logged() -> list[Incident]:
 
 
 def assert_logged(answer: str) -> Incident:
-    """The incident that an answer in words names; neither the answer nor the log quotes the error."""
+    """The incident that an answer names; neither the answer nor the log quotes the error."""
     found = SOME_ID.search(answer)
     assert found is not None, answer
     assert "Rosalind" not in answer
@@ -140,7 +140,11 @@ def test_a_stream_ends_in_words(memory: Memory, fault: str) -> None:
 def arguments_of(tool: str) -> dict[str, Any]:
     found: dict[str, Any] = minimal(TOOLS[tool].input_schema, {})
     # Of some tools one of several arguments is needed.
-    more = {"forget": {"id": "id-1"}, "update_memory": {"content": "x"}, "fetch": {"id": "memory:x"}}
+    more = {
+        "forget": {"id": "id-1"},
+        "update_memory": {"content": "x"},
+        "fetch": {"id": "memory:x"},
+    }
     return {**found, **more.get(tool, {})}
 
 
@@ -258,7 +262,7 @@ COMMANDS = (
 
 
 @pytest.mark.promise("incidents.commands")
-@pytest.mark.parametrize(("library", "words", "operation"), COMMANDS, ids=lambda one: str(one))
+@pytest.mark.parametrize(("library", "words", "operation"), COMMANDS, ids=str)
 def test_a_command_ends_in_one_line(
     tmp_path: Path, library: str, words: list[str], operation: str
 ) -> None:
@@ -295,7 +299,11 @@ def test_a_hook_says_nothing_and_logs(tmp_path: Path) -> None:
 @pytest.mark.promise("incidents.words")
 def test_a_broken_listing_ends_no_mcp_server(tmp_path: Path) -> None:
     """The original fault: a library that tools need is missing. Each call says so in words."""
-    call = {"id": 1, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "x"}}}
+    call = {
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "recall", "arguments": {"query": "x"}},
+    }
     lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in (HELLO, call))
     with broken_library(tmp_path, "jsonschema") as environ:
         done = ran(environ, "mcp", given=lines)
@@ -312,7 +320,7 @@ def test_a_broken_listing_ends_no_mcp_server(tmp_path: Path) -> None:
 def test_a_server_logs_its_start_and_failed_requests_by_id(tmp_path: Path) -> None:
     """Standard error has facts of the start, and a line for what failed: no token, no word."""
     with broken_library(tmp_path, "sqlalchemy") as environ:
-        words = [SCRIPT, "serve", "--port", "0"]
+        words = [str(SCRIPT), "serve", "--port", "0"]
         with subprocess.Popen(
             words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
@@ -352,7 +360,13 @@ def test_the_doctor_has_a_line(memory: Memory) -> None:
     (check,) = [one for one in memory.doctor() if one.name == "incidents"]
     assert not check.ok
     assert check.detail.startswith("2 in the last 7 days (http 2)")
-    for part in (said, "http GET /v1/gaps", "KeyError", "surfaces/rest/", str(log_path(os.environ))):
+    for part in (
+        said,
+        "http GET /v1/gaps",
+        "KeyError",
+        "surfaces/rest/",
+        str(log_path(os.environ)),
+    ):
         assert part in check.detail
 
 
@@ -371,9 +385,7 @@ def test_the_log_is_bounded_private_and_holds_the_newest(state_folder: Path) -> 
 
 
 @pytest.mark.promise("incidents.log")
-def test_without_a_log_the_answer_says_what_it_knows(
-    memory: Memory, state_folder: Path
-) -> None:
+def test_without_a_log_the_answer_says_what_it_knows(memory: Memory, state_folder: Path) -> None:
     """Where the log cannot be written the answer has the type and the place, and no word of it."""
     state_folder.write_text("a file where the folder should be")
     app = create_app(BrokenMemory(memory, FAULTS["key"]), settings=ServerOptions(page=None))  # type: ignore[arg-type]
