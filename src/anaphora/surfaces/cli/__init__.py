@@ -42,7 +42,7 @@ def main() -> None:
     except BaseException as error:  # noqa: BLE001 - no command ends in a traceback
         from anaphora.surfaces.cli.unexpected import end_by
 
-        end_by(error, words)
+        end_by(error, command_words(words), is_hook=hook_client(words) is not None)
 
 
 def _run(words: Sequence[str]) -> None:

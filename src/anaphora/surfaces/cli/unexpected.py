@@ -18,12 +18,12 @@ EXIT_UNEXPECTED: Final = 70
 """The exit code of a command that an unexpected error ended: EX_SOFTWARE of sysexits.h."""
 
 
-def end_by(error: BaseException, words: Sequence[str]) -> NoReturn:
-    """Report the error and end: as a hook silently and with 0, since its client goes on."""
-    from anaphora.surfaces.cli import hook_client
+def end_by(error: BaseException, words: Sequence[str], *, is_hook: bool) -> NoReturn:
+    """Report the error and end: as a hook silently and with 0, since its client goes on.
 
-    client = hook_client(words)
-    if client is not None:
+    `words` are those of the command line from the command on.
+    """
+    if is_hook:
         report(environment(), error, surface="hook", operation="start")
         sys.exit(0)
     operation = _command_of(words)
@@ -51,14 +51,12 @@ def _command_of(words: Sequence[str]) -> str:
     with suppress(Exception):
         import typer
 
-        from anaphora.surfaces.cli import command_words
         from anaphora.surfaces.cli.program import program
 
-        rest = command_words(words)
-        if rest[:1] == ["resident"]:
+        if words[:1] == ["resident"]:
             return "resident"
-        command: Any = typer.main.get_command(program(rest[0] if rest else None))
-        for word in rest:
+        command: Any = typer.main.get_command(program(words[0] if words else None))
+        for word in words:
             command = command.commands[word]
             names.append(word)
     return " ".join(names)
