@@ -125,6 +125,11 @@ def serve(
     )
 
     def announce(number: int) -> None:
+        if on_start is not None:
+            shown = f"[{host.strip('[]')}]" if ":" in host else host
+            # Behind the # it stays in the browser: no server and no log is told.
+            link = f"/#token={options.own}" if options.own else ""
+            on_start(f"http://{shown}:{number}{link}")
         log_start(
             **{
                 "version": __version__,
@@ -134,11 +139,6 @@ def serve(
                 **(facts or {}),
             }
         )
-        if on_start is not None:
-            shown = f"[{host.strip('[]')}]" if ":" in host else host
-            # Behind the # it stays in the browser: no server and no log is told.
-            link = f"/#token={options.own}" if options.own else ""
-            on_start(f"http://{shown}:{number}{link}")
 
     # The server hands a signal on when it has stopped: the memory must be closed then, in peace.
     for stop in (signal.SIGTERM, signal.SIGINT):
