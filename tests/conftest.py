@@ -33,6 +33,21 @@ BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
+def state_root() -> Iterator[Path]:
+    """Where the state folders of tests would lie: of few of them anything is written."""
+    with tempfile.TemporaryDirectory(prefix="anaphora-state-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def state_folder(state_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A log of incidents of the test's own, and not that of whoever runs it."""
+    folder = state_root / uuid.uuid4().hex
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The large sets of real data beside the checkout; tests that need them skip without them."""
     if not BESIDE.is_dir():

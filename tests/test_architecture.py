@@ -241,7 +241,7 @@ OFFERED = (
     "anaphora.core.analyser",
     "anaphora.core.config",
     "anaphora.core.display",
-    "anaphora.core.hook_log",
+    "anaphora.core.incidents",
     "anaphora.core.languages.language",
     "anaphora.core.repositories",
     "anaphora.core.resident",

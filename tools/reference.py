@@ -267,6 +267,7 @@ def cli() -> str:
 
     from anaphora.surfaces.cli import output
     from anaphora.surfaces.cli.app import app
+    from anaphora.surfaces.cli.unexpected import EXIT_UNEXPECTED
 
     root: Any = typer.main.get_command(app)
     parts = [
@@ -279,7 +280,10 @@ def cli() -> str:
         f"| {output.EXIT_INPUT} | the arguments or the input are invalid |\n"
         f"| {output.EXIT_NOT_FOUND} | the id does not exist |\n"
         f"| {output.EXIT_STORE} | stored data could not be read or written |\n"
-        f"| {output.EXIT_PARTLY} | done, and something was reported |\n",
+        f"| {output.EXIT_PARTLY} | done, and something was reported |\n"
+        f"| {EXIT_UNEXPECTED} | an unexpected error: [one line with an id]"
+        "(../how-to/troubleshooting.md#something-went-wrong-an-incident) |\n"
+        f"| {output.EXIT_INTERRUPTED} | you interrupted it |\n",
         "## Commands\n",
     ]
     for names, command in sorted(_commands(root, ()), key=lambda one: one[0]):

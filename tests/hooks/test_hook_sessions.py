@@ -14,7 +14,7 @@ from tests.hooks.hook_desk import CLIENTS, Agent, environment, write_transcript
 
 from anaphora import Memory, strip_recalled
 from anaphora.core.config import client_folders
-from anaphora.core.hook_log import failures
+from anaphora.core.incidents import incidents
 
 FACT = "The staging database of the ferry shop listens on port 5439, Rafi moved it there."
 ASKED = "Which port is the staging database of the ferry shop on?"
@@ -156,7 +156,7 @@ def test_a_fault_never_reaches_the_client(client: str, fault: str, root: Path) -
         for what in ("start", "compact", "end"):
             assert one.tell(what, {"source": "startup"}) == ""
         assert one.prompt(ASKED) == ""
-    assert bool(failures(one.environ, 0)) is logged
+    assert bool(incidents(one.environ)) is logged
 
 
 @pytest.mark.promise("hooks.fail_open")
@@ -168,8 +168,8 @@ def test_doctor_shows_what_went_wrong(root: Path, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv(name, value)
     with remembered(root) as memory:
         checks = {check.name: check for check in memory.doctor()}
-    assert not checks["hooks"].ok
-    assert "claude-code" in checks["hooks"].detail
+    assert not checks["incidents"].ok
+    assert "claude-code" in checks["incidents"].detail
 
 
 @pytest.mark.promise("hooks.life")

@@ -21,7 +21,7 @@ from tests.hooks.hook_desk import CLIENTS, PROGRAM, Agent, environment, write_tr
 
 from anaphora import Memory
 from anaphora.core import resident
-from anaphora.core.hook_log import failures
+from anaphora.core.incidents import incidents
 from anaphora.embed.minilm import MiniLM
 from anaphora.embed.resident import ResidentEmbedder
 from anaphora.embed.service import spec_for
@@ -100,7 +100,7 @@ def test_the_first_hook_starts_one_and_all_share_it(environ: dict[str, str]) -> 
         assert "5439" in said[1]
         assert said[2:] == [""] * 9
     assert pid_of(environ) == pid
-    assert failures(environ, 0) == []
+    assert incidents(environ) == []
 
 
 @pytest.mark.promise("resident.life")
@@ -272,6 +272,6 @@ def test_without_one_everything_still_works(environ: dict[str, str]) -> None:
     write_transcript("claude-code", one.transcript, "s1", one.directory, [FACT])
     one.tell("end", {})
     assert "5439" in agent(environ, "s2").prompt(ASKED)
-    assert {entry.get("note") for entry in failures(environ, 0)} == {
+    assert {incident.note for incident in incidents(environ)} == {
         "answered without the resident process"
     }

@@ -99,6 +99,12 @@ VARIABLES = tuple(
             "minutes after which the resident process ends that nobody asks; 0: none is used",
             "20",
         ),
+        (
+            "ANAPHORA_TRACEBACK",
+            "set: an unexpected error shows its traceback on standard error, which can quote "
+            "memories",
+            "one line with an id",
+        ),
         ("CLAUDE_CONFIG_DIR", "where `setup` and `watch` look for Claude Code", "`~/.claude`"),
         ("CODEX_HOME", "where they look for Codex", "`~/.codex`"),
     )

@@ -22,6 +22,8 @@ from typing import Any, Final, Protocol
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from anaphora.surfaces.logs import SERVER
+
 BACKLOG: Final = 64
 """Connections that are taken in at a time: each has a descriptor before it can be counted."""
 
@@ -33,7 +35,7 @@ _TCP, _NO_DELAY = 6, 1
 _LINES, _SECONDS = 5, 10.0
 _MUCH: Final = 64 * 1024
 _TOO_MANY_FILES: Final = "socket.accept() out of system resource"
-_LOGGERS: Final = ("uvicorn.error", "asyncio")
+_LOGGERS: Final = ("uvicorn.error", "asyncio", SERVER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from anaphora.core.config import Settings
-from anaphora.core.display import one_line
 from anaphora.core.environment import environment
-from anaphora.core.hook_log import failures, log_path
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
 from anaphora.ops.doctor.health import try_writing
+from anaphora.ops.doctor.incidents import incident_check
 from anaphora.ops.doctor.language import language_check
 from anaphora.ops.doctor.repair import repair
 from anaphora.store.maintenance import note_counts
@@ -282,30 +280,10 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
         "language": lambda: language_check(services.turns, embedder.name),
         "lanes": lambda: _lanes(services),
         "deep": lambda: deep_checks(container.tools),
-        "hooks": lambda: (_hooks(services.clock()),),
+        "incidents": lambda: (incident_check(environment(), services.clock()),),
     }
     mended = repair(services) if mend else ()
     return (*mended, *(check for name, look in looks.items() for check in _tried(name, look)))
-
-
-LATELY: Final = 7 * 86_400.0
-"""Seconds for which a failure of a hook is told."""
-
-
-def _hooks(now: datetime) -> Check:
-    """What went wrong in the hooks of coding agents, which tell nobody else."""
-    found = failures(environment(), now.timestamp() - LATELY)
-    if not found:
-        return Check("hooks", ok=True, detail="nothing went wrong in the last 7 days")
-    last = found[-1]
-    when = datetime.fromtimestamp(last["at"], UTC)
-    where = " ".join(str(last.get(name, "")) for name in ("client", "event")).strip()
-    detail = (
-        f"{len(found):,} failures in the last 7 days, the last on {when:%Y-%m-%d %H:%M} "
-        f"({where}): {one_line(str(last.get('error', '')))}; {log_path(environment())}"
-    )
-    # An answer that took the longer way is no failure to anybody.
-    return Check("hooks", ok=all("note" in one for one in found), detail=detail)
 
 
 def _tried(name: str, look: Callable[[], Iterable[Check]]) -> list[Check]:

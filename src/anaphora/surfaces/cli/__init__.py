@@ -24,16 +24,34 @@ ends in half a second would look 180 times, and at every module that is loaded."
 
 def main() -> None:
     """Entry point of the `anaphora` command."""
-    _write_utf8()
-    # A client waits for its hook: nothing else is imported for it.
-    if run_at_once(sys.argv[1:]):
-        return
+    words = sys.argv[1:]
+    try:
+        _write_utf8()
+        # A client waits for its hook: nothing else is imported for it.
+        if not run_at_once(words):
+            _run(words)
+    except (SystemExit, GeneratorExit):
+        raise
+    except KeyboardInterrupt:
+        # As what reads commands has it.
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has gone: that is no error of ours.
+        sys.stderr.close()
+        sys.exit(0)
+    except BaseException as error:  # noqa: BLE001 - no command ends in a traceback
+        from anaphora.surfaces.cli.unexpected import end_by
+
+        end_by(error, command_words(words), is_hook=hook_client(words) is not None)
+
+
+def _run(words: Sequence[str]) -> None:
+    """Run a command. An error of ours is a line and an exit code."""
     from anaphora.core.caller import CallOrigin, called_from
     from anaphora.errors import AnaphoraError
 
     try:
         with called_from(CallOrigin("command line")):
-            words = sys.argv[1:]
             if not serve_mcp_at_once(words) and not recall_at_once(words):
                 from anaphora.surfaces.cli.program import program
 
@@ -43,13 +61,6 @@ def main() -> None:
 
         show_error(error)
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        # As what reads commands has it.
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader of a pipe (head, less) has gone: that is no error of ours.
-        sys.stderr.close()
-        sys.exit(0)
 
 
 def _write_utf8() -> None:
@@ -69,12 +80,13 @@ def run_at_once(words: Sequence[str]) -> bool:
 
         run_resident()
         return True
-    if len(rest) != 2 or rest[0] != "hook" or rest[1].startswith("-"):
+    client = hook_client(words)
+    if client is None:
         return False
     from anaphora.surfaces.hooks.client import run_hook
 
     named = {"--home": "home", "--namespace": "namespace", "--conversations-dir": "conversations"}
-    run_hook(rest[1], {named[name]: value for name, value in given.items() if value.strip()})
+    run_hook(client, {named[name]: value for name, value in given.items() if value.strip()})
     return True
 
 
@@ -128,9 +140,21 @@ def recall_at_once(words: Sequence[str]) -> bool:
     return True
 
 
+def hook_client(words: Sequence[str]) -> str | None:
+    """The client whose hook the words ask for; None where they ask for none."""
+    rest = command_words(words)
+    is_hook = len(rest) == 2 and rest[0] == "hook" and not rest[1].startswith("-")
+    return rest[1] if is_hook else None
+
+
+def command_words(words: Sequence[str]) -> list[str]:
+    """The words from the command on."""
+    return _options(list(words), _BEFORE, {})
+
+
 def _command(words: Sequence[str]) -> str | None:
     """The command that the words name; None where they do not begin with one."""
-    return next(iter(_options(list(words), _BEFORE, {})), None)
+    return next(iter(command_words(words)), None)
 
 
 def _options(words: list[str], known: Sequence[str], given: dict[str, str]) -> list[str]:

@@ -22,7 +22,7 @@ from anaphora.surfaces.wire import dumps
 from anaphora.values.conversations import Degraded, Recall, TurnHit
 from anaphora.values.memories import MemoryHit
 
-# 0 done · 1 a check failed or an unforeseen error · then:
+# 0 done · 1 a check failed or another error · 70 an unexpected one (unexpected.py) · then:
 EXIT_INPUT = 2  # the arguments or the input are invalid
 EXIT_NOT_FOUND = 3  # the id does not exist
 EXIT_STORE = 4  # stored data could not be read or written

@@ -108,6 +108,7 @@ def serve(
     """Serve the HTTP API and the web page until interrupted."""
     from anaphora.surfaces import rest
 
+    settings = load_settings(context.obj.home)
     options = ServerOptions(
         require_token=require_token,
         hosts=tuple(allow_host or ()),
@@ -119,7 +120,7 @@ def serve(
         seconds=timeout,
         dream_every=None if dream_every is None else dream_every * 60,
         # Who waits for a database on a server computes nothing meanwhile.
-        computing=2 if load_settings(context.obj.home).database is None else 8,
+        computing=2 if settings.database is None else 8,
     )
     out = console()
     with opened(context, warm=True, begins=True) as memory:
@@ -135,11 +136,22 @@ def serve(
             processes=processes,
             command=(sys.executable, "-m", "anaphora", *sys.argv[1:]),
             descriptor=descriptor,
+            facts={
+                "home": settings.home,
+                "database": "SQLite" if settings.database is None else "PostgreSQL",
+                "embedder": _embedder_kind(settings.embedder),
+            },
             # In one piece, whatever the width: it is clicked, or read by a program.
             on_start=lambda url: out.print(
                 Text(f"Anaphora is at {url} (Ctrl-C ends it)"), soft_wrap=True
             ),
         )
+
+
+def _embedder_kind(setting: str) -> str:
+    """The embedder without an address or a path, which are no business of a log."""
+    kind = setting.partition(":")[0]
+    return "a folder" if "/" in kind or "\\" in kind or kind.startswith((".", "~")) else kind
 
 
 def mcp(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from anaphora.core import resident
 from anaphora.core.environment import environment
-from anaphora.core.hook_log import report_failure
 
 PATIENCE: Final = 1.0
 """Seconds that a hook waits for a resident process that starts, and as long again for an answer."""
@@ -39,7 +39,7 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
             sys.stdout.write(out + "\n")
             sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - nothing may fail the client
-        report_failure(environ, error, client=client, event=event, home=place.get("home", ""))
+        report_quietly(environ, error, client, event)
         silence = _silence(client)
         if silence:
             sys.stdout.write(silence + "\n")
@@ -70,10 +70,9 @@ def _asked(
         found = resident.ask(resident.reach(environ, PATIENCE), request, PATIENCE)
     except resident.NoResident as error:
         if resident.idle_minutes(environ):
-            report_failure(
-                environ, error, client=client, event=str(told.get("hook_event_name", "")),
-                home=place.get("home", ""), note="answered without the resident process",
-            )  # fmt: skip
+            event = str(told.get("hook_event_name", ""))
+            note = "answered without the resident process"
+            report_quietly(environ, error, client, event, note=note)
         return _alone(request)
     return str(found.get("out", ""))
 
@@ -85,7 +84,22 @@ def _alone(request: dict[str, Any]) -> str:
     return answer_alone(request)
 
 
-def _silence(client: str) -> str:
-    from anaphora.surfaces.hooks.protocols import PROTOCOLS
+def report_quietly(
+    environ: Mapping[str, str], error: BaseException, client: str, event: str, *, note: str = ""
+) -> None:
+    """Log an error. Even where the log itself cannot be imported, the client is told nothing."""
+    with suppress(Exception):
+        # Loading these takes longer than a hook does that has nothing to report.
+        from anaphora.core.incidents import report
+        from anaphora.surfaces.hooks.protocols import operation_of
 
-    return PROTOCOLS[client].silence if client in PROTOCOLS else ""
+        report(environ, error, surface="hook", operation=operation_of(client, event), note=note)
+
+
+def _silence(client: str) -> str:
+    """What the client reads where there is nothing to say."""
+    with suppress(Exception):
+        from anaphora.surfaces.hooks.protocols import PROTOCOLS
+
+        return PROTOCOLS[client].silence
+    return ""

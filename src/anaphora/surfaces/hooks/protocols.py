@@ -124,6 +124,14 @@ PROTOCOLS: Final[Mapping[str, HookProtocol]] = {
 _COMPACTED: Final = ("compact", "compress")
 
 
+def operation_of(client: str, event: str) -> str:
+    """A client and its event as the log of incidents names them; what is not known is left out."""
+    protocol = PROTOCOLS.get(client)
+    if protocol is None:
+        return ""
+    return f"{client} {event}" if event in protocol.events else client
+
+
 def read_event(client: str, told: Mapping[str, Any], user: Path) -> HookEvent | None:
     """The event that a client tells of; None for one that says nothing to memory.
 

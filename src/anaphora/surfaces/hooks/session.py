@@ -27,11 +27,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.caller import CallOrigin, called_from
-from anaphora.core.hook_log import report_failure
+from anaphora.core.incidents import report
 from anaphora.core.recalled import enclose_recalled, strip_recalled
-from anaphora.errors import AnaphoraError
 from anaphora.rank.budget import token_cost
-from anaphora.surfaces.hooks.protocols import PROTOCOLS, HookEvent, answer, read_event
+from anaphora.surfaces.hooks.protocols import PROTOCOLS, HookEvent, answer, operation_of, read_event
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -330,8 +329,10 @@ def answer_alone(request: Mapping[str, Any]) -> str:
         for work in waiting:
             try:
                 work()
-            except (AnaphoraError, OSError) as error:
-                report_failure(environ, error, client=str(request["client"]))
+            except Exception as error:  # noqa: BLE001 - the answer is there, and what follows goes on
+                event = str(request["told"].get("hook_event_name", ""))
+                operation = operation_of(str(request["client"]), event)
+                report(environ, error, surface="hook", operation=operation)
     return out
 
 

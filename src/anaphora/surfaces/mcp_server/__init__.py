@@ -49,6 +49,8 @@ def serve(
     if http is not None and find_spec("mcp") is None:
         raise MissingExtra("mcp", "mcp")
     from anaphora.api.memory import Memory
+    from anaphora.core.environment import environment
+    from anaphora.surfaces.logs import server_logs
     from anaphora.surfaces.mcp_server.session import ServerSession
     from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, TOOLS
 
@@ -63,7 +65,8 @@ def serve(
         from anaphora.surfaces.mcp_server.stdio import serve_stdio
 
         handlers = ToolServer(session, names, started=Path.cwd(), roots=True)
-        _until_the_end(partial(serve_stdio, handlers, session.begin), session)
+        with server_logs(environment(), "mcp"):
+            _until_the_end(partial(serve_stdio, handlers, session.begin), session)
         return
     from anaphora.core.config import load_settings
     from anaphora.surfaces import access

@@ -7,9 +7,7 @@ folder that the server was started in, which nobody asked for.
 from __future__ import annotations
 
 import shlex
-import sys
 import threading
-import traceback
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
@@ -18,6 +16,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+from anaphora.core.environment import environment
+from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.surfaces.mcp_server.calls import CallContext
 from anaphora.values.conversations import Degraded
@@ -128,8 +128,8 @@ def _index(memory: Memory, folder: Path, worded: threading.Event) -> str | None:
     except AnaphoraError as error:
         return f"{folder} was not indexed: {error}"
     except Exception as error:  # noqa: BLE001 - questions go on without this folder, and say so
-        traceback.print_exception(error, file=sys.stderr)
-        return f"{folder} was not indexed: {type(error).__name__}: {error}"
+        incident = report(environment(), error, surface="mcp", operation="indexing a folder")
+        return f"{folder} was not indexed (incident {incident.id}). {incident.hint}"
     finally:
         worded.set()
     return None

@@ -8,17 +8,21 @@ everywhere the Origin of another site, so that no page in a browser gets in.
 from __future__ import annotations
 
 import sys
+from asyncio import CancelledError
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anaphora.api.workers import Workers
-from anaphora.errors import InvalidInput
+from anaphora.core.environment import environment
+from anaphora.core.incidents import STOPS, report
+from anaphora.errors import AnaphoraError, InvalidInput, StoreError
 from anaphora.store.grants import is_access
 from anaphora.surfaces.access import OWN, bearer, is_own
 from anaphora.surfaces.mcp_server.oauth.address import LOOPBACK, PublicAddress
@@ -71,6 +75,7 @@ def run_http(
     import uvicorn
 
     from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
+    from anaphora.surfaces.logs import server_logs
 
     if not is_loopback(host) and public is None and not session.memory().tokens.any():
         reason = (
@@ -84,6 +89,8 @@ def run_http(
         port=port,
         log_level="warning",
         access_log=False,
+        # Its records go to the handler of `server_logs`.
+        log_config=None,
         **uvicorn_settings(Limits()),
     )
     listening = config.bind_socket()
@@ -94,7 +101,7 @@ def run_http(
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"anaphora: http://{shown}:{listening.getsockname()[1]}/mcp\n")
     sys.stderr.flush()
-    with throttled_logs():
+    with server_logs(environment(), "mcp"), throttled_logs():
         uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -120,6 +127,7 @@ def gated(
             allowed.allowed_hosts = [*names, public.netloc]
             allowed.allowed_origins = [*allowed.allowed_origins, public.origin]
     app = server.streamable_http_app(host=host, transport_security=allowed, **SESSIONS)
+    app.add_exception_handler(Exception, _unexpected)
     return Gate(app, session, own if here else None, required=required, here=here, public=public)
 
 
@@ -154,7 +162,25 @@ class Gate:
         """One request, or the life of the server."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif self.oauth is not None and self.oauth.has(scope["path"]):
+            return
+        begun = False
+
+        async def send_noting(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._answer(scope, receive, send_noting)
+        except (CancelledError, *STOPS):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the caller must have an answer
+            answer = _failure(error)
+            if not begun:
+                await answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.oauth is not None and self.oauth.has(scope["path"]):
             await (self._out_of_place(Headers(scope=scope)) or self.oauth.app)(scope, receive, send)
         else:
             await (await self._refused(scope) or self._app)(scope, receive, send)
@@ -223,6 +249,21 @@ def _is_loopback_name(host: str) -> bool:
     """Whether a Host header names this machine, with or without a port."""
     name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
     return name in _LOOPBACK_NAMES
+
+
+def _failure(error: BaseException) -> Response:
+    """The answer where the token could not be looked up, or something was unexpected."""
+    if isinstance(error, StoreError):
+        return _refusal(503, "stored data cannot be read now; try again later")
+    if isinstance(error, AnaphoraError):
+        return _refusal(503, "the memory cannot be opened now; `anaphora doctor` tells why")
+    incident = report(environment(), error, surface="mcp", operation="http request")
+    words = f"something went wrong (incident {incident.id}); {incident.hint}"
+    return _refusal(500, words.replace('"', "'"))
+
+
+async def _unexpected(_: Request, error: Exception) -> Response:
+    return _failure(error)
 
 
 def _refusal(status: int, words: str, challenge: str = "") -> Response:

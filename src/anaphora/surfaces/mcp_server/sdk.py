@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from asyncio import CancelledError
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from anaphora import __version__
 from anaphora.core.caller import CallOrigin
+from anaphora.core.incidents import STOPS
 from anaphora.surfaces.access import Right, may
 from anaphora.surfaces.mcp_server.http import CALLER
-from anaphora.surfaces.mcp_server.server import Handler, Refused, ToolServer
+from anaphora.surfaces.mcp_server.server import Handler, Refused, ToolServer, failed_request
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS
 
@@ -33,9 +36,20 @@ def build_server(
 
     async def wake(ctx: Context, call_next: CallNext) -> HandlerResult:
         """Open the memory in the background once the handshake was answered."""
-        result = await call_next(ctx)
-        if ctx.method != "initialize":
-            session.begin()
+        method = ctx.method if ctx.method in answers else "request"
+        try:
+            result = await call_next(ctx)
+            if ctx.method != "initialize":
+                session.begin()
+        except (ValidationError, CancelledError, *STOPS):
+            # The SDK answers that the parameters are invalid.
+            raise
+        except MCPError as error:
+            if error.error.code != types.INTERNAL_ERROR or _is_reported(error):
+                raise
+            raise _protocol_error(failed_request(method, error)) from error
+        except BaseException as error:
+            raise _protocol_error(failed_request(method, error)) from error
         return result
 
     server: Server[Any] = Server(
@@ -62,9 +76,17 @@ def _on_sdk(handler: Handler) -> Any:
         try:
             return await handler(_SdkCaller(context), params)
         except Refused as error:
-            raise MCPError(error.code, error.message, error.data) from error
+            raise _protocol_error(error) from error
 
     return answer
+
+
+def _protocol_error(error: Refused) -> MCPError:
+    return MCPError(error.code, error.message, error.data)
+
+
+def _is_reported(error: MCPError) -> bool:
+    return isinstance(error.error.data, dict) and "incident" in error.error.data
 
 
 class _SdkCaller:

@@ -2,7 +2,8 @@
 
 What a tool does is in `calls.py`; here it is checked, run in a worker thread and wrapped in the
 protocol's types. An error that Anaphora raises on purpose becomes a result with `isError` and one
-sentence. How requests come in is not known here: see `stdio.py` and `http.py`.
+sentence; so does any other, with the id of its incident. How requests come in is not known here:
+see `stdio.py` and `http.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from anaphora.api.workers import in_loop
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
+from anaphora.core.environment import environment
+from anaphora.core.incidents import STOPS, report
 from anaphora.errors import AnaphoraError, InvalidInput, MissingExtra
 from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.calls import CALLS, Answer, CallContext
@@ -48,6 +51,7 @@ _IN_A_PROJECT: Final = (*_INDEXING, "save_diary", "observe", "recall", "store_me
 _LONG: Final = "deep_recall"
 _LARGE: Final = 64 * 1024
 _MOST_OF_AN_ERROR: Final = 2_000
+_UNCERTAIN: Final = "Check whether it was done before you call it again."
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -101,7 +105,7 @@ class ToolServer:
         self._home = client_folders().user
         self._folders = Folders(session)
         self._silent = not roots
-        self.handlers: Mapping[str, Handler] = {
+        handlers: dict[str, Handler] = {
             "tools/list": self.list_tools,
             "tools/call": self.call_tool,
             "resources/list": self.list_resources,
@@ -109,6 +113,9 @@ class ToolServer:
             "resources/read": self.read_resource,
             "prompts/list": self.list_prompts,
             "prompts/get": self.get_prompt,
+        }
+        self.handlers: Mapping[str, Handler] = {
+            method: _reporting(method, handler) for method, handler in handlers.items()
         }
 
     async def list_tools(self, caller: Caller, params: object) -> types.ListToolsResult:
@@ -168,14 +175,16 @@ class ToolServer:
             except InvalidInput as error:
                 # The facade names its own parameter.
                 raise error.named(spec.argument(error.what)) from None
+            structured = _clean(self._structured(answer))
+            shown = _json_text(answer, structured) if answer.text is None else _clean(answer.text)
+            return types.CallToolResult(
+                content=[types.TextContent(text=shown)], structured_content=structured
+            )
         except AnaphoraError as error:
             text = types.TextContent(text=_error_line(error))
             return types.CallToolResult(content=[text], is_error=True)
-        structured = _clean(self._structured(answer))
-        shown = _json_text(answer, structured) if answer.text is None else _clean(answer.text)
-        return types.CallToolResult(
-            content=[types.TextContent(text=shown)], structured_content=structured
-        )
+        except BaseException as error:  # noqa: BLE001 - in this thread nothing else would answer
+            return failed_call(spec.name, error)
 
     def _call_context(
         self,
@@ -188,7 +197,7 @@ class ToolServer:
         if folders.folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
             found = self._folders.call_context(memory, folders, indexing=spec.name in _INDEXING)
             return replace(found, directory=str(folders.folders[0]))
-        return CallContext(on_step=on_step, background=self._session.submit)
+        return CallContext(on_step=on_step, background=self._session.run_later)
 
     def _structured(self, answer: Answer) -> dict[str, Any]:
         if answer.bare:
@@ -244,11 +253,20 @@ class ToolServer:
         uri = str(params.uri)
         try:
             with called_from(caller.origin()):
-                text = await self._session.quick.do(lambda: read(self._session.memory(), uri))
+                text = await self._session.quick.do(self._read, uri)
         except AnaphoraError as error:
             raise Refused(types.INVALID_PARAMS, _error_line(error)) from error
-        content = types.TextResourceContents(uri=uri, text=_clean(text), mime_type="text/plain")
+        content = types.TextResourceContents(uri=uri, text=text, mime_type="text/plain")
         return types.ReadResourceResult(contents=[content])
+
+    def _read(self, uri: str) -> str:
+        try:
+            return str(_clean(read(self._session.memory(), uri)))
+        except AnaphoraError:
+            raise
+        except BaseException as error:
+            # What would end a program must not end the server from a worker thread.
+            raise failed_request("resources/read", error) from error
 
     async def list_prompts(self, caller: Caller, params: object) -> types.ListPromptsResult:
         """What a person may ask for by name."""
@@ -277,6 +295,39 @@ class ToolServer:
             raise Refused(types.INVALID_PARAMS, _error_line(error)) from error
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=description, messages=[message])
+
+
+def failed_call(tool: str, error: BaseException) -> types.CallToolResult:
+    """The result of a call that an unexpected error ended: a sentence, and the incident's id."""
+    spec = TOOLS.get(tool)
+    name = tool if spec is not None else "a tool"
+    incident = report(environment(), error, surface="mcp", operation=name)
+    changed = "Nothing was changed." if spec is None or spec.read_only else _UNCERTAIN
+    words = f"Something went wrong in {name} (incident {incident.id}). {changed} {incident.hint}"
+    return types.CallToolResult(content=[types.TextContent(text=words)], is_error=True)
+
+
+def failed_request(method: str, error: BaseException) -> Refused:
+    """The same for a request that is no call of a tool. `method` is one that is served."""
+    incident = report(environment(), error, surface="mcp", operation=method)
+    words = f"Something went wrong in {method} (incident {incident.id}). {incident.hint}"
+    return Refused(types.INTERNAL_ERROR, words, {"incident": incident.id})
+
+
+def _reporting(method: str, handler: Handler) -> Handler:
+    """A handler whose unexpected errors are answered in words."""
+
+    async def handle(caller: Caller, params: Any) -> Any:
+        try:
+            return await handler(caller, params)
+        except (Refused, asyncio.CancelledError, *STOPS):
+            raise
+        except BaseException as error:
+            if method == "tools/call":
+                return failed_call(params.name, error)
+            raise failed_request(method, error) from error
+
+    return handle
 
 
 def _unlisted(name: str) -> ToolSpec | None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from anaphora.api.workers import Workers
 from anaphora.core.caller import CallOrigin, called_from
+from anaphora.core.environment import environment
+from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError, Closed
 
 if TYPE_CHECKING:
@@ -74,6 +76,20 @@ class ServerSession:
         """Do something in the background that no call waits for; its `Future`."""
         return self.long.submit(work)
 
+    def run_later(self, work: Callable[[], object]) -> None:
+        """Do something behind the answer; an unexpected error of it is logged."""
+
+        def run() -> None:
+            try:
+                work()
+            except AnaphoraError:
+                raise
+            except BaseException as error:
+                report(environment(), error, surface="mcp", operation="background")
+                raise
+
+        self.long.submit(run)
+
     def finish(self) -> bool:
         """Let running calls end, for `GRACE` seconds, and close. False when something still runs.
 
@@ -111,5 +127,7 @@ class ServerSession:
             memory.sync.start()
             memory.mirror.start()
         except AnaphoraError:
-            # The first call meets the same trouble, and tells it to somebody.
+            # The first call meets the same error, and has a caller to tell.
             return
+        except BaseException as error:  # noqa: BLE001 - a thread has no caller
+            report(environment(), error, surface="mcp", operation="warming up")

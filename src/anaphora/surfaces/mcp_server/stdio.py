@@ -12,9 +12,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import sys
 import threading
-import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,8 +25,14 @@ from pydantic import BaseModel, ValidationError
 
 from anaphora import __version__
 from anaphora.core.caller import CallOrigin
+from anaphora.core.incidents import STOPS
 from anaphora.surfaces.access import Right
-from anaphora.surfaces.mcp_server.server import Refused, ToolServer
+from anaphora.surfaces.mcp_server.server import (
+    Refused,
+    ToolServer,
+    failed_call,
+    failed_request,
+)
 from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS
 
 ABOUT: Final = types.Implementation(name="anaphora", title="Anaphora", version=__version__)
@@ -78,7 +82,7 @@ class StdioServer:
         threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
         try:
             while (line := await self._lines.get()) is not None:
-                await self._take(line)
+                await self._take_safely(line)
             if self._running:
                 await asyncio.wait(self._running.values(), timeout=LAST_ANSWERS)
         finally:
@@ -96,6 +100,16 @@ class StdioServer:
                 asyncio.run_coroutine_threadsafe(self._lines.put(line), loop).result()
         with suppress(RuntimeError):
             asyncio.run_coroutine_threadsafe(self._lines.put(None), loop)
+
+    async def _take_safely(self, line: bytes) -> None:
+        """Take a message; one that fails before it is known who sent it ends no other."""
+        try:
+            await self._take(line)
+        except (asyncio.CancelledError, *STOPS):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the client must have an answer
+            fault = _fault(failed_request("message", error))
+            await self._send(types.JSONRPCError(jsonrpc="2.0", id=None, error=fault))
 
     async def _take(self, line: bytes) -> None:
         if not line.strip():
@@ -152,19 +166,31 @@ class StdioServer:
     async def _answer(self, request: types.JSONRPCRequest) -> None:
         """Answer a request, by its result or by an error; one that was cancelled by nothing."""
         try:
+            line = _line(await self._response(request))
+        except (asyncio.CancelledError, *STOPS):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the client must have an answer, and goes on
+            line = _line(self._failure(request, error))
+        await self._write_line(line)
+
+    async def _response(self, request: types.JSONRPCRequest) -> BaseModel:
+        try:
             result = await self._result(request.method, request.params)
         except Refused as error:
-            fault = types.ErrorData(code=error.code, message=error.message, data=error.data)
-        except ValidationError:
-            fault = types.ErrorData(code=types.INVALID_PARAMS, message="invalid parameters")
-        except Exception as error:  # noqa: BLE001 - the client must have an answer, and goes on
-            traceback.print_exception(error, file=sys.stderr)
-            fault = types.ErrorData(code=types.INTERNAL_ERROR, message=f"{type(error).__name__}")
-        else:
-            answer = types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
-            await self._send(answer)
-            return
-        await self._send(types.JSONRPCError(jsonrpc="2.0", id=request.id, error=fault))
+            return types.JSONRPCError(jsonrpc="2.0", id=request.id, error=_fault(error))
+        return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
+
+    def _failure(self, request: types.JSONRPCRequest, error: BaseException) -> BaseModel:
+        """The answer where making the answer failed."""
+        params = request.params or {}
+        if request.method == "tools/call":
+            called = failed_call(str(params.get("name")), error)
+            spoken = self._spoken(request.method, params)
+            result = self._written(request.method, spoken, called)
+            return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
+        method = request.method if request.method in self._handlers else "request"
+        fault = _fault(failed_request(method, error))
+        return types.JSONRPCError(jsonrpc="2.0", id=request.id, error=fault)
 
     async def _result(self, method: str, params: _Params) -> dict[str, Any]:
         spoken = self._spoken(method, params)
@@ -172,6 +198,8 @@ class StdioServer:
             request = methods.parse_client_request(method, spoken, params)
         except KeyError:
             raise Refused(types.METHOD_NOT_FOUND, "method not found", method) from None
+        except ValidationError:
+            raise Refused(types.INVALID_PARAMS, "invalid parameters") from None
         result: BaseModel
         if method == "initialize":
             result = self._initialized(request.params)
@@ -261,7 +289,9 @@ class StdioServer:
         await self._send(types.JSONRPCNotification(jsonrpc="2.0", method=method, params=params))
 
     async def _send(self, message: BaseModel) -> None:
-        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        await self._write_line(_line(message))
+
+    async def _write_line(self, line: bytes) -> None:
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(self._writing, self._write, line)
@@ -319,6 +349,14 @@ def serve_stdio(handlers: ToolServer, begin: Callable[[], None]) -> None:
     os.dup2(2, 1)
     os.close(nothing)
     asyncio.run(StdioServer(handlers, begin, incoming, outgoing).run())
+
+
+def _line(message: BaseModel) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+
+
+def _fault(error: Refused) -> types.ErrorData:
+    return types.ErrorData(code=error.code, message=error.message, data=error.data)
 
 
 def _carries_version(params: _Params) -> bool:

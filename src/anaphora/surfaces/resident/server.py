@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.core import resident
 from anaphora.core.config import client_folders, silence_libraries
 from anaphora.core.environment import environment
-from anaphora.core.hook_log import report_failure
+from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
+from anaphora.surfaces.hooks.protocols import operation_of
 from anaphora.surfaces.hooks.session import SessionHooks, open_memory
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class ResidentServer:
 
     def serve(self, listener: Listener) -> None:
         """Take connections until nobody has asked for a while, or a newer version came."""
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        threading.Thread(target=self._listen, args=(listener,), daemon=True).start()
         worker = threading.Thread(target=self._work, daemon=True)
         worker.start()
         while not self._ending.wait(_LOOK):
@@ -80,6 +81,12 @@ class ResidentServer:
         end = time.monotonic() + _CLOSING
         while self._busy and time.monotonic() < end:
             time.sleep(0.005)
+
+    def _listen(self, listener: Listener) -> None:
+        with self._reporting("accept"):
+            self._accept(listener)
+        # A process that takes no more callers makes room for one that does.
+        self._ending.set()
 
     def _accept(self, listener: Listener) -> None:
         from multiprocessing import AuthenticationError
@@ -103,8 +110,7 @@ class ResidentServer:
             while not self._ending.is_set():
                 request = json.loads(connection.recv_bytes(_MOST))
                 with self._counted():
-                    answer = self._answer(request if isinstance(request, dict) else {})
-                    connection.send_bytes(json.dumps(answer).encode())
+                    connection.send_bytes(self._answered(request))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -116,6 +122,16 @@ class ResidentServer:
             with self._lock:
                 self._busy -= 1
                 self._used = time.monotonic()
+
+    def _answered(self, request: object) -> bytes:
+        """The answer as JSON; to a request that fails, in words."""
+        known = request if isinstance(request, dict) else {}
+        try:
+            return json.dumps(self._answer(known)).encode()
+        except BaseException as error:  # noqa: BLE001 - the caller is to have an answer
+            incident = report(self._environ, error, surface="resident", operation="request")
+            words = f"something went wrong in the resident process (incident {incident.id})"
+            return json.dumps({"failed": words}).encode()
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         call = request.get("call")
@@ -139,7 +155,7 @@ class ResidentServer:
         client, told = str(request["client"]), request["told"]
         try:
             return self._hooks_of(request).answer(client, told)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client goes on
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the client goes on
             self._report(request, error)
             return PROTOCOLS[client].silence if client in PROTOCOLS else ""
 
@@ -172,7 +188,7 @@ class ResidentServer:
                     work()
                     # What came in gets its vectors while nobody waits.
                     self._hooks_memory(request).ready(60)
-                except (AnaphoraError, OSError) as error:
+                except BaseException as error:  # noqa: BLE001 - what waits behind it goes on
                     self._report(request, error)
 
             self._later.put(run)
@@ -186,20 +202,28 @@ class ResidentServer:
 
     def _work(self) -> None:
         while (work := self._later.get()) is not None:
-            with self._counted(), suppress(AnaphoraError, OSError):
+            # What an error of ours says is met again by the next call.
+            with self._counted(), self._reporting("background"), suppress(AnaphoraError, OSError):
                 work()
 
     def _report(self, request: Mapping[str, Any], error: BaseException) -> None:
         told = request.get("told")
         event = str(told.get("hook_event_name", "")) if isinstance(told, dict) else ""
         environ = request.get("environ")
-        report_failure(
+        report(
             environ if isinstance(environ, dict) else self._environ,
             error,
-            client=str(request.get("client", "")),
-            event=event,
-            home=str(request.get("home") or ""),
+            surface="hook",
+            operation=operation_of(str(request.get("client", "")), event),
         )
+
+    @contextmanager
+    def _reporting(self, operation: str) -> Iterator[None]:
+        """Log what is raised inside: a thread of this process has no caller to tell."""
+        try:
+            yield
+        except BaseException as error:  # noqa: BLE001 - the process goes on
+            report(self._environ, error, surface="resident", operation=operation)
 
     # The model.
 
@@ -250,8 +274,9 @@ def main() -> None:
             finally:
                 with suppress(OSError):
                     listener.close()
-    except OSError as error:
-        report_failure(environ, error, client="", event="resident")
+    except BaseException as error:  # noqa: BLE001 - there is no terminal to tell
+        report(environ, error, surface="resident", operation="start")
+        os._exit(1)
     # Threads of callers that say nothing must not keep the process.
     os._exit(0)
 

@@ -7,11 +7,13 @@ framework; `create_app` and `serve` do, and need the extra `server`.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora import __version__
+from anaphora.core.environment import environment
 from anaphora.errors import InvalidInput, MissingExtra
 from anaphora.surfaces.rest.options import ServerOptions, is_loopback
 
@@ -64,11 +66,14 @@ def serve(
     processes: int = 1,
     command: Sequence[str] = (),
     descriptor: int | None = None,
+    facts: Mapping[str, object] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. `on_start` is told the URL, port 0 being a free one.
 
     So many `processes` answer, the others started by `command`: they are given a `descriptor`
     through which connections come, take no address, and announce and do nothing else beside.
+
+    `facts` are logged once it listens, beside what is known here.
 
     On loopback the user who runs it has a token of their own, and the URL opens the page with it;
     `open_to_all` asks nobody on this machine for one. With `options.require_token`, and on any
@@ -79,6 +84,7 @@ def serve(
     _, _, uvicorn = need_server()
     from anaphora.ops.backup.staging import sweep
     from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
+    from anaphora.surfaces.logs import log_start, server_logs
     from anaphora.surfaces.rest.collecting import short_collections
     from anaphora.surfaces.rest.processes import (
         HandedConnections,
@@ -108,6 +114,8 @@ def serve(
         port=port,
         log_level="warning",
         access_log=False,
+        # Its records go to the handler of `server_logs`.
+        log_config=None,
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=_GRACE,
@@ -122,12 +130,22 @@ def serve(
             # Behind the # it stays in the browser: no server and no log is told.
             link = f"/#token={options.own}" if options.own else ""
             on_start(f"http://{shown}:{number}{link}")
+        log_start(
+            **{
+                "version": __version__,
+                "port": number,
+                "processes": processes,
+                "token": "required" if options.require_token else "not required",
+                **(facts or {}),
+            }
+        )
 
     # The server hands a signal on when it has stopped: the memory must be closed then, in peace.
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: None)
     try:
         with ExitStack() as stack:
+            stack.enter_context(server_logs(environment(), "http"))
             stack.enter_context(throttled_logs())
             stack.enter_context(short_collections())
             sockets: list[Any] | None = None

@@ -13,6 +13,8 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from anaphora.api.memory import Memory
+from anaphora.core.environment import environment
+from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.store.tokens import Tokens
 from anaphora.surfaces.rest import (
@@ -105,7 +107,11 @@ async def _dreaming(service: Service, figures: metrics.Metrics, seconds: float) 
                 await service.run("long", view.run_jobs)
                 await service.run("long", view.dream)
                 figures.dreams.labels("done").inc()
-        except (AnaphoraError, problems.Problem) as error:
-            # The next one may go better; a server must not end by a dream.
-            _log.warning("a background dream failed: %s", error)
+        except Exception as error:  # noqa: BLE001 - a server must not end by a dream
+            # The next one may go better. What an error of ours quotes can be a word of a memory.
+            if isinstance(error, AnaphoraError | problems.Problem):
+                _log.warning("a background dream failed: %s", type(error).__name__)
+            else:
+                incident = report(environment(), error, surface="http", operation="dream")
+                _log.warning("a background dream failed (incident %s)", incident.id)
             figures.dreams.labels("failed").inc()

@@ -13,19 +13,21 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Scope
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
+from anaphora.core.incidents import STOPS
 from anaphora.core.permits import Permits
-from anaphora.errors import AnaphoraError
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.options import ServerOptions
-from anaphora.surfaces.rest.problems import Problem, problem_of
+from anaphora.surfaces.rest.problems import Problem, problem_of_any
 from anaphora.surfaces.wire import dumps
 
 Kind: TypeAlias = Literal["question", "large", "change", "project", "long"]
@@ -93,7 +95,7 @@ class Service:
             raise Problem(
                 503, "busy", "too many calls are waiting for this memory", {"Retry-After": "1"}
             )
-        return asyncio.wrap_future(self.workers[kind].submit(call))
+        return asyncio.wrap_future(self.workers[kind].submit(partial(_without_stops, call)))
 
     def running(self) -> int:
         """How many calls are under way or wait."""
@@ -109,6 +111,14 @@ class Service:
         if namespace == self.memory.namespace:
             return self.memory
         return self.memory.scoped(namespace)
+
+
+def _without_stops(call: Callable[[], ResultT]) -> ResultT:
+    """What `call` returns. In a worker thread nothing may end the program: it is an error there."""
+    try:
+        return call()
+    except STOPS as error:
+        raise RuntimeError("a call tried to end the program") from error
 
 
 def service_of(request: Request) -> Service:
@@ -197,18 +207,19 @@ async def _disconnected(request: Request) -> None:
         pass
 
 
-def streamed(service: Service, call: Callable[[Callable[[Any], None]], Any]) -> StreamingResponse:
+def streamed(request: Request, call: Callable[[Callable[[Any], None]], Any]) -> StreamingResponse:
     """Server-sent events of `call(on_step)`: each `step`, and `answer` or `problem` at the end.
 
     A silent stream has a comment now and then, so that nothing between takes it for dead. A reader
     who goes away stops nothing: what the call finds is kept.
     """
-    return StreamingResponse(_events(service, call), media_type=EVENTS_TYPE)
+    return StreamingResponse(_events(request, call), media_type=EVENTS_TYPE)
 
 
 async def _events(
-    service: Service, call: Callable[[Callable[[Any], None]], Any]
+    request: Request, call: Callable[[Callable[[Any], None]], Any]
 ) -> AsyncIterator[str]:
+    service, scope = service_of(request), request.scope
     loop, waiting = asyncio.get_running_loop(), asyncio.Queue[str]()
 
     def tell(name: str, value: Any) -> None:
@@ -224,7 +235,7 @@ async def _events(
         yield ": the steps come as they happen\n\n"
         while (text := await _next(waiting, service.options.heartbeat)) != _END:
             yield text
-        yield _last_event(running)
+        yield _last_event(running, scope)
     finally:
         # Cancelling the wait does not end a call that has begun.
         running.cancel()
@@ -237,9 +248,11 @@ async def _next(waiting: asyncio.Queue[str], heartbeat: float) -> str:
         return ": still at it\n\n"
 
 
-def _last_event(running: asyncio.Future[Any]) -> str:
+def _last_event(running: asyncio.Future[Any], scope: Scope) -> str:
     try:
         return f"event: answer\ndata: {dumps(running.result(), indent=None)}\n\n"
-    except (Problem, AnaphoraError) as error:
-        said = problem_of(error).body
+    except (asyncio.CancelledError, *STOPS):
+        raise
+    except BaseException as error:  # noqa: BLE001 - the stream ends in words
+        said = problem_of_any(error, scope).body
     return f"event: problem\ndata: {bytes(said).decode()}\n\n"

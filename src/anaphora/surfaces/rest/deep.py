@@ -52,9 +52,8 @@ async def deep_recall(request: Request, body: DeepQuestion) -> Response:
     """
     if calls.EVENTS_TYPE not in request.headers.get("accept", ""):
         return await answer(request, lambda memory: _ask(body, memory))
-    service = service_of(request)
-    memory = service.view(caller_of(request).namespace)
-    return calls.streamed(service, lambda on_step: _ask(body, memory, on_step))
+    memory = service_of(request).view(caller_of(request).namespace)
+    return calls.streamed(request, lambda on_step: _ask(body, memory, on_step))
 
 
 @router.answers("GET /gaps", "Questions without an answer", Gaps)

@@ -7,7 +7,9 @@ body was read by then.
 
 from __future__ import annotations
 
+import logging
 import math
+from asyncio import CancelledError
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,12 +21,23 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anaphora.core.caller import CallOrigin, called_from
-from anaphora.surfaces.rest.auth import Authenticator, is_page
+from anaphora.core.incidents import STOPS, new_id
+from anaphora.errors import AnaphoraError, StoreError
+from anaphora.surfaces.logs import SERVER
+from anaphora.surfaces.rest.auth import LIVE, Authenticator, is_page
 from anaphora.surfaces.rest.calls import Service, is_long
-from anaphora.surfaces.rest.problems import Problem, problem, problem_of
+from anaphora.surfaces.rest.problems import (
+    REQUEST_ID,
+    Problem,
+    problem,
+    problem_of_any,
+    report_request,
+)
 
+_log = logging.getLogger(SERVER)
 _MOST_KEYS: Final = 10_000
 _DIGITS: Final = 18
+REQUEST_HEADER: Final = "Anaphora-Request"
 _DOCUMENTS: Final = "/v1/documents"
 _IMPORT: Final = "/v1/import"
 
@@ -162,7 +175,9 @@ class Gate:
         headers = Headers(scope=scope)
         wanted = scope["method"] in _WITH_BODY
         coming = RequestBody(receive, ended=not wanted)
-        answer = _ResponseWriter(send, coming, is_page(scope["method"], scope["path"]))
+        scope.setdefault(REQUEST_ID, new_id())
+        page = is_page(scope["method"], scope["path"])
+        answer = _ResponseWriter(send, coming, page, scope[REQUEST_ID])
         receive = coming.receive
         try:
             if "transfer-encoding" in headers and "content-length" in headers:
@@ -185,22 +200,38 @@ class Gate:
             seconds = options.long_seconds if is_long(method, path) else options.seconds
             with called_from(_origin_of(scope)), fail_after(seconds):
                 await self._app(scope, body, answer.send)
-        except Problem as refused:
-            if answer.begun:
-                raise
-            await problem_of(refused)(scope, receive, answer.send)
-        except TimeoutError:
-            if answer.begun:
-                raise
+        except (CancelledError, *STOPS):
+            raise
+        except BaseException as error:  # noqa: BLE001 - every request has an answer
+            await self._failed(error, scope, receive, answer)
+
+    async def _failed(
+        self, error: BaseException, scope: Scope, receive: Receive, answer: _ResponseWriter
+    ) -> None:
+        if answer.begun:
+            # The connection ends before the answer does: the caller knows that a part is missing.
+            if isinstance(error, AnaphoraError | Problem | TimeoutError):
+                _log.warning("request %s: cut short (%s)", scope[REQUEST_ID], type(error).__name__)
+            else:
+                report_request(error, scope)
+            return
+        if isinstance(error, TimeoutError):
             reason = (
                 "the timeout was reached; an operation that has begun still finishes on the server"
             )
             await problem(504, "timeout", reason)(scope, receive, answer.send)
+            return
+        await problem_of_any(error, scope)(scope, receive, answer.send)
 
     async def _let_in(self, scope: Scope, headers: Headers) -> None:
         address = scope.get("client") or ("unknown", 0)
         try:
             token = await self._auth.token_of(headers)
+        except StoreError:
+            # A process that answers is alive, whatever its database is.
+            if scope["path"] != LIVE:
+                raise
+            token = None
         except Problem:
             # Guessing is limited like everything else.
             self._buckets.take(f"address {address[0]}")
@@ -234,10 +265,11 @@ def _origin_of(scope: Scope) -> CallOrigin:
 class _ResponseWriter:
     """What goes out: with safe headers, and for an allowed origin with those that allow it."""
 
-    def __init__(self, send: Send, coming: RequestBody, page: bool) -> None:
+    def __init__(self, send: Send, coming: RequestBody, page: bool, request_id: str) -> None:
         self._send = send
         self._coming = coming
         self._page = page
+        self._request_id = request_id
         self.begun = False
         self.allowed: str | None = None
 
@@ -248,6 +280,7 @@ class _ResponseWriter:
             headers = MutableHeaders(scope=message)
             for name, value in _SAFE.items():
                 headers[name] = value
+            headers[REQUEST_HEADER] = self._request_id
             headers.setdefault("Cache-Control", "no-cache" if self._page else "no-store")
             if self.allowed is not None:
                 headers["Access-Control-Allow-Origin"] = self.allowed

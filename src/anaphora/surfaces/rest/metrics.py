@@ -6,6 +6,7 @@ whatever is asked for.
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Final
 
 from fastapi import Request
@@ -14,12 +15,16 @@ from prometheus_client.exposition import generate_latest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anaphora.surfaces.rest.calls import Service, opens_all, service_of
-from anaphora.surfaces.rest.problems import Problem
+from anaphora.core.incidents import new_id
+from anaphora.surfaces.logs import SERVER
+from anaphora.surfaces.rest.calls import Service, is_long, opens_all, service_of
+from anaphora.surfaces.rest.problems import METHODS, REQUEST_ID, Problem, route_of
 from anaphora.surfaces.rest.routing import LaneRouter
 
 router = LaneRouter("care", "", closed=False)
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
+_log = logging.getLogger(SERVER)
+_FAILED: Final = 500
+_REQUEST: Final = "request %s: %s was answered %d after %.3f s"
 _BUCKETS: Final = (
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
 )  # fmt: skip
@@ -69,7 +74,7 @@ class Metrics:
         route = scope.get("route")
         path = getattr(route, "path", None) or ("page" if status < 400 else "none")
         lane = str(next(iter(getattr(route, "tags", None) or ()), "other"))
-        method = scope["method"] if scope["method"] in _METHODS else "other"
+        method = scope["method"] if scope["method"] in METHODS else "other"
         self.requests.labels(method, path, lane, str(status)).inc()
         self.seconds.labels(path, lane).observe(seconds)
 
@@ -80,6 +85,7 @@ class MetricsMiddleware:
     def __init__(self, app: ASGIApp, metrics: Metrics, service: Service) -> None:
         self._app = app
         self._metrics = metrics
+        self._options = service.options
         self._clock = service.options.clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,6 +94,7 @@ class MetricsMiddleware:
             await self._app(scope, receive, send)
             return
         begun, status = self._clock(), 500
+        request_id = scope[REQUEST_ID] = new_id()
 
         async def tell(message: Message) -> None:
             nonlocal status
@@ -98,7 +105,17 @@ class MetricsMiddleware:
         try:
             await self._app(scope, receive, tell)
         finally:
-            self._metrics.record(scope, status, self._clock() - begun)
+            seconds = self._clock() - begun
+            self._metrics.record(scope, status, seconds)
+            if status >= _FAILED:
+                _log.warning(_REQUEST, request_id, route_of(scope), status, seconds)
+            elif seconds > self._slow(scope):
+                _log.info(_REQUEST, request_id, route_of(scope), status, seconds)
+
+    def _slow(self, scope: Scope) -> float:
+        options = self._options
+        long = is_long(scope["method"], scope["path"])
+        return options.slow_long_seconds if long else options.slow_seconds
 
 
 @router.get("/metrics", summary="Figures for Prometheus", response_class=Response)

@@ -25,6 +25,7 @@ class ServerOptions:
     has threads of its own; `waiting` calls, and `long_waiting` of the long ones, may wait for one.
     Of the threads that answer questions so many as `computing` compute at a time, if none is slow:
     one, and another that is in a library which lets Python go on.
+    A request that takes longer than `slow_seconds`, a long one than `slow_long_seconds`, is logged.
     Of `connections` at once the one that has asked for nothing longest gives way; a request has
     `head_seconds` to say what it wants, and its body `body_seconds` from piece to piece.
     `projects` are the folders inside of which a caller may index a project, with a token only one
@@ -43,6 +44,8 @@ class ServerOptions:
     burst: int = 200
     seconds: float = 60.0
     long_seconds: float = 900.0
+    slow_seconds: float = 2.0
+    slow_long_seconds: float = 60.0
     heartbeat: float = 15.0
     connections: int = 512
     head_seconds: float = 10.0

@@ -1,8 +1,8 @@
 """Errors as problem documents (RFC 9457): one form for everything that goes wrong.
 
-Our own errors, the framework's, and what nobody foresaw become `application/problem+json` with
-`type`, `title`, `status`, `detail`, and for input the place of the mistake. They never hold a
-traceback, a path on the server's disk, or what was sent.
+Our own errors, the framework's, and unexpected ones become `application/problem+json` with
+`type`, `title`, `status`, `detail`, for input the place of the mistake, and for an unexpected error
+its `incident`. They never hold a traceback, a path on the server's disk, or what was sent.
 """
 
 from __future__ import annotations
@@ -16,10 +16,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import Scope
 
 from anaphora import errors
+from anaphora.core.environment import environment
+from anaphora.core.incidents import Incident, report
 from anaphora.surfaces.wire import dumps
 
+REQUEST_ID: Final = "anaphora.request"
+"""Where the scope of a request has its id, which its answer has in `Anaphora-Request`."""
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
 MEDIA_TYPE: Final = "application/problem+json"
 _TYPE: Final = "urn:anaphora:problem:"
 
@@ -171,7 +177,7 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _unusable)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(ClientDisconnect, _gone)
-    app.add_exception_handler(Exception, _unforeseen)
+    app.add_exception_handler(Exception, _unexpected)
 
 
 async def _ours(_: Request, error: Exception) -> Response:
@@ -205,9 +211,36 @@ async def _gone(_: Request, __: Exception) -> Response:
     return problem(408, "gone", "the client disconnected")
 
 
-async def _unforeseen(_: Request, __: Exception) -> Response:
-    # The framework logs the traceback on this side.
-    return problem(500, "internal", "details are in the server's log")
+async def _unexpected(request: Request, error: Exception) -> Response:
+    # Only what fails around the gate comes here.
+    return problem_of_any(error, request.scope)
+
+
+def problem_of_any(error: BaseException, scope: Scope) -> Response:
+    """The response for any error; an unexpected one is logged under the id of the request."""
+    if isinstance(error, errors.AnaphoraError | Problem):
+        return problem_of(error)
+    incident = report_request(error, scope)
+    detail = f"an unexpected error (incident {incident.id}); {incident.hint}"
+    return problem(500, "internal", detail, incident=incident.id)
+
+
+def report_request(error: BaseException, scope: Scope) -> Incident:
+    """Log an unexpected error of a request."""
+    return report(
+        environment(),
+        error,
+        surface="http",
+        operation=route_of(scope),
+        incident_id=scope.get(REQUEST_ID, ""),
+    )
+
+
+def route_of(scope: Scope) -> str:
+    """The method and route of a request, as they are declared: a path can hold what was sent."""
+    method = scope.get("method", "")
+    path = getattr(scope.get("route"), "path", "")
+    return f"{method if method in METHODS else 'other'} {path}".strip()
 
 
 def _methods(request: Request) -> list[str]:

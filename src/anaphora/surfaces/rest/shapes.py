@@ -315,6 +315,14 @@ class NotFoundProblem(_ProblemShape):
     data: MissingThing | None = None
 
 
+class InternalProblem(_ProblemShape):
+    """An error that nothing expected; the server's log has it as this `incident`."""
+
+    type: str
+    incident: str | None = None
+    data: Scalars | None = None
+
+
 class OtherProblem(_ProblemShape):
     """Everything else, by its `type`."""
 
@@ -325,6 +333,7 @@ class OtherProblem(_ProblemShape):
 PROBLEM_SHAPES: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
     InvalidInputProblem: ("invalid_input", "filter"),
     NotFoundProblem: ("not_found",),
+    InternalProblem: ("internal",),
     OtherProblem: (),
 }
 """The forms of problems, and the names of those that have it; the last is that of the others."""

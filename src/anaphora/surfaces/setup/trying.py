@@ -14,7 +14,7 @@ from typing import Final
 
 from anaphora import __version__
 from anaphora.core.environment import environment
-from anaphora.core.hook_log import failures
+from anaphora.core.incidents import incidents
 from anaphora.errors import InvalidInput
 from anaphora.installing import install_command
 from anaphora.surfaces.hooks.protocols import PROTOCOLS
@@ -72,10 +72,10 @@ def try_hook(client: str, command: Sequence[str]) -> Trial:
             problem = done.stderr.decode(errors="replace").strip() or f"it exited {done.returncode}"
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         problem = str(error)
-    # A hook fails nobody: what went wrong is in its log.
-    logged = [one for one in failures(environment(), at) if "note" not in one]
+    # A hook fails nobody: what went wrong is in the log.
+    logged = [one for one in incidents(environment(), at) if one.surface == "hook" and not one.note]
     if not problem and logged:
-        problem = str(logged[-1]["error"])
+        problem = f"{logged[-1].summary} (incident {logged[-1].id})"
     return Trial("hook", time.monotonic() - began, problem)
 
 

@@ -28,6 +28,8 @@ from starlette.routing import Route
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
+from anaphora.core.environment import environment
+from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.surfaces.mcp_server.oauth.address import PATH, SCOPES, PublicAddress
 from anaphora.surfaces.mcp_server.oauth.consent import Consents, Waiting, is_code
@@ -104,7 +106,10 @@ class AuthorizationServer:
             for path, (endpoint, methods) in self._routes.items()
         ]
         self.app = RequestBodyLimitMiddleware(
-            Starlette(routes=routes, exception_handlers={AnaphoraError: _failed}), _MOST_BYTES
+            Starlette(
+                routes=routes, exception_handlers={AnaphoraError: _failed, Exception: _unexpected}
+            ),
+            _MOST_BYTES,
         )
 
     def has(self, path: str) -> bool:
@@ -240,9 +245,17 @@ class AuthorizationServer:
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    _log.warning("OAuth: %s", error)
+    # What the error quotes can be an address with a code in it.
+    _log.warning("OAuth: %s", type(error).__name__)
     said = {"error": "server_error", "error_description": "details are in the server's log"}
     return JSONResponse(said, 503, {"Cache-Control": "no-store"})
+
+
+async def _unexpected(_: Request, error: Exception) -> Response:
+    incident = report(environment(), error, surface="mcp", operation="oauth")
+    words = f"something went wrong (incident {incident.id})"
+    said = {"error": "server_error", "error_description": words}
+    return JSONResponse(said, 500, {"Cache-Control": "no-store"})
 
 
 def _later() -> Response:

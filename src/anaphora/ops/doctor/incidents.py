@@ -1,0 +1,39 @@
+"""The line of `doctor` about unexpected errors: how many there were lately, and the newest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from anaphora.core.display import one_line
+from anaphora.core.incidents import incidents, log_path, program_version
+from anaphora.values.conversations import Check
+
+LATELY: Final = 7 * 86_400.0
+"""Seconds for which an incident is reported."""
+
+
+def incident_check(environ: Mapping[str, str], now: datetime) -> Check:
+    """Not well after an incident of this version that failed a call; others are only reported.
+
+    An upgrade may have mended what failed before it.
+    """
+    recent = incidents(environ, now.timestamp() - LATELY)
+    if not recent:
+        return Check("incidents", ok=True, detail="no unexpected errors in the last 7 days")
+    counts = Counter(incident.surface for incident in recent)
+    failures = [one for one in recent if not one.note and one.version == program_version()]
+    # A failure says more than a newer incident that failed nothing.
+    newest = (failures or recent)[-1]
+    when = datetime.fromtimestamp(newest.at, UTC)
+    operation = f"{newest.surface} {newest.operation}".strip()
+    note = f", {newest.note}" if newest.note else ""
+    detail = (
+        f"{len(recent):,} in the last 7 days "
+        f"({', '.join(f'{surface} {count:,}' for surface, count in sorted(counts.items()))}); "
+        f"the newest {newest.id} on {when:%Y-%m-%d %H:%M} UTC in {operation}: "
+        f"{newest.summary}{note} (version {newest.version}); log: {log_path(environ)}"
+    )
+    return Check("incidents", ok=not failures, detail=one_line(detail, None))

@@ -1,0 +1,62 @@
+"""How a command ends by an error that nothing expected: one line with an id, and an exit code.
+
+It needs none of what commands load: a broken installation is one of the reasons.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+from anaphora.core.environment import environment
+from anaphora.core.incidents import TRACEBACK, report
+
+EXIT_UNEXPECTED: Final = 70
+"""The exit code of a command that an unexpected error ended: EX_SOFTWARE of sysexits.h."""
+
+
+def end_by(error: BaseException, words: Sequence[str], *, is_hook: bool) -> NoReturn:
+    """Report the error and end: as a hook silently and with 0, since its client goes on.
+
+    `words` are those of the command line from the command on.
+    """
+    if is_hook:
+        report(environment(), error, surface="hook", operation="start")
+        sys.exit(0)
+    operation = _command_of(words)
+    incident = report(environment(), error, surface="command line", operation=operation)
+    line = (
+        f"anaphora: something went wrong{f' in {operation}' if operation else ''} "
+        f"(incident {incident.id}): {incident.summary}. {incident.hint} "
+        f"{TRACEBACK}=1 shows the traceback.\n"
+    )
+    with suppress(OSError, ValueError):
+        sys.stderr.write(line)
+        sys.stderr.flush()
+    if operation in _SERVERS:
+        # A thread that waits for a disk or a model must not keep a server that has ended.
+        os._exit(EXIT_UNEXPECTED)
+    sys.exit(EXIT_UNEXPECTED)
+
+
+_SERVERS: Final = ("mcp", "serve", "resident")
+
+
+def _command_of(words: Sequence[str]) -> str:
+    """The command by the names that are ours: other words of the line can be a memory."""
+    names: list[str] = []
+    with suppress(Exception):
+        import typer
+
+        from anaphora.surfaces.cli.program import program
+
+        if words[:1] == ["resident"]:
+            return "resident"
+        command: Any = typer.main.get_command(program(words[0] if words else None))
+        for word in words:
+            command = command.commands[word]
+            names.append(word)
+    return " ".join(names)

@@ -1,0 +1,100 @@
+"""What a server writes to standard error: one line a record, and no traceback.
+
+A traceback quotes what was being worked on. An error that a library logs becomes an incident, and
+its line has the id. A thread that an error ends, and a callback that one is lost in, do the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from anaphora.core.display import one_line
+from anaphora.core.incidents import STOPS, report
+
+SERVER: Final = "anaphora.server"
+"""The logger of what a server says of itself: how it started, and slow and failed requests."""
+
+_LINE: Final = 500
+
+
+class LineHandler(logging.Handler):
+    """Writes each record as one line. `surface` names where its incidents come from."""
+
+    def __init__(self, environ: Mapping[str, str], surface: str) -> None:
+        super().__init__()
+        self._environ = environ
+        self._surface = surface
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it; an error of writing fails nothing."""
+        with suppress(Exception):
+            sys.stderr.write(f"anaphora: {self._line(record)}\n")
+            sys.stderr.flush()
+
+    def _line(self, record: logging.LogRecord) -> str:
+        # asyncio puts the repr of what failed into further lines.
+        message = one_line(record.getMessage().partition("\n")[0], _LINE)
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            message += self._reported(error, record.name)
+        level = record.levelname.lower()
+        return message if record.levelno <= logging.INFO else f"{level}: {message}"
+
+    def _reported(self, error: BaseException, operation: str) -> str:
+        if isinstance(error, STOPS):
+            return ""
+        incident = report(self._environ, error, surface=self._surface, operation=operation)
+        return f" (incident {incident.id}: {incident.summary})"
+
+
+@contextmanager
+def server_logs(environ: Mapping[str, str], surface: str) -> Iterator[None]:
+    """While a server runs, its logs and the ends of its threads are lines with ids."""
+    handler, root, own = (
+        LineHandler(environ, surface),
+        logging.getLogger(),
+        logging.getLogger(SERVER),
+    )
+    level, thread_hook, lost_hook = own.level, threading.excepthook, sys.unraisablehook
+    root.addHandler(handler)
+    own.setLevel(logging.INFO)
+    threading.excepthook = _reporting(environ, surface, "thread")
+    sys.unraisablehook = _reporting(environ, surface, "callback")
+    try:
+        yield
+    finally:
+        threading.excepthook, sys.unraisablehook = thread_hook, lost_hook
+        own.setLevel(level)
+        root.removeHandler(handler)
+
+
+def log_start(**facts: object) -> None:
+    """Log how a server started, in one line."""
+    logging.getLogger(SERVER).info(
+        "started: %s", ", ".join(f"{name} {value}" for name, value in facts.items())
+    )
+
+
+def report_threads(environ: Mapping[str, str], surface: str) -> None:
+    """From now on a thread that an error ends is an incident, and no traceback."""
+    threading.excepthook = _reporting(environ, surface, "thread")
+
+
+def _reporting(environ: Mapping[str, str], surface: str, operation: str) -> Callable[[Any], None]:
+    """A hook of the interpreter for an error that nothing catches."""
+
+    def handle(raised: Any) -> None:
+        error = raised.exc_value
+        if error is None or isinstance(error, STOPS):
+            return
+        incident = report(environ, error, surface=surface, operation=operation)
+        with suppress(Exception):
+            words = f"an error ended a {operation} (incident {incident.id}: {incident.summary})"
+            sys.stderr.write(f"anaphora: {words}\n")
+
+    return handle
