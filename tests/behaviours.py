@@ -233,6 +233,7 @@ PROMISES: dict[str, str] = {
     "care.backup": "D A backup is whole, verified by hashes, and never overwrites.",
     "care.backup_live": "D A backup is consistent while others write.",
     "care.restore": "D A backup restores into a new home, whole or not at all.",
+    "care.restore_settings": "D What a command restores or changes is what the next one with the same settings reads.",
     "care.killed": "Q A killed backup or restore leaves nothing half-made.",
     "care.export": "D An export holds every word, and comes in elsewhere.",
     "care.import_twice": "D Importing an export twice adds nothing.",

@@ -43,6 +43,13 @@ _PATHS: Final = (
 
 _EMBEDDER: Final = "ANAPHORA_EMBEDDER"
 
+TRIAL_VARIABLE: Final = "ANAPHORA_TRIAL"
+TRIAL_PREFIX: Final = "anaphora-trial-"
+TRIAL_META: Final = "anaphora/trial"
+"""Under it the server of a trial names the trial's namespace when it shakes hands."""
+
+_TRIAL_DIGITS: Final = 16
+
 
 def environment() -> Mapping[str, str]:
     """All variables, also for those that pass them on to another process."""
@@ -52,6 +59,21 @@ def environment() -> Mapping[str, str]:
 def set_default(name: str, value: str) -> None:
     """Set a variable that is not set, for a library that reads it."""
     os.environ.setdefault(name, value)
+
+
+def trial_namespace(environ: Mapping[str, str]) -> str | None:
+    """The namespace of a trial of `setup` or `doctor`, which ends with the server that it is for.
+
+    `ANAPHORA_TRIAL` has only the digits of its name: no other namespace can be meant.
+    """
+    digits = environ.get(TRIAL_VARIABLE, "").strip()
+    return TRIAL_PREFIX + digits if len(digits) == _TRIAL_DIGITS and digits.isalnum() else None
+
+
+def is_trial(namespace: str) -> bool:
+    """Whether a namespace is that of a trial."""
+    digits = namespace.removeprefix(TRIAL_PREFIX)
+    return namespace != digits and len(digits) == _TRIAL_DIGITS
 
 
 def with_whole_paths(environ: Mapping[str, str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.environment import caller_mark, with_whole_paths
+from anaphora.core.environment import TRIAL_VARIABLE, caller_mark, with_whole_paths
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -140,13 +140,19 @@ def start_process(environ: Mapping[str, str]) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=str(Path(sys.prefix)),
-            # It works in another folder.
-            env=with_whole_paths(environ),
+            env=_resident_environment(environ),
             close_fds=True,
             **flags,
         )
     except OSError as error:
         raise NoResident(str(error)) from error
+
+
+def _resident_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the process to start: it works in another folder, and outlives a trial."""
+    whole = with_whole_paths(environ)
+    whole.pop(TRIAL_VARIABLE, None)
+    return whole
 
 
 def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) -> Connection:

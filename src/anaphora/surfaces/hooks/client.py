@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from anaphora.core import resident
-from anaphora.core.environment import environment, passed_on
+from anaphora.core.environment import environment, passed_on, trial_namespace
 from anaphora.core.hook_log import report_failure
 
 PATIENCE: Final = 1.0
@@ -57,6 +57,8 @@ def request_of(
         name: str(Path(value).expanduser().absolute()) if name != "namespace" else value
         for name, value in place.items()
     }
+    if (trial := trial_namespace(environ)) is not None:
+        here |= {"namespace": trial}
     return {
         "call": "hook",
         "client": client,

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core import resident
 from anaphora.core.config import client_folders, silence_libraries
-from anaphora.core.environment import caller_mark, environment
+from anaphora.core.environment import caller_mark, environment, is_trial
 from anaphora.core.hook_log import report_failure
 from anaphora.errors import AnaphoraError
-from anaphora.surfaces.hooks.session import SessionHooks, open_memory
+from anaphora.surfaces.hooks.session import SessionHooks, answer_alone, open_memory
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener
@@ -141,6 +141,9 @@ class ResidentServer:
 
         client, told = str(request["client"]), request["told"]
         try:
+            if is_trial(str(request.get("namespace", ""))):
+                # It is deleted next, and must not stay open here.
+                return answer_alone(request)
             return self._hooks_of(request).answer(client, told)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client goes on
             self._report(request, error)
