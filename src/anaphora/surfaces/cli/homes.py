@@ -10,7 +10,6 @@ from rich.text import Text
 
 from anaphora.api.memory import Memory
 from anaphora.core.config import load_settings
-from anaphora.core.display import one_line
 from anaphora.core.environment import environment
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.conversation import import_
@@ -46,6 +45,8 @@ def register(app: typer.Typer) -> None:
 
 def register_checks(app: typer.Typer) -> None:
     """Add what looks at a home and changes nothing."""
+    from anaphora.surfaces.cli.doctor import doctor
+
     for command in (stats, doctor):
         app.command()(command)
 
@@ -158,26 +159,3 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
 
 def _to_come(vectors: int) -> str:
     return f"{vectors:,}; {FINISH_VECTORS}" if vectors else "0"
-
-
-def doctor(
-    context: typer.Context,
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Check stored data, index, model and database; exit code 1 if something is wrong."""
-    with opened(context) as memory:
-        checks = memory.doctor(repair=repair)
-    if as_json:
-        emit({"ok": all(check.ok for check in checks), "checks": checks})
-    else:
-        out = console()
-        for check in checks:
-            line = Text("  ok  ", "green") if check.ok else Text(" BAD  ", "bold red")
-            out.print(
-                line.append(f"{check.name:<12} ", "bold").append(
-                    one_line(check.detail, None), "none"
-                )
-            )
-    if not all(check.ok for check in checks):
-        raise typer.Exit(1)

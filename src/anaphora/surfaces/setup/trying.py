@@ -18,19 +18,21 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from typing import Any, Final
 
 from anaphora import __version__
+from anaphora.core.config import ClientFolders
 from anaphora.core.environment import TRIAL_META, TRIAL_PREFIX, TRIAL_VARIABLE, environment
 from anaphora.core.hook_log import failures
-from anaphora.errors import InvalidInput
+from anaphora.errors import InvalidInput, StoreError
 from anaphora.surfaces.hooks.protocols import PROTOCOLS
 from anaphora.surfaces.setup.dialogue import ServerDialogue, TrialFailed
-from anaphora.surfaces.setup.written import WrittenServer, WrittenSetup
+from anaphora.surfaces.setup.program import command_line
+from anaphora.surfaces.setup.written import WrittenServer, WrittenSetup, written_setup
 
 PATIENCE: Final = 20.0
 """Seconds that a server or a hook has to answer."""
@@ -40,6 +42,7 @@ _STORE, _RECALL = "store_memory", "recall"
 _SENTENCE: Final = "The lighthouse of the setup trial is called {}."
 _QUESTION: Final = "What is the lighthouse of the setup trial called?"
 _MISSING: Final = re.compile(r"No module named '([A-Za-z_][\w]*)")
+_OF_THE_HOME: Final = frozenset({"store", "recall", "end"})
 _OTHER_VERSION: Final = "the command starts another version of Anaphora, which cannot be tried ({})"
 
 
@@ -47,14 +50,14 @@ _OTHER_VERSION: Final = "the command starts another version of Anaphora, which c
 class Trial:
     """What was tried, how long it took in seconds, and what went wrong; "" where nothing did.
 
-    `step` is the step that failed, and `package` the one that its environment lacks, if any.
+    `step` is the step that failed, and `remedy` the command that mends it.
     """
 
     what: str
     seconds: float
     problem: str = ""
     step: str = ""
-    package: str = ""
+    remedy: str = ""
 
 
 def refuse_dead_server() -> None:
@@ -78,8 +81,37 @@ def install_command(package: str) -> str:
     return shlex.join([sys.executable, "-m", "pip", "install", *words])
 
 
-def try_setup(setup: WrittenSetup) -> tuple[Trial, ...]:
+def try_client(client: str, folders: ClientFolders, program: Sequence[str]) -> tuple[Trial, ...]:
     """Try all that is written for a client. Nothing raises: what fails is a trial with a problem.
+
+    `program` are the words that start this Anaphora, for the commands that mend what fails.
+    """
+    try:
+        setup = written_setup(client, folders)
+    except (InvalidInput, StoreError) as error:
+        again = command_line([*program, "setup", client])
+        return (Trial("configuration", 0.0, str(error), "read", again),)
+    return tuple(
+        replace(trial, remedy=_remedy(trial, setup, program)) if trial.problem else trial
+        for trial in _try_setup(setup)
+    )
+
+
+def _remedy(trial: Trial, setup: WrittenSetup, program: Sequence[str]) -> str:
+    """The command that mends what a trial met."""
+    missing = _MISSING.search(trial.problem)
+    server = setup.server
+    ours = server is not None and server.words[: len(program)] == tuple(program)
+    if missing is not None and ours:
+        return install_command(missing[1])
+    if trial.step in _OF_THE_HOME and ours and server is not None:
+        # The program works, and its home does not: what the home lacks, doctor knows.
+        return command_line([*server.words[:-1], "doctor", "--repair"])
+    return command_line([*program, "setup", setup.client, "--yes"])
+
+
+def _try_setup(setup: WrittenSetup) -> tuple[Trial, ...]:
+    """Try the server and the hooks.
 
     The hooks are tried while the server runs, since the sentence that they recall is its own.
     """
@@ -122,9 +154,7 @@ def _try_server(
 
 
 def _trial(what: str, seconds: float, step: str, problem: str) -> Trial:
-    missing = _MISSING.search(problem)
-    package = missing[1] if missing is not None else ""
-    return Trial(what, seconds, problem, step if problem else "", package)
+    return Trial(what, seconds, problem, step if problem else "")
 
 
 def _shake_hands(dialogue: ServerDialogue, word: str, namespace: str) -> None:

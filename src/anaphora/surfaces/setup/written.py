@@ -1,4 +1,4 @@
-"""What stands in a client's configuration: the commands as the client reads them, not as planned."""
+"""What stands in a client's configuration: the commands as the client itself reads them."""
 
 from __future__ import annotations
 
