@@ -323,6 +323,8 @@ PROMISES: dict[str, str] = {
     "watch.follows": "D Transcripts that grow come in as they grow, once, across restarts.",
     "watch.ends": "D A session that was quiet for long has ended, once.",
     "setup.clients": "D `setup` puts the server into a client's configuration, and shows it first.",
+    "setup.proved": "D `setup` and `doctor` store and recall a sentence by the written commands, and leave no trace.",
+    "setup.transcripts": "D `setup` names the transcripts that are there, with the command that imports them.",
     "setup.undo": "D `setup --undo` gives back the very bytes, and keeps what was written meanwhile.",
     "setup.hooks": "D A client's hook brings its transcript in before compaction and at the end.",
     # The server for programs

@@ -20,7 +20,7 @@ class TrialFailed(Exception):
 
 
 class ServerDialogue:
-    """Asks a server that was started for it, and waits at most `patience` seconds in all."""
+    """Asks a server that was started for it, and waits at most `patience` seconds for an answer."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class ServerDialogue:
         folder: str | None,
         patience: float,
     ) -> None:
-        self._end = time.monotonic() + patience
+        self._patience = patience
         self._number = 0
         self._answers: SimpleQueue[bytes | None] = SimpleQueue()
         self._said = b""
@@ -55,8 +55,9 @@ class ServerDialogue:
         self._number += 1
         request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
         self._send(request)
+        end = time.monotonic() + self._patience
         while True:
-            answer = self._next(method)
+            answer = self._next(method, end)
             if answer.get("id") != self._number or "method" in answer:
                 continue
             if "error" in answer:
@@ -83,7 +84,7 @@ class ServerDialogue:
             if self._process.stdin is not None:
                 self._process.stdin.close()
         try:
-            self._process.wait(max(1.0, self._end - time.monotonic()))
+            self._process.wait(self._patience)
             ended = True
         except subprocess.TimeoutExpired:
             self._process.kill()
@@ -107,9 +108,9 @@ class ServerDialogue:
             said = self._last_words() or f": {error}"
             raise TrialFailed(f"the server ended{said}") from error
 
-    def _next(self, method: str) -> dict[str, Any]:
+    def _next(self, method: str, end: float) -> dict[str, Any]:
         try:
-            line = self._answers.get(timeout=max(0.0, self._end - time.monotonic()))
+            line = self._answers.get(timeout=max(0.0, end - time.monotonic()))
         except Empty:
             raise TrialFailed(f"{method} was not answered in time{self._last_words()}") from None
         if line is None:
