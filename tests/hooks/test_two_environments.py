@@ -17,10 +17,18 @@ from tests.hooks.hook_desk import Agent, environment, write_transcript
 from anaphora import Memory
 from anaphora.core import resident
 from anaphora.core.config import VARIABLES, load_settings
-from anaphora.core.environment import passed_on
 from anaphora.core.hook_log import failures
+from anaphora.surfaces.hooks.client import request_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a named pipe there")
+
+
+def passed_on(environ: dict[str, str]) -> dict[str, str]:
+    """The variables that go to the resident process with a hook."""
+    passed = request_of("codex", {}, {}, environ)["environ"]
+    assert isinstance(passed, dict)
+    return passed
+
 
 PORTS = ("5439", "7711")
 FACT = "The staging database of the ferry shop listens on port {}, Rafi moved it there."

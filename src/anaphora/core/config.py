@@ -93,12 +93,6 @@ VARIABLES = tuple(
             "minutes after which the resident process ends that nobody asks; 0: none is used",
             "20",
         ),
-        (
-            "ANAPHORA_TRIAL",
-            "set by `setup` and `doctor`: 16 digits that name a namespace for one trial, which is "
-            "deleted when the server ends",
-            "",
-        ),
         ("CLAUDE_CONFIG_DIR", "where `setup` and `watch` look for Claude Code", "`~/.claude`"),
         ("CODEX_HOME", "where they look for Codex", "`~/.codex`"),
     )

@@ -79,13 +79,12 @@ class ServerDialogue:
         return result
 
     def finish(self) -> bool:
-        """Close the connection and wait for the server's end; False where it had to be killed."""
+        """Close the connection and wait for the server; False where it was killed or failed."""
         with suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
         try:
-            self._process.wait(self._patience)
-            ended = True
+            ended = self._process.wait(self._patience) == 0
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

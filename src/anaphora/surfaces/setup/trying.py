@@ -147,9 +147,10 @@ def _try_server(
     if not problem:
         meanwhile(word)
     if dialogue is not None and not dialogue.finish():
-        # It was killed, and could not delete its namespace: another one does.
+        # It may not have deleted its namespace: another one does.
         _erase(server, environ)
-        step, problem = (step, problem) if problem else ("end", "it did not end with its client")
+        if not problem:
+            step, problem = "end", "it did not end as it should when its client went"
     return _trial("server", seconds, step, problem)
 
 
