@@ -19,7 +19,7 @@ from anaphora.api.projects import ProjectMemories
 from anaphora.container.home import EVENTS, Container, Handler
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
-from anaphora.core.config import load_settings
+from anaphora.core.config import load_settings, resolve_places
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
@@ -427,13 +427,9 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         """
         from anaphora import ops
 
-        settings = load_settings(home, conversations_dir, database=database)
+        root, conversations, server = resolve_places(home, conversations_dir, database)
         return ops.restore(
-            path,
-            settings.home,
-            database=settings.database,
-            conversations=settings.conversations,
-            progress=progress,
+            path, root, database=server, conversations=conversations, progress=progress
         )
 
     def export(self, path: Target, *, progress: Progress | None = None) -> Exported:

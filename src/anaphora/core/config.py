@@ -172,6 +172,17 @@ def load_settings(
     )
 
 
+def resolve_places(
+    home: str | os.PathLike[str] | None,
+    conversations: str | os.PathLike[str] | None = None,
+    database: str | None = None,
+) -> tuple[Path, Path, str | None]:
+    """Home, conversations and database as `load_settings` has them, for a home yet to be made."""
+    env = environment()
+    root = _home(home, env)
+    return root, _conversations(conversations, root, env), _database(database, env)
+
+
 def remember_embedder(settings: Settings, embedder: str) -> None:
     """Let the home open with this embedder from now on, unless somebody says otherwise.
 
