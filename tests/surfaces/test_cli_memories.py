@@ -98,6 +98,9 @@ def test_a_contradiction_is_shown_settled_and_taken_back(run: Run) -> None:
     assert f"anaphora settle {short} {old[-8:]}" in told
     new = next(one["id"] for one in data(run("list", "--json"))["items"] if one["id"] != old)
     shown = run("contradictions").stdout
+    (told,) = [line for line in shown.splitlines() if "to settle it" in line]
+    _, _, settle = told.partition("anaphora ")
+    assert settle.startswith("settle ")
     assert shown.index("on Wednesdays.") < shown.index("on Thursdays.")
     done = data(run("settle", short, old[-8:], "--json"))
     assert (done["verdict"], done["holds"]) == ("replaces", [new])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from anaphora import Memory
 from anaphora.core.config import ClientFolders, client_folders
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.setup.clients import CLIENTS, entries
 from anaphora.surfaces.setup.files import BACKUP, plan, plan_undo
+from anaphora.surfaces.setup.trying import try_client
 
 pytestmark = pytest.mark.internal
 
@@ -373,6 +377,164 @@ def test_the_hook_brings_the_transcript_in(tmp_path: Path) -> None:
     assert [one["turn_count"] for one in listed] == [6]
     for bad in ("", "[]", "{}", "nonsense"):
         assert run(tmp_path, "hook", "claude-code", given=bad).returncode == 0
+
+
+def holds(root: Path, words: bytes) -> list[Path]:
+    """The files under a folder that hold these bytes."""
+    return [path for path in root.rglob("*") if path.is_file() and words in path.read_bytes()]
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClientFolders:
+    """A user of whom nothing is there yet; programs that are started see the same one."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
+    for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return client_folders()
+
+
+PROGRAM = [sys.executable, "-m", "anaphora"]
+
+
+def set_up(client: str, folders: ClientFolders) -> None:
+    for change in plan(entries(client, folders, PROGRAM)):
+        change.make()
+
+
+@pytest.mark.promise("setup.proved")
+def test_a_sentence_goes_in_and_out_without_a_trace(
+    user: ClientFolders, tmp_path: Path, new_database: Callable[[], str]
+) -> None:
+    """The written commands store and recall in the client's own home; nothing of it stays."""
+    with Memory.open() as memory:
+        memory.audit.on()
+        memory.remember("Rafi owns the staging database.")
+        home, before = memory.home, memory.stats()
+        entries_before = memory.audit.status().entries
+    set_up("claude-code", user)
+    trials = try_client("claude-code", user, PROGRAM)
+    assert [(trial.what, trial.problem) for trial in trials] == [("server", ""), ("hook", "")]
+    with Memory.open() as memory:
+        assert memory.namespaces() == ("default",)
+        assert memory.audit.status().entries == entries_before
+        assert (memory.stats().memories, memory.home) == (before.memories, home)
+        memory.backup(tmp_path / "home.backup")
+    assert holds(home, b"Wexham") == []
+    assert holds(home, b"anaphora-trial") == []
+    # On a server, too, whose address stands in the configuration.
+    url = new_database()
+    add_variable(user, "ANAPHORA_DATABASE", url)
+    (server, _) = try_client("claude-code", user, PROGRAM)
+    assert server.problem == ""
+    with Memory.open(database=url) as memory:
+        assert memory.namespaces() == ("default",)
+        # The server's tables are there: it was this database that was tried.
+        assert any("0015" in check.detail for check in memory.doctor() if check.name == "truth")
+
+
+def add_variable(folders: ClientFolders, name: str, value: str) -> None:
+    """Give the server's entry in Claude Code's file a variable."""
+    written = json.loads(folders.claude_servers.read_text())
+    written["mcpServers"]["anaphora"].setdefault("env", {})[name] = value
+    folders.claude_servers.write_text(json.dumps(written))
+
+
+def without_program(folders: ClientFolders) -> None:
+    written = json.loads(folders.claude_servers.read_text())
+    written["mcpServers"]["anaphora"]["command"] = "/nowhere/anaphora"
+    folders.claude_servers.write_text(json.dumps(written))
+
+
+def with_another_server(folders: ClientFolders) -> None:
+    """A server that shakes hands and knows of no trial: nothing may be stored in it."""
+    code = (
+        "import sys, json\n"
+        "for line in sys.stdin:\n"
+        "    told = json.loads(line)\n"
+        "    open(sys.argv[1], 'a').write(told['method'] + chr(10))\n"
+        "    about = {'name': 'anaphora', 'version': '0.0.9'}\n"
+        "    result = {'serverInfo': about, 'capabilities': {}}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': told.get('id'), 'result': result}), "
+        "flush=True)\n"
+    )
+    written = json.loads(folders.claude_servers.read_text())
+    server = written["mcpServers"]["anaphora"]
+    server["command"], server["args"] = sys.executable, ["-c", code, str(folders.user / "asked")]
+    folders.claude_servers.write_text(json.dumps(written))
+
+
+def without_database(folders: ClientFolders) -> None:
+    add_variable(folders, "ANAPHORA_DATABASE", " ")
+
+
+def with_failing_prompt_hook(folders: ClientFolders) -> None:
+    path = folders.claude / "settings.json"
+    written = json.loads(path.read_text())
+    (group,) = written["hooks"]["UserPromptSubmit"]
+    group["hooks"][0]["command"] = "echo not JSON # hook claude-code"
+    path.write_text(json.dumps(written))
+
+
+@pytest.mark.promise("setup.proved")
+@pytest.mark.parametrize(
+    ("damage", "step", "problem"),
+    [
+        (without_program, "start", "/nowhere/anaphora cannot be started"),
+        (with_another_server, "initialize", "another version of Anaphora"),
+        (without_database, "store", "must not be blank"),
+        (with_failing_prompt_hook, "hook UserPromptSubmit", "no JSON"),
+    ],
+)
+def test_the_step_that_fails_is_named(
+    damage: Callable[[ClientFolders], None], step: str, problem: str, user: ClientFolders
+) -> None:
+    """What stands in the file is run, with its variables; the first step that fails is told."""
+    set_up("claude-code", user)
+    damage(user)
+    failed = [trial for trial in try_client("claude-code", user, PROGRAM) if trial.problem]
+    assert [trial.step for trial in failed] == [step]
+    assert problem in failed[0].problem
+    assert "anaphora" in failed[0].remedy
+    asked = user.user / "asked"
+    assert not asked.exists() or asked.read_text().split() == ["initialize"]
+
+
+@pytest.mark.promise("setup.proved")
+def test_doctor_names_a_command_that_mends(user: ClientFolders, tmp_path: Path) -> None:
+    """A client whose program has gone is a finding; its command makes doctor content again."""
+    quiet = json.loads(run(tmp_path, "doctor", "--json").stdout)
+    assert "claude-code" not in {check["name"] for check in quiet["checks"]}
+    set_up("claude-code", user)
+    without_program(user)
+    bad = run(tmp_path, "doctor", "--json")
+    assert bad.returncode == 1
+    first = json.loads(bad.stdout)["first"]
+    assert first["name"] == "claude-code"
+    mended = subprocess.run(
+        shlex.split(first["remedy"]), capture_output=True, text=True, check=False
+    )
+    assert mended.returncode == 0, mended.stdout + mended.stderr
+    good = run(tmp_path, "doctor")
+    assert "with the sentence it was told" in good.stdout
+    assert "BAD" not in "".join(line for line in good.stdout.splitlines() if "claude" in line)
+
+
+@pytest.mark.promise("setup.transcripts")
+def test_earlier_transcripts_are_named(user: ClientFolders, tmp_path: Path) -> None:
+    """Sessions that are there already are told once, with a command that brings them in."""
+    folder = user.claude / "projects" / "shop"
+    folder.mkdir(parents=True)
+    transcript(folder, 4)
+    done = run(tmp_path, "setup", "claude-code", "--yes")
+    (line,) = [line for line in done.stdout.splitlines() if "earlier transcript" in line]
+    assert line.startswith("1 earlier transcript")
+    brings_in = shlex.split(line.partition("to import: ")[2])
+    subprocess.run(brings_in, check=True, capture_output=True)
+    listed = json.loads(run(tmp_path, "conversation", "list", "--json").stdout)
+    assert [summary["turn_count"] for summary in listed] == [4]
+    plain = run(tmp_path, "setup", "cursor", "--yes")
+    assert "earlier transcript" not in plain.stdout
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,7 @@ class AsyncMemory:
         home: str | os.PathLike[str],
         *,
         database: str | None = None,
+        conversations_dir: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> Backup:
         """As `Memory.restore`."""

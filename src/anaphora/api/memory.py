@@ -19,7 +19,7 @@ from anaphora.api.projects import ProjectMemories
 from anaphora.container.home import EVENTS, Container, Handler
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
-from anaphora.core.config import load_settings
+from anaphora.core.config import load_settings, resolve_places
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
@@ -415,12 +415,22 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         home: str | os.PathLike[str],
         *,
         database: str | None = None,
+        conversations_dir: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> Backup:
-        """Make a new home out of a backup. Raises `NotEmpty` when there is anything in `home`."""
+        """Make a new home out of a backup, for `open` with the same arguments and variables.
+
+        A backup of a PostgreSQL database goes into the empty one at `database` (or
+        `ANAPHORA_DATABASE`), without that into a file of the home. Raises `NotEmpty` when there is
+        anything in either, and `InvalidInput` where these settings would leave it unread: a
+        database for a backup of files, another folder of conversations.
+        """
         from anaphora import ops
 
-        return ops.restore(path, home, database=database, progress=progress)
+        root, conversations, server = resolve_places(home, conversations_dir, database)
+        return ops.restore(
+            path, root, database=server, conversations=conversations, progress=progress
+        )
 
     def export(self, path: Target, *, progress: Progress | None = None) -> Exported:
         """Write this namespace as JSON Lines (docs/formats.md): to a path whole or not at all."""

@@ -178,6 +178,35 @@ class Container:
         found.discard(DEFAULT_NAMESPACE)
         return (DEFAULT_NAMESPACE, *sorted(found))
 
+    def erase_namespace(self, name: str) -> None:
+        """Delete everything that a namespace holds or held: rows, threads, index, and its name.
+
+        No listing, count, backup or export has it afterwards. Nobody else may have it open. Raises
+        `StoreError` and its kinds.
+        """
+        import shutil
+
+        from anaphora.store.disk import translate
+        from anaphora.store.home.sealing import folder_name
+
+        with self._lock:
+            for among in (self._open, self._standing):
+                if (services := among.pop(name, None)) is not None:
+                    services.close()
+        self.truth.erase(name)
+        self.truth.scrub()
+        for place in ("namespaces", "index"):
+            folder = self.home.root / place / folder_name(name)
+            try:
+                if folder.exists():
+                    shutil.rmtree(folder)
+                # An empty one lists nothing, and says that there was something.
+                parent = folder.parent
+                if parent.exists() and next(parent.iterdir(), None) is None:
+                    parent.rmdir()
+            except OSError as error:
+                raise translate(error, "remove", folder) from error
+
     def tell(self, event: str, value: object) -> None:
         """Call the listeners of an event. One that fails is logged, and no more:
 

@@ -190,6 +190,17 @@ def load_settings(
     )
 
 
+def resolve_places(
+    home: str | os.PathLike[str] | None,
+    conversations: str | os.PathLike[str] | None = None,
+    database: str | None = None,
+) -> tuple[Path, Path, str | None]:
+    """Home, conversations and database as `load_settings` has them, for a home yet to be made."""
+    env = environment()
+    root = _home(home, env)
+    return root, _conversations(conversations, root, env), _database(database, env)
+
+
 def remember_embedder(settings: Settings, embedder: str) -> None:
     """Let the home open with this embedder from now on, unless somebody says otherwise.
 
@@ -231,6 +242,26 @@ def _home(home: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Path:
         return path_of("home", home)
     if "ANAPHORA_HOME" in env:
         return path_of("ANAPHORA_HOME", env["ANAPHORA_HOME"])
+    return _data_folder(env)
+
+
+_DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support"}
+
+
+def _data_folder(env: Mapping[str, str]) -> Path:
+    """The folder of user data as platformdirs has it, by the variables of the caller.
+
+    platformdirs reads the variables of this process, which may answer for another one. Where those
+    say nothing, or count for nothing (as on Windows), it is asked.
+    """
+    under, user = _DATA_FOLDERS.get(sys.platform), _text(env, "HOME")
+    data = _text(env, "XDG_DATA_HOME")
+    if under is not None and "ANDROID_ROOT" not in env:
+        # The specification of these variables has relative paths ignored.
+        if data is not None and Path(data).is_absolute():
+            return Path(data) / "anaphora"
+        if user is not None and Path(user).is_absolute():
+            return Path(user) / under / "anaphora"
     import platformdirs
 
     return Path(platformdirs.user_data_path("anaphora", appauthor=False))

@@ -21,6 +21,7 @@ from anaphora.store.db.revision import REVISION, is_older
 from anaphora.store.disk import sync, sync_directory, translate
 
 _TABLES = "tables/"
+_THREADS = "conversations"
 
 
 def restore(
@@ -28,6 +29,7 @@ def restore(
     home: str | os.PathLike[str],
     *,
     database: str | None = None,
+    conversations: Path | None = None,
     progress: Progress | None = None,
 ) -> Backup:
     """Make the home `home` out of the backup at `path`. Its index is made again by its first use.
@@ -37,14 +39,17 @@ def restore(
     into the empty database at the URL `database`. A sealed backup needs its exported key after
     that (`Backup.needs_key`): restoring alone reads nothing of it.
 
-    `NotEmpty` when there is anything in `home` (or tables of ours in `database`); `DamagedBackup`
-    when the backup is not what was written; `SchemaTooNew`; `StoreError` and its kinds.
+    `InvalidInput` where the restored home would not be read with these settings: a backup of SQLite
+    with a `database`, thread files with another folder `conversations`. `NotEmpty` when there is
+    anything in `home` (or tables of ours in `database`); `DamagedBackup` when the backup is not
+    what was written; `SchemaTooNew`; `StoreError` and its kinds.
     """
     source, target = Path(path).expanduser().absolute(), Path(home).expanduser().absolute()
     _refuse_taken(target)
     with archive.opened(source) as unpacker:
         made = backup_of(source, unpacker.manifest)
-        _check(made, unpacker, source, database)
+        _check(made, unpacker, source)
+        _refuse_unread(made, unpacker, database, target, conversations)
         with staging.staged(target) as stage:
             whole = stage / "home"
             whole.mkdir(mode=0o700)
@@ -63,15 +68,36 @@ def restore(
     return made
 
 
-def _check(made: Backup, unpacker: archive.Unpacker, source: Path, database: str | None) -> None:
+def _check(made: Backup, unpacker: archive.Unpacker, source: Path) -> None:
     if made.schema is not None and made.schema != REVISION and not is_older(made.schema):
         raise SchemaTooNew(source, made.schema)
-    if database is not None and made.database != "postgresql":
-        reason = "this backup is from SQLite: restore it without a database, then export and import"
-        raise InvalidInput("database", database.split("@")[-1], reason)
     for name in unpacker.members:
         if not _is_ours(name):
             raise DamagedBackup("read", source, f"{name!r} does not belong in a home")
+
+
+def _refuse_unread(
+    made: Backup,
+    unpacker: archive.Unpacker,
+    database: str | None,
+    target: Path,
+    conversations: Path | None,
+) -> None:
+    """Refuse to restore what a memory opened with the same settings would look for elsewhere."""
+    if database is not None and made.database != "postgresql":
+        reason = (
+            "this backup is from SQLite: restore it without a database (unset ANAPHORA_DATABASE), "
+            "export each namespace of that home, and import it with the database"
+        )
+        raise InvalidInput("database", database.split("@")[-1], reason)
+    inside = target / _THREADS
+    has_files = any(name.startswith(f"{_THREADS}/") for name in unpacker.members)
+    if has_files and database is None and conversations not in (None, inside):
+        reason = (
+            f"a backup restores conversations into {inside}: restore it without this setting, "
+            "then move them there"
+        )
+        raise InvalidInput("conversations_dir", str(conversations), reason)
 
 
 def _is_ours(name: str) -> bool:

@@ -143,6 +143,17 @@ class Database:
         if self.path is not None:
             _refuse_other_files(self.path, opened)
 
+    def erase(self, namespace: str) -> None:
+        """Delete every row of a namespace, its head too: it was never there. `StoreError`."""
+        if self.path is not None and not sqlite.exists(self.path):
+            return
+        with self._turn(), self._transaction("write", anaphora_begin="BEGIN IMMEDIATE") as write:
+            from anaphora.store.db.schema import metadata
+
+            for table in reversed(metadata.sorted_tables):
+                if "namespace" in table.columns:
+                    write.execute(table.delete().where(table.c.namespace == namespace))
+
     def version(self, namespace: str) -> int:
         """The last sequence number committed in `namespace`, 0 before the first write."""
         found = self.rows(

@@ -9,7 +9,8 @@ import typer
 from rich.text import Text
 
 from anaphora.api.memory import Memory
-from anaphora.core.display import one_line
+from anaphora.core.config import load_settings
+from anaphora.core.environment import environment
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.conversation import import_
 from anaphora.surfaces.cli.options import Json
@@ -22,7 +23,7 @@ from anaphora.surfaces.cli.output import (
     table,
     tracker,
 )
-from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.surfaces.cli.where import opened, place, whole_home
 from anaphora.surfaces.wire import counted
 from anaphora.values.conversations import FINISH_VECTORS
 
@@ -44,6 +45,8 @@ def register(app: typer.Typer) -> None:
 
 def register_checks(app: typer.Typer) -> None:
     """Add what looks at a home and changes nothing."""
+    from anaphora.surfaces.cli.doctor import doctor
+
     for command in (stats, doctor):
         app.command()(command)
 
@@ -57,6 +60,7 @@ def export(context: typer.Context, path: NewFile, as_json: Json = False) -> None
 
 def backup(context: typer.Context, path: NewFile, as_json: Json = False) -> None:
     """Back up the whole home to one file, even while others write."""
+    whole_home(context, "backup")
     with opened(context, begins=True) as memory, tracker(quiet=as_json) as progress:
         done = memory.backup(path, progress=progress)
     if as_json:
@@ -75,15 +79,21 @@ def restore(
     path: Annotated[Path, typer.Argument(parser=place, help="The backup.")],
     as_json: Json = False,
 ) -> None:
-    """Restore a backup into the home named by --home, which must be new or empty."""
-    where: Where = context.obj
-    if where.home is None:
+    """Restore a backup into the home named by --home, which must be new or empty.
+
+    With ANAPHORA_DATABASE a backup of a PostgreSQL database goes into that one, also empty.
+    """
+    where = whole_home(context, "restore")
+    home = where.home or environment().get("ANAPHORA_HOME")
+    if home is None:
         raise InvalidInput(
             "--home", None, "name the home to create, e.g. anaphora --home NEW restore"
         )
     with tracker(quiet=as_json) as progress:
-        done = Memory.restore(path, where.home, progress=progress)
-    give(done, f"{_held(done)} in {where.home}", as_json=as_json)
+        done = Memory.restore(path, home, conversations_dir=where.conversations, progress=progress)
+    on_server = load_settings(home).database is not None
+    database = " and the database of ANAPHORA_DATABASE" if on_server else ""
+    give(done, f"{_held(done)} in {home}{database}", as_json=as_json)
 
 
 def _held(done: Backup) -> str:
@@ -149,26 +159,3 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
 
 def _to_come(vectors: int) -> str:
     return f"{vectors:,}; {FINISH_VECTORS}" if vectors else "0"
-
-
-def doctor(
-    context: typer.Context,
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Check stored data, index, model and database; exit code 1 if something is wrong."""
-    with opened(context) as memory:
-        checks = memory.doctor(repair=repair)
-    if as_json:
-        emit({"ok": all(check.ok for check in checks), "checks": checks})
-    else:
-        out = console()
-        for check in checks:
-            line = Text("  ok  ", "green") if check.ok else Text(" BAD  ", "bold red")
-            out.print(
-                line.append(f"{check.name:<12} ", "bold").append(
-                    one_line(check.detail, None), "none"
-                )
-            )
-    if not all(check.ok for check in checks):
-        raise typer.Exit(1)

@@ -17,7 +17,7 @@ from anaphora import keys
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, give, shown, tracker
-from anaphora.surfaces.cli.where import Where, place
+from anaphora.surfaces.cli.where import place, whole_home
 from anaphora.surfaces.wire import counted
 
 app = typer.Typer(
@@ -50,7 +50,7 @@ def register(program: typer.Typer) -> None:
 
 def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = False) -> None:
     """Encrypt the home: memories, vectors, threads, index. Export the key afterwards."""
-    where: Where = context.obj
+    where = whole_home(context, "encrypt")
     with tracker(quiet=as_json) as progress:
         done = keys.encrypt(
             where.home,
@@ -69,7 +69,7 @@ def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = F
 
 def decrypt(context: typer.Context, as_json: Json = False) -> None:
     """Decrypt the home, and delete its key."""
-    where: Where = context.obj
+    where = whole_home(context, "decrypt")
     with tracker(quiet=as_json) as progress:
         done = keys.decrypt(where.home, conversations_dir=where.conversations, progress=progress)
     _show(done, as_json, f"decrypted: {_held(done)}")
@@ -101,7 +101,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Print the key, protected by a passphrase. Store it away from the home."""
-    where: Where = context.obj
+    where = whole_home(context, "key export")
     phrase = None if raw else _passphrase(passphrase_file, confirm=True)
     exported = keys.export_key(where.home, phrase, raw=raw)
     if as_json:
@@ -121,7 +121,7 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import an exported key for this home, after a restore or on another machine."""
-    where: Where = context.obj
+    where = whole_home(context, "key import")
     exported = sys.stdin.read() if str(path) == "-" else _read(path)
     # Only a key that was exported with a passphrase is JSON.
     phrase = _passphrase(passphrase_file) if exported.lstrip().startswith("{") else None
@@ -137,7 +137,7 @@ def rotate(
     as_json: Json = False,
 ) -> None:
     """Make a new key; the old one then opens only older backups. Export the new one afterwards."""
-    where: Where = context.obj
+    where = whole_home(context, "key rotate")
     keys.rotate_key(
         where.home,
         kept=cast("keys.Kept | None", kept),

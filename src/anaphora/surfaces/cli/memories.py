@@ -390,6 +390,10 @@ def _show_contradictions(found: Sequence[Contradiction]) -> None:
             ended = "" if one.id in pair.holds else "  no longer holds"
             out.print(shown(f"  {one.created_at:%Y-%m-%d %H:%M}  {short_id(one.id)}{ended}", "dim"))
             show_text(out, one.text)
+        if not pair.verdict:
+            ids = f"{short_id(pair.newer.id)} {short_id(pair.older.id)}"
+            settle = f"to settle it: anaphora settle {ids} (the newer replaces the older)"
+            out.print(shown(f"  {settle}, or with --as both_hold or --as wrong", "dim"))
     if not found:
         out.print("no contradictions")
 

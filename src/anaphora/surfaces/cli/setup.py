@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,11 +12,12 @@ from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, shown
 from anaphora.surfaces.cli.sync import begin_syncing
 from anaphora.surfaces.cli.where import Where
-from anaphora.surfaces.hooks.protocols import PROTOCOLS
 from anaphora.surfaces.setup.clients import ABILITIES, CLIENTS, entries
 from anaphora.surfaces.setup.files import Change, plan, plan_undo
-from anaphora.surfaces.setup.program import program_words
-from anaphora.surfaces.setup.trying import Trial, refuse_dead_server, try_hook, try_server
+from anaphora.surfaces.setup.program import command_line, program_words
+from anaphora.surfaces.setup.transcripts import WaitingTranscripts, waiting_transcripts
+from anaphora.surfaces.setup.trying import Trial, refuse_dead_server, try_client
+from anaphora.surfaces.wire import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +40,8 @@ def setup(
 ) -> None:
     """Set up Anaphora in a coding agent: the memory server and, if the agent has them, hooks.
 
-    What was written is tried before it is called done.
+    What was written is tried before it is called done: a sentence is stored and recalled by the
+    very command that the agent runs.
     """
     command = _command(context.obj)
     wanted = entries(client, client_folders(), command)
@@ -54,13 +57,16 @@ def setup(
     if made:
         for change in todo:
             change.make()
-    trials = _tried(client, command) if not (undo or dry_run or refused) and (made or yes) else []
+    tries = not (undo or dry_run or refused) and (made or yes)
+    trials = list(try_client(client, client_folders(), program_words())) if tries else []
+    waiting = waiting_transcripts(client, client_folders()) if tries else None
     if as_json:
         emit(
             {
                 "client": client,
                 "made": made,
                 "trials": trials,
+                **({} if waiting is None else {"transcripts": waiting}),
                 "changes": [{"path": str(one.path), "diff": one.shown()} for one in todo],
                 "refused": [
                     {"path": str(one.path), "reason": one.refused, "by_hand": one.by_hand}
@@ -70,14 +76,23 @@ def setup(
         )
     else:
         _show_done(client, made=made, undo=undo, partly=bool(refused), trials=trials)
+        _show_waiting(waiting, command)
     if sync is not None and not undo and not dry_run:
         begin_syncing(context, sync)
+    _end(changes, todo, trials, unmade=not made and not dry_run)
+
+
+def _end(
+    changes: Sequence[Change], todo: Sequence[Change], trials: Sequence[Trial], *, unmade: bool
+) -> None:
+    """End with the exit code of what was done, if that is not all."""
+    refused = [change for change in changes if change.refused]
     if refused:
         # Files that are as they should be count as done.
         raise typer.Exit(EXIT_PARTLY if len(changes) > len(refused) else EXIT_INPUT)
     if any(trial.problem for trial in trials):
         raise typer.Exit(EXIT_PARTLY)
-    if todo and not made and not dry_run:
+    if todo and unmade:
         raise typer.Exit(1)
 
 
@@ -91,28 +106,38 @@ def hook(
     run_hook(client, {})
 
 
-def _tried(client: str, command: list[str]) -> list[Trial]:
-    trials = [try_server(command)]
-    return [*trials, try_hook(client, command)] if client in PROTOCOLS else trials
-
-
 def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: list[Trial]) -> None:
     out = console()
+    failed = [trial for trial in trials if trial.problem]
     for trial in trials:
-        answered = f"the {trial.what} answered in {trial.seconds:.1f} s"
-        failed = f"the {trial.what} does not work: {trial.problem}"
-        out.print(shown(failed, "red") if trial.problem else shown(answered, "dim"))
-    if partly and made:
+        if trial.problem:
+            step = f"the {trial.what} does not work ({trial.step}): {trial.problem}"
+            out.print(shown(step, "red"))
+        else:
+            answered = f"the {trial.what} answered in {trial.seconds:.1f} s"
+            out.print(shown(f"{answered}: a sentence was stored and recalled", "dim"))
+    if failed:
+        out.print(shown(f"not done; to mend it, run: {failed[0].remedy}", "yellow"))
+    elif partly and made:
         out.print("the rest is done; what stands above is yours to do")
     elif made and undo:
         out.print("undone")
     elif made:
         out.print(shown(f"done; start {client} again to have its memory"))
-    if trials and not undo:
+    if trials and not undo and not failed:
         out.print(shown(ABILITIES[client]))
         out.print(
             shown("the same memory on your other devices: `anaphora sync init REMOTE`", "dim")
         )
+
+
+def _show_waiting(waiting: WaitingTranscripts | None, command: list[str]) -> None:
+    """One line: what is there already, and the command that brings it in."""
+    if waiting is None:
+        return
+    brings_in = command_line([*command, "import", waiting.folder])
+    count = counted(waiting.count, "earlier transcript")
+    console().print(shown(f"{count} in {waiting.folder}; to import: {brings_in}"))
 
 
 def _command(where: Where) -> list[str]:

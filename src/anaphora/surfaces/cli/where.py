@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.api.memory import Memory
-from anaphora.errors import NotFound
+from anaphora.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     import typer
@@ -65,6 +65,18 @@ def opened_at(
         memory.close()
         raise NotFound("namespace", where.namespace)
     return memory
+
+
+def whole_home(context: typer.Context, command: str) -> Where:
+    """Home and thread folder for a command that works on all namespaces of a home.
+
+    `InvalidInput` where the command line names one: it would be ignored.
+    """
+    where: Where = context.obj
+    if where.namespace != "default":
+        reason = f"`{command}` works on the whole home: leave --namespace out"
+        raise InvalidInput("--namespace", where.namespace, reason)
+    return where
 
 
 def known_conversation(memory: Memory, given: str) -> str:

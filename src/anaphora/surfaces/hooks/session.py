@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.caller import CallOrigin, called_from
+from anaphora.core.environment import is_trial
 from anaphora.core.incidents import report
 from anaphora.core.recalled import enclose_recalled, strip_recalled
 from anaphora.rank.budget import token_cost
@@ -168,6 +169,8 @@ class SessionHooks:
         words = set(analyse(prompt, keep_stop_words=False))
         if len(words) < LEAST_WORDS or prompt.startswith("/"):
             return []
+        # A trial has one sentence. That it is reached counts, not how sure this embedder is of it.
+        in_trial = is_trial(self._memory.namespace)
         found = self._memory.search(
             prompt,
             kinds=("memory", "note", "turn"),
@@ -175,11 +178,12 @@ class SessionHooks:
             directory=event.directory or None,
             exclude=said,
             budget=1 << 30,
+            min_confidence=0.0 if in_trial else None,
         )
         own, given = self._own(event), set(self._state(event).given)
         return [
             hit
-            for hit in worth_showing(prompt, found.hits)
+            for hit in (found.hits if in_trial else worth_showing(prompt, found.hits))
             if not (hit.conversation_id and _is_of(hit.conversation_id, own))
             and _mark(hit) not in given
         ]
@@ -261,7 +265,10 @@ class SessionHooks:
 
     @property
     def _folder(self) -> Path:
-        return self._memory.home / "index" / "hooks"
+        index = self._memory.home / "index"
+        # What a trial leaves is deleted with its namespace.
+        namespace = self._memory.namespace
+        return (index / namespace if is_trial(namespace) else index) / "hooks"
 
     def _state_file(self, event: HookEvent) -> Path:
         return self._folder / f"{_digest(event.client, event.session)}.json"

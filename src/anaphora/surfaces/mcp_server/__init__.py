@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.environment import environment, trial_namespace
 from anaphora.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
@@ -49,11 +50,12 @@ def serve(
     if http is not None and find_spec("mcp") is None:
         raise MissingExtra("mcp", "mcp")
     from anaphora.api.memory import Memory
-    from anaphora.core.environment import environment
     from anaphora.surfaces.logs import server_logs
     from anaphora.surfaces.mcp_server.session import ServerSession
     from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, TOOLS
 
+    trial = trial_namespace(environment()) if http is None else None
+    namespace = trial or namespace
     session = ServerSession(
         lambda: Memory.open(
             home, namespace=namespace, conversations_dir=conversations, share_model="start"
@@ -65,8 +67,10 @@ def serve(
         from anaphora.surfaces.mcp_server.stdio import serve_stdio
 
         handlers = ToolServer(session, names, started=Path.cwd(), roots=True)
+        run_stdio = partial(serve_stdio, handlers, session.begin, trial=trial)
+        erase = partial(_erase_trial, home, conversations, trial) if trial else None
         with server_logs(environment(), "mcp"):
-            _until_the_end(partial(serve_stdio, handlers, session.begin), session)
+            _until_the_end(run_stdio, session, erase)
         return
     from anaphora.core.config import load_settings
     from anaphora.surfaces import access
@@ -89,7 +93,20 @@ def serve(
     _until_the_end(run, session)
 
 
-def _until_the_end(run: Callable[[], None], session: ServerSession) -> None:
+def _erase_trial(home: Path | None, conversations: Path | None, trial: str) -> None:
+    from anaphora.container.home import Container
+    from anaphora.core.config import load_settings
+
+    container = Container.open(load_settings(home, conversations))
+    try:
+        container.erase_namespace(trial)
+    finally:
+        container.close(0)
+
+
+def _until_the_end(
+    run: Callable[[], None], session: ServerSession, afterwards: Callable[[], None] | None = None
+) -> None:
     code = 0
     try:
         run()
@@ -97,6 +114,8 @@ def _until_the_end(run: Callable[[], None], session: ServerSession) -> None:
         code = INTERRUPTED
     finally:
         finished = session.finish()
+        if afterwards is not None:
+            afterwards()
     if code or not finished:
         # A thread still waits for a disk, a model or a terminal; truth is safe at any instant,
         # and a server without a client must not stay.

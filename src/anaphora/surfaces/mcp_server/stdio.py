@@ -25,6 +25,7 @@ from pydantic import BaseModel, ValidationError
 
 from anaphora import __version__
 from anaphora.core.caller import CallOrigin
+from anaphora.core.environment import TRIAL_META
 from anaphora.core.incidents import STOPS
 from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.server import (
@@ -62,7 +63,11 @@ class StdioServer:
         begin: Callable[[], None],
         incoming: BinaryIO,
         outgoing: RawIOBase,
+        trial: str | None = None,
     ) -> None:
+        # A trial that this server does not know of would be stored in the user's own namespace: so
+        # it says that it does, before anything is stored.
+        self._meta = None if trial is None else {TRIAL_META: trial}
         self._handlers = handlers.handlers
         self._begin = begin
         self._incoming = incoming
@@ -256,6 +261,7 @@ class StdioServer:
             capabilities=_CAPABILITIES,
             server_info=ABOUT,
             instructions=INSTRUCTIONS,
+            _meta=self._meta,
         )
 
     def _written(self, method: str, spoken: str, result: BaseModel) -> dict[str, Any]:
@@ -336,7 +342,9 @@ class _StdioCaller:
             await self._server.notify("notifications/progress", told)
 
 
-def serve_stdio(handlers: ToolServer, begin: Callable[[], None]) -> None:
+def serve_stdio(
+    handlers: ToolServer, begin: Callable[[], None], *, trial: str | None = None
+) -> None:
     """Serve the client at the other end of standard input and output until it goes.
 
     Meanwhile descriptor 0 reads nothing and 1 is standard error: what a library prints, and what a
@@ -348,7 +356,7 @@ def serve_stdio(handlers: ToolServer, begin: Callable[[], None]) -> None:
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     os.close(nothing)
-    asyncio.run(StdioServer(handlers, begin, incoming, outgoing).run())
+    asyncio.run(StdioServer(handlers, begin, incoming, outgoing, trial).run())
 
 
 def _line(message: BaseModel) -> bytes:

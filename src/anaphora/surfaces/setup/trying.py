@@ -1,37 +1,62 @@
-"""Trying what was set up, as the client will: does the server start, does the hook answer?"""
+"""Trying what was set up as the client will: is a sentence stored, and recalled?
+
+The very commands that stand in the client's configuration are run, with the variables that stand
+there, and with the client's own home, database, keys and model: a throw-away home would prove that
+the program works, and not that this memory does. Only the namespace is another one, new for each
+trial; its server deletes it when it ends, with its rows, files, index and name, so that no listing,
+count, audit trail, backup or export has it. A server of another version would not know of that and
+store the sentence beside the user's own: so it must name the trial's namespace first.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import secrets
 import subprocess
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
-from typing import Final
+from typing import Any, Final
 
 from anaphora import __version__
-from anaphora.core.environment import environment
+from anaphora.core.config import ClientFolders
+from anaphora.core.environment import TRIAL_META, TRIAL_PREFIX, TRIAL_VARIABLE, environment
 from anaphora.core.incidents import incidents
-from anaphora.errors import InvalidInput
+from anaphora.errors import InvalidInput, StoreError
 from anaphora.installing import install_command
 from anaphora.surfaces.hooks.protocols import PROTOCOLS
+from anaphora.surfaces.setup.dialogue import ServerDialogue, TrialFailed
+from anaphora.surfaces.setup.program import command_line
+from anaphora.surfaces.setup.written import WrittenServer, WrittenSetup, written_setup
 
 PATIENCE: Final = 20.0
 """Seconds that a server or a hook has to answer."""
 
 _SESSION: Final = "anaphora-setup"
+_STORE, _RECALL = "store_memory", "recall"
+_SENTENCE: Final = "The lighthouse of the setup trial is called {}."
+_QUESTION: Final = "What is the lighthouse of the setup trial called?"
+_MISSING: Final = re.compile(r"No module named '([A-Za-z_][\w]*)")
+_OF_THE_HOME: Final = frozenset({"store", "recall", "end"})
+_OTHER_VERSION: Final = "the command starts another version of Anaphora, which cannot be tried ({})"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was tried, how long it took in seconds, and what went wrong; "" where nothing did."""
+    """What was tried, how long it took in seconds, and what went wrong; "" where nothing did.
+
+    `step` is the step that failed, and `remedy` the command that mends it.
+    """
 
     what: str
     seconds: float
     problem: str = ""
+    step: str = ""
+    remedy: str = ""
 
 
 def refuse_dead_server() -> None:
@@ -52,57 +77,186 @@ def requirements_of(package: str) -> list[str]:
     return wanted or [package]
 
 
-def try_hook(client: str, command: Sequence[str]) -> Trial:
-    """Run a client's hook as at the start of a session, and look whether it said what it should."""
-    name = next(n for n, kind in PROTOCOLS[client].events.items() if kind == "start")
-    told = {"hook_event_name": name, "session_id": _SESSION, "cwd": os.getcwd()}  # noqa: PTH109
-    began, at = time.monotonic(), time.time()
-    problem = ""
+def try_client(client: str, folders: ClientFolders, program: Sequence[str]) -> tuple[Trial, ...]:
+    """Try all that is written for a client. Nothing raises: what fails is a trial with a problem.
+
+    `program` are the words that start this Anaphora, for the commands that mend what fails.
+    """
     try:
-        done = subprocess.run(  # noqa: S603 - what the client will run
-            [*command, "hook", client],
-            input=json.dumps(told).encode(),
-            capture_output=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        if done.stdout.strip():
-            json.loads(done.stdout)
-        if done.returncode:
-            problem = done.stderr.decode(errors="replace").strip() or f"it exited {done.returncode}"
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        setup = written_setup(client, folders)
+    except (InvalidInput, StoreError) as error:
+        again = command_line([*program, "setup", client])
+        return (Trial("configuration", 0.0, str(error), "read", again),)
+    return tuple(
+        replace(trial, remedy=_remedy(trial, setup, program)) if trial.problem else trial
+        for trial in _try_setup(setup)
+    )
+
+
+def _remedy(trial: Trial, setup: WrittenSetup, program: Sequence[str]) -> str:
+    """The command that mends what a trial met."""
+    missing = _MISSING.search(trial.problem)
+    server = setup.server
+    ours = server is not None and server.words[: len(program)] == tuple(program)
+    if missing is not None and ours:
+        return install_command(missing[1])
+    if trial.step in _OF_THE_HOME and ours and server is not None:
+        # The program works, and its home does not: what the home lacks, doctor knows.
+        return command_line([*server.words[:-1], "doctor", "--repair"])
+    return command_line([*program, "setup", setup.client, "--yes"])
+
+
+def _try_setup(setup: WrittenSetup) -> tuple[Trial, ...]:
+    """Try the server and the hooks.
+
+    The hooks are tried while the server runs, since the sentence that they recall is its own.
+    """
+    word = f"Wexham{secrets.token_hex(3)}"
+    trial = {TRIAL_VARIABLE: secrets.token_hex(8)}
+    hooks: list[Trial] = []
+
+    def try_hooks(stored: str) -> None:
+        if setup.hooks and not hooks:
+            hooks.append(_try_hooks(setup, trial, stored))
+
+    servers = [] if setup.server is None else [_try_server(setup.server, trial, word, try_hooks)]
+    # Without a server there is no sentence to recall; that the hooks answer is seen all the same.
+    try_hooks("")
+    return (*servers, *hooks)
+
+
+def _try_server(
+    server: WrittenServer, trial: Mapping[str, str], word: str, meanwhile: Callable[[str], None]
+) -> Trial:
+    """Store a sentence and recall it; then `meanwhile`, before the server ends."""
+    began, step = time.monotonic(), "start"
+    problem = ""
+    environ = {**environment(), **server.variables, **trial}
+    dialogue: ServerDialogue | None = None
+    try:
+        dialogue = ServerDialogue(server.words, environ, server.folder, PATIENCE)
+        for step, take in _STEPS.items():  # noqa: B007 - the step that failed is told
+            take(dialogue, word, TRIAL_PREFIX + trial[TRIAL_VARIABLE])
+    except TrialFailed as error:
         problem = str(error)
-    # A hook fails nobody: what went wrong is in the log.
-    logged = [one for one in incidents(environment(), at) if one.surface == "hook" and not one.note]
-    if not problem and logged:
-        problem = f"{logged[-1].summary} (incident {logged[-1].id})"
-    return Trial("hook", time.monotonic() - began, problem)
+    seconds = time.monotonic() - began
+    if not problem:
+        meanwhile(word)
+    if dialogue is not None and not dialogue.finish():
+        # It may not have deleted its namespace: another one does.
+        _erase(server, environ)
+        if not problem:
+            step, problem = "end", "it did not end as it should when its client went"
+    return _trial("server", seconds, step, problem)
 
 
-def try_server(command: Sequence[str]) -> Trial:
-    """Start the server and shake hands with it."""
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
+def _trial(what: str, seconds: float, step: str, problem: str) -> Trial:
+    return Trial(what, seconds, problem, step if problem else "")
+
+
+def _shake_hands(dialogue: ServerDialogue, word: str, namespace: str) -> None:
+    answer = dialogue.ask(
+        "initialize",
+        {
             "protocolVersion": "2025-06-18",
             "capabilities": {},
             "clientInfo": {"name": _SESSION, "version": __version__},
         },
-    }
-    began, problem = time.monotonic(), ""
+    )
+    if (answer.get("_meta") or {}).get(TRIAL_META) != namespace:
+        about = answer.get("serverInfo") or {}
+        name = f"{about.get('name', 'unknown')} {about.get('version', '')}".strip()
+        raise TrialFailed(_OTHER_VERSION.format(name))
+    dialogue.notify("notifications/initialized")
+
+
+def _list_tools(dialogue: ServerDialogue, word: str, namespace: str) -> None:
+    listed = {tool.get("name") for tool in dialogue.ask("tools/list", {}).get("tools", ())}
+    if missing := {_STORE, _RECALL} - listed:
+        raise TrialFailed(f"the server does not list {' and '.join(sorted(missing))}")
+
+
+def _store(dialogue: ServerDialogue, word: str, namespace: str) -> None:
+    dialogue.call(_STORE, {"content": _SENTENCE.format(word)})
+
+
+def _recall(dialogue: ServerDialogue, word: str, namespace: str) -> None:
+    answer = dialogue.call(_RECALL, {"query": _QUESTION})
+    if word not in json.dumps(answer):
+        raise TrialFailed("the sentence that was just stored was not recalled")
+
+
+_STEPS: Final[Mapping[str, Callable[[ServerDialogue, str, str], None]]] = {
+    "initialize": _shake_hands,
+    "tools/list": _list_tools,
+    "store": _store,
+    "recall": _recall,
+}
+
+
+def _erase(server: WrittenServer, environ: Mapping[str, str]) -> None:
     try:
-        done = subprocess.run(  # noqa: S603 - as above
-            [*command, "mcp"],
-            input=json.dumps(hello).encode() + b"\n",
+        ServerDialogue(server.words, environ, server.folder, PATIENCE).finish()
+    except TrialFailed:
+        return
+
+
+def _try_hooks(setup: WrittenSetup, trial: Mapping[str, str], word: str) -> Trial:
+    """Run a client's hooks at the start of a session, and with a prompt about the sentence."""
+    began, at = time.monotonic(), time.time()
+    protocol, step, problem = PROTOCOLS[setup.client], "", ""
+    environ = {**environment(), **trial}
+    try:
+        for kind, fields in (("start", {"source": "startup"}), ("prompt", {"prompt": _QUESTION})):
+            event = next(name for name, of in protocol.events.items() if of == kind)
+            if (line := setup.hooks.get(event)) is None:
+                continue
+            step = f"hook {event}"
+            answer = _run_hook(line, event, fields, environ)
+            # A hook fails no client: what went wrong is in its log.
+            logged = [
+                incident
+                for incident in incidents(environ, at)
+                if incident.operation.startswith(f"{setup.client} ") and not incident.note
+            ]
+            if logged:
+                raise TrialFailed(f"{logged[-1].summary} (incident {logged[-1].id})")
+            if kind == "prompt" and kind in protocol.answered and word not in answer:
+                raise TrialFailed("it did not recall the sentence that was just stored")
+    except TrialFailed as error:
+        problem = str(error)
+    return _trial("hook", time.monotonic() - began, step, problem)
+
+
+def _run_hook(line: str, event: str, fields: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    """What a hook prints, which must be JSON or nothing. Raises `TrialFailed`."""
+    folder = os.getcwd()  # noqa: PTH109
+    told: dict[str, Any] = {
+        "hook_event_name": event,
+        "session_id": _SESSION,
+        "conversation_id": _SESSION,
+        "cwd": folder,
+        "workspace_roots": [folder],
+        **fields,
+    }
+    try:
+        done = subprocess.run(  # noqa: S602 - clients hand this line to a shell, too
+            line,
+            shell=True,
+            input=json.dumps(told).encode(),
             capture_output=True,
             timeout=PATIENCE,
             check=False,
+            env=dict(environ),
         )
-        answers = [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
-        if not any("result" in one for one in answers):
-            problem = done.stderr.decode(errors="replace").strip() or "it did not answer"
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
-        problem = str(error)
-    return Trial("server", time.monotonic() - began, problem)
+        if done.stdout.strip():
+            json.loads(done.stdout)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TrialFailed(str(error)) from error
+    except ValueError as error:
+        text = done.stdout.decode(errors="replace").strip()[:200]
+        raise TrialFailed(f"it printed what is no JSON: {text}") from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise TrialFailed(said[-1] if said else f"it exited with {done.returncode}")
+    return done.stdout.decode(errors="replace")

@@ -1,0 +1,179 @@
+"""`anaphora doctor`: what is wrong with a home or a client, and the command that mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.text import Text
+
+from anaphora.core.config import client_folders
+from anaphora.core.display import one_line
+from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.output import console, emit, shown
+from anaphora.surfaces.cli.where import Where, opened
+from anaphora.surfaces.setup.program import command_line, program_words
+from anaphora.surfaces.setup.trying import Trial, try_client
+from anaphora.surfaces.setup.written import clients_set_up
+from anaphora.values.conversations import Check
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A check, and the command that mends what failed; "" where nothing did."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+def doctor(
+    context: typer.Context,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check stored data, index, model, database and the coding agents that are set up.
+
+    Each agent's own command stores a sentence and recalls it. Exit code 1 if something is wrong;
+    the first failure is told again at the end, with the command that mends it.
+    """
+    with opened(context) as memory:
+        home = memory.home
+        checks = memory.doctor(repair=repair)
+    command = _Command(context.obj, home, repaired=repair)
+    findings = [*(command.finding(check) for check in checks), *_clients(command.program)]
+    first = next((finding for finding in findings if not finding.ok), None)
+    if as_json:
+        emit({"ok": first is None, "checks": findings, "first": first})
+    else:
+        _show(findings, first)
+    if first is not None:
+        raise typer.Exit(1)
+
+
+def _show(findings: Sequence[Finding], first: Finding | None) -> None:
+    out = console()
+    for finding in findings:
+        line = Text("  ok  ", "green") if finding.ok else Text(" BAD  ", "bold red")
+        detail = one_line(finding.detail, None)
+        out.print(line.append(f"{finding.name:<12} ", "bold").append(detail, "none"))
+        if not finding.ok:
+            out.print(shown(f"      to mend it: {finding.remedy}", "yellow"))
+    if first is not None:
+        out.print(shown(f"first failure: {first.name}; run: {first.remedy}", "bold"))
+
+
+def _clients(program: Sequence[str]) -> Iterator[Finding]:
+    """Each coding agent that is set up, tried by its own commands."""
+    folders = client_folders()
+    for client in clients_set_up(folders):
+        trials = try_client(client, folders, program)
+        failed = next((trial for trial in trials if trial.problem), None)
+        if failed is None:
+            yield Finding(client, True, "; ".join(map(_told, trials)))
+        else:
+            detail = f"{failed.what}, {failed.step}: {failed.problem}"
+            yield Finding(client, False, detail, failed.remedy)
+
+
+def _told(trial: Trial) -> str:
+    return f"the {trial.what} answered in {trial.seconds:.1f} s, with the sentence it was told"
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """The commands that mend what a check of this home found."""
+
+    where: Where
+    home: Path
+    repaired: bool
+
+    @property
+    def program(self) -> list[str]:
+        """The words that start this Anaphora."""
+        return program_words()
+
+    def finding(self, check: Check) -> Finding:
+        """The check, with the command that mends it where it failed."""
+        if check.ok:
+            return Finding(check.name, True, check.detail)
+        remedy = _REMEDIES.get(check.name.partition(".")[0], _repair)
+        return Finding(check.name, False, check.detail, remedy(self, check.detail))
+
+    def of_home(self, *words: str, home: Path | None = None) -> str:
+        """A command of Anaphora on this home, or on another one."""
+        options = ["--home", str(home or self.home)]
+        if self.where.conversations is not None and home is None:
+            options += ["--conversations-dir", str(self.where.conversations.absolute())]
+        return command_line([*self.program, *options, *words])
+
+
+def _repair(command: _Command, detail: str) -> str:
+    # What a repair leaves is not derived: only a backup has it.
+    if command.repaired:
+        return _restore(command, detail)
+    namespace = command.where.namespace
+    words = [] if namespace == "default" else ["--namespace", namespace]
+    return command.of_home(*words, "doctor", "--repair")
+
+
+def _restore(command: _Command, detail: str) -> str:
+    fresh = command.home.with_name(f"{command.home.name}-restored")
+    return command.of_home("restore", "YOUR.backup", home=fresh)
+
+
+def _move(command: _Command, detail: str) -> str:
+    backup = str(Path.home() / "anaphora.backup")
+    fresh = Path.home() / "anaphora-local"
+    return (
+        f"{command.of_home('backup', backup)} && {command.of_home('restore', backup, home=fresh)}"
+    )
+
+
+def _allow_writing(command: _Command, detail: str) -> str:
+    if "Permission" in detail:
+        return command_line(["chmod", "-R", "u+rwX", str(command.home)])
+    # No room, or a read-only disk: the index can be made again from what is left.
+    return command_line(["df", "-h", str(command.home)])
+
+
+def _unseal(command: _Command, detail: str) -> str:
+    if "not one of our files" in detail:
+        place = detail.partition(" is not one")[0]
+        return command_line(["mv", place, str(Path.home())])
+    return command.of_home("key", "import", "YOUR.key")
+
+
+def _reindex(command: _Command, detail: str) -> str:
+    return command.of_home("reindex", "--embedder", "minilm")
+
+
+def _set_up_again(command: _Command, detail: str) -> str:
+    clients = clients_set_up(client_folders())
+    words = ["setup", clients[0], "--yes"] if clients else ["setup", "--help"]
+    return command_line([*command.program, *words])
+
+
+def _without_model(command: _Command, detail: str) -> str:
+    return "unset ANAPHORA_MODEL ANAPHORA_SUB_MODEL"
+
+
+def _isolate(command: _Command, detail: str) -> str:
+    return "sudo apt-get install bubblewrap"
+
+
+_REMEDIES: Final[Mapping[str, Callable[[_Command, str], str]]] = {
+    "home": _allow_writing,
+    "file system": _move,
+    "sealing": _unseal,
+    "truth": _restore,
+    "embedder": _reindex,
+    "models": _without_model,
+    "sandbox": _isolate,
+    "hooks": _set_up_again,
+}
+"""By the name of a check; a repair for every other one, whose data can be made again."""

@@ -1,0 +1,122 @@
+"""What stands in a client's configuration: the commands as the client itself reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from anaphora.core.config import ClientFolders
+from anaphora.errors import InvalidInput, StoreError
+from anaphora.store.disk import translate
+from anaphora.surfaces.setup.clients import CLIENTS, Entry, entries
+from anaphora.surfaces.setup.files import read_document
+
+_ANY_COMMAND: Final = ("anaphora",)
+"""Where an entry stands does not depend on the command in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenServer:
+    """How a client starts the memory server: the words, and variables beside its own."""
+
+    words: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSetup:
+    """What is written for one client. `hooks` has the shell line of each of its events."""
+
+    client: str
+    server: WrittenServer | None
+    hooks: Mapping[str, str]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of Anaphora stands there."""
+        return self.server is None and not self.hooks
+
+
+def written_setup(client: str, folders: ClientFolders) -> WrittenSetup:
+    """Read back what is written for a client.
+
+    `InvalidInput` for a file or an entry that has not the client's form, `StoreError` for a file
+    that cannot be read.
+    """
+    server: WrittenServer | None = None
+    hooks: dict[str, str] = {}
+    for entry in entries(client, folders, _ANY_COMMAND):
+        value = _value_under(entry)
+        if entry.member_of is not None:
+            line = _hook_line(entry, value)
+            if line is not None:
+                hooks[entry.keys[-1]] = line
+        elif not entry.given and value is not None:
+            server = _server(entry, value)
+    return WrittenSetup(client, server, hooks)
+
+
+def clients_set_up(folders: ClientFolders) -> tuple[str, ...]:
+    """The clients whose files name Anaphora; those whose files cannot be read are among them."""
+    return tuple(client for client in CLIENTS if _is_set_up(client, folders))
+
+
+def _is_set_up(client: str, folders: ClientFolders) -> bool:
+    try:
+        return not written_setup(client, folders).is_empty
+    except (InvalidInput, StoreError):
+        # A damaged file that never named Anaphora is no concern of ours.
+        places = {entry.path for entry in entries(client, folders, _ANY_COMMAND)}
+        return any(_mentions(place) for place in places)
+
+
+def _mentions(place: Any) -> bool:
+    try:
+        return b"anaphora" in place.read_bytes()
+    except OSError:
+        return False
+
+
+def _value_under(entry: Entry) -> Any:
+    try:
+        content = entry.path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise translate(error, "read", entry.path) from error
+    value: Any = read_document(entry.form, entry.path, content)
+    for key in entry.keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _hook_line(entry: Entry, members: Any) -> str | None:
+    """The shell line of the member that is Anaphora's; None where there is none."""
+    for member in members if isinstance(members, list) else ():
+        groups = member.get("hooks", [member]) if isinstance(member, Mapping) else ()
+        for hook in groups if isinstance(groups, list) else ():
+            line = hook.get("command") if isinstance(hook, Mapping) else None
+            if isinstance(line, str) and entry.member_of is not None and entry.member_of in line:
+                return line
+    return None
+
+
+def _server(entry: Entry, value: Any) -> WrittenServer:
+    where = f"{entry.path}: {'.'.join(entry.keys)}"
+    if not isinstance(value, Mapping):
+        raise InvalidInput(where, value, "expected an object with a command")
+    command, words = value.get("command"), value.get("args", [])
+    variables, folder = value.get("env", {}), value.get("cwd")
+    if not isinstance(command, str) or not command or not _are_texts(words):
+        raise InvalidInput(where, command, "expected a command and a list of arguments")
+    if not isinstance(variables, Mapping) or not _are_texts(list(variables.values())):
+        raise InvalidInput(f"{where}.env", None, "expected an object of texts")
+    return WrittenServer(
+        (command, *words), dict(variables), folder if isinstance(folder, str) else None
+    )
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(value, str) for value in values)
