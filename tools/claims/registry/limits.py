@@ -1,0 +1,4 @@
+"""x"""
+from tools.claims.model import Claim
+LIMITS: tuple[Claim, ...] = ()
+NO_LIMITS = ()

@@ -1,0 +1,4 @@
+"""x"""
+from tools.claims.model import Claim
+PROMISES: tuple[Claim, ...] = ()
+NO_PROMISES = ()

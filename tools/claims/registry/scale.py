@@ -1,0 +1,3 @@
+"""x"""
+from tools.claims.model import Claim
+SCALE: tuple[Claim, ...] = ()
