@@ -55,7 +55,7 @@ def renewed(root: Path, page: Page, registry: Registry) -> str:
         for pattern in claim.patterns:
             for match in reversed(list(pattern.finditer(text))):
                 for name in sorted(match.groupdict(), key=match.start, reverse=True):
-                    value = claim.values[name].shown(root)
+                    value = _value(root, claim, name) or match[name]
                     text = text[: match.start(name)] + value + text[match.end(name) :]
     for table in registry.tables:
         region = re.compile(re.escape(begin(table.name)) + ".*?" + re.escape(END), re.DOTALL)
@@ -73,6 +73,8 @@ def _shown_wrongly(root: Path, registry: Registry) -> Iterator[str]:
 
 
 def _without_proof(claim: Claim) -> Iterator[str]:
+    unsaid = [name for name in claim.values if f"{{{name}}}" not in " ".join(claim.words)]
+    yield from (f"no words have its value {name}" for name in unsaid)
     if not (claim.values or claim.tests or claim.promises or claim.cited):
         yield "no command shows it: name one, or take the sentence out"
     for result in claim.results:
@@ -131,13 +133,18 @@ def _table(root: Path, table: Table) -> str:
 
 def _differing(root: Path, page: Page, claim: Claim, match: re.Match[str]) -> Iterator[str]:
     for name, text in match.groupdict().items():
-        try:
-            value = claim.values[name].shown(root)
-        except ClaimError:
-            continue  # reported once, for the claim
-        if text != value:
+        value = _value(root, claim, name)
+        if value and " ".join(text.split()) != value:
             line = page.line(match.start(name))
             yield f"{page.name}:{line}: {text}, but {claim.id} ({name}) is {value}"
+
+
+def _value(root: Path, claim: Claim, name: str) -> str:
+    """A value as it is to stand on a page; "" if it cannot be read, which is reported elsewhere."""
+    try:
+        return claim.values[name].shown(root)
+    except ClaimError:
+        return ""
 
 
 def _stated_nowhere(read: Sequence[Page], registry: Registry) -> Iterator[str]:

@@ -34,17 +34,22 @@ def in_words(number: float) -> str:
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value on a page. `read` takes the root of the repository; `form` is a format such as
-    `.2f`, `word` or `Word` (letters); `results` are the files in `bench/results/` that it comes
+    `.2f`, `word` or `Word` (letters); `spoken` are words for some numbers, such as a half; `results` are the files in `bench/results/` that it comes
     from, none where the code holds it; `source` says where in the file or in the code."""
 
     read: Callable[[Path], float | str]
     form: str
     source: str
     results: tuple[str, ...] = ()
+    spoken: tuple[tuple[float, str], ...] = ()
 
     def formatted(self, form: str) -> Value:
         """The same value in another form."""
         return replace(self, form=form)
+
+    def said(self, words: Mapping[float, str]) -> Value:
+        """The same value, in words for each number that it may be."""
+        return replace(self, spoken=tuple(words.items()))
 
     def scaled(self, times: float) -> Value:
         """The same value, so many times as large."""
@@ -59,10 +64,18 @@ class Value:
         value = self.read(root)
         if isinstance(value, str):
             return value
+        if self.spoken:
+            return self._in_phrases(value)
         if self.form in {"word", "Word"}:
             letters = in_words(value)
             return letters.capitalize() if self.form == "Word" else letters
         return format(value, self.form)
+
+    def _in_phrases(self, value: float) -> str:
+        for number, words in self.spoken:
+            if abs(number - value) < 1e-9:
+                return words
+        raise ClaimError(f"{self.source} is {value:g}, for which there are no words")
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,7 @@ class Claim:
     @cached_property
     def patterns(self) -> tuple[re.Pattern[str], ...]:
         """What finds each phrasing on a page, whatever its values and line breaks."""
-        return tuple(_pattern(words) for words in self.words)
+        return tuple(_pattern(words, self.values) for words in self.words)
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -117,14 +130,15 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
-def _pattern(words: str) -> re.Pattern[str]:
+def _pattern(words: str, values: Mapping[str, Value]) -> re.Pattern[str]:
     parts: list[str] = []
     position = 0
     names: set[str] = set()
     for placeholder in _PLACEHOLDER.finditer(words):
         parts.append(_loosely(words[position : placeholder.start()]))
         name = placeholder[1]
-        parts.append(f"(?P={name})" if name in names else f"(?P<{name}>{_SHOWN})")
+        phrases = "|".join(_loosely(text) for _, text in values[name].spoken) or _SHOWN
+        parts.append(f"(?P={name})" if name in names else f"(?P<{name}>{phrases})")
         names.add(name)
         position = placeholder.end()
     parts.append(_loosely(words[position:]))

@@ -5,17 +5,21 @@ Results are read below the root that a value is asked for; constants come from t
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import anaphora
 from tools.claims.model import ClaimError, Value
 
 __all__ = ["Step", "at", "cell", "computed", "constant", "default", "derived", "figure", "mean", "target"]
+__all__ += ["written"]
 
 Step = str | int | tuple[tuple[str, str], ...]
 """A member, a position, or the only entry of a list with these members."""
@@ -102,7 +106,7 @@ def constant(
 
     def read(root: Path) -> float:
         try:
-            return take(getattr(importlib.import_module(module), name)) * times
+            return take(attrgetter(name)(importlib.import_module(module))) * times
         except (ImportError, AttributeError, LookupError, TypeError) as error:
             raise ClaimError(f"{module}:{name}: {error}") from error
 
@@ -117,6 +121,23 @@ def default(place: str, parameter: str, form: str = ",g", *, times: float = 1) -
 
     value = constant(place, form, take=take, times=times)
     return Value(value.read, form, f"{value.source}({parameter})")
+
+
+def written(place: str, parameter: str, form: str = ",g") -> Value:
+    """The same, read from the source, for modules that need a framework to be imported."""
+    module, _, name = place.partition(":")
+    file = Path(anaphora.__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
+
+    def read(root: Path) -> float:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+                for argument, default in pairs:
+                    if argument.arg == parameter and default is not None:
+                        return float(ast.literal_eval(default))
+        raise ClaimError(f"{place} has no default for {parameter}")
+
+    return Value(read, form, f"anaphora.{module}.{name}({parameter})")
 
 
 def derived(form: str, compute: Callable[..., float], *values: Value, source: str = "") -> Value:

@@ -151,9 +151,9 @@ CONSTANTS = (
     ),
     _constant(
         "other_project",
-        "than the one that is asked from three quarters, tool calls at most a half",
-        quarters=constant("recall.everything:ELSEWHERE"),
-        half=constant("recall.everything:CALLS"),
+        "than the one that is asked from {share}, tool calls at most {calls}",
+        share=constant("recall.everything:ELSEWHERE").said({0.75: "three quarters"}),
+        calls=constant("recall.everything:CALLS").said({0.5: "a half"}),
     ),
     _constant(
         "holdable", "the {n} heaviest terms only", n=constant("rank.context.scores:HOLDABLE")
