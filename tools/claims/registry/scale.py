@@ -107,6 +107,13 @@ SCALE: tuple[Claim, ...] = (
         share=derived(".0f", lambda vector, memory: 100 * vector / memory, _VECTOR, _MEMORY),
     ),
     _claim(
+        "sticky",
+        "Three servers on one machine answered {sticky} requests a second so, and {robin} with round"
+        " robin",
+        sticky=figure(_SERVERS, "sticky by namespace, no kills: requests a second", ".0f"),
+        robin=figure(_SERVERS, "round robin, no kills: requests a second", ".0f"),
+    ),
+    _claim(
         "open",
         "A process keeps {count} namespaces open",
         count=constant("container.home:OPEN_NAMESPACES"),
