@@ -377,6 +377,7 @@ PROMISES: dict[str, str] = {
     "cli.forget": "D Forgetting asks, can be tried, and can be undone for a day unless it is for now.",
     "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",
     "cli.documented": "D The README's commands run.",
+    "docs.claims": "Q Every figure and promise of README and docs has a command that shows it, and agrees with it.",
     "docs.run": "Q Every command and program of the documents runs and prints what they show.",
     "docs.links": "Q Every link of the documents leads somewhere, and every page is reached.",
     "docs.reference": "Q The reference is what the code says.",
@@ -386,6 +387,7 @@ PROMISES: dict[str, str] = {
     "package.golden": "D A redesign is held against the build before it, to the bit.",
     "package.wheel": "D The wheel alone has the commands, the model, the page and the servers.",
     "package.no_telemetry": "D No library that is used reports on its use.",
+    "results.dated": "Q Every result has its date, commit and machine, and a change by hand is noticed.",
     "results.page": "Q The page of results says what the result files say, and leaves none out.",
     "package.offline": "D No network call is made.",
     # Projects: truth of the context lane

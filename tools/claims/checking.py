@@ -163,4 +163,3 @@ def _pages(claim: Claim, read: Sequence[Page]) -> list[Page]:
 
 def _of(page: Page, claims: Sequence[Claim]) -> list[Claim]:
     return [claim for claim in claims if page.name.startswith(claim.page)]
-

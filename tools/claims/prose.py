@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["END", "Page", "begin", "pages"]
+__all__ = ["END", "Page", "begin", "blanked", "pages"]
 
 _BLANKED = re.compile(
     r"^(?P<mark>```+).*?^(?P=mark)`*$"  # a block of code
@@ -52,11 +52,12 @@ def pages(root: Path) -> list[Page]:
         if file.parent.name not in _GENERATED and file.name != _MADE_HERE
     ]
     return [
-        Page(file.relative_to(root).as_posix(), text, _blanked(text))
+        Page(file.relative_to(root).as_posix(), text, blanked(text))
         for file in files
         for text in [file.read_text("utf-8")]
     ]
 
 
-def _blanked(text: str) -> str:
+def blanked(text: str) -> str:
+    """The text with spaces in place of all that is no prose."""
     return _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)

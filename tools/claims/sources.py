@@ -15,10 +15,22 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import anaphora
 from tools.claims.model import ClaimError, Value
 
-__all__ = ["Step", "at", "cell", "computed", "constant", "default", "derived", "figure", "mean", "target"]
+import anaphora
+
+__all__ = [
+    "Step",
+    "at",
+    "cell",
+    "computed",
+    "constant",
+    "default",
+    "derived",
+    "figure",
+    "mean",
+    "target",
+]
 __all__ += ["written"]
 
 Step = str | int | tuple[tuple[str, str], ...]
@@ -39,7 +51,7 @@ def target(result: str, name: str, form: str = "g", *, times: float = 1) -> Valu
         text = str(_figure(root, result, name)["target"])
         if not text:
             raise ClaimError(f"{result}.json: {name} has no target")
-        return float(text.split()[-1]) * times
+        return float(text.rsplit(maxsplit=1)[-1]) * times
 
     return Value(read, form, f"{name}: target", (result,))
 
@@ -71,20 +83,25 @@ def cell(result: str, row: tuple[str, ...], column: str, *, section: str = "") -
     return Value(read, "", f"{' '.join(row)}: {column}", (result,))
 
 
-def mean(
-    result: str, chosen: Callable[[Any], bool], name: str, weight: str, source: str
-) -> Value:
+def mean(result: str, chosen: Callable[[Any], bool], name: str, weight: str, source: str) -> Value:
     """The mean of a member over the chosen rows, each counted `weight` times."""
 
     def compute(content: Any) -> float:
         rows = [row for row in content["rows"] if chosen(row)]
-        return float(sum(row[name] * row[weight] for row in rows) / sum(row[weight] for row in rows))
+        return float(
+            sum(row[name] * row[weight] for row in rows) / sum(row[weight] for row in rows)
+        )
 
     return computed(result, compute, source)
 
 
 def computed(
-    result: str, compute: Callable[[Any], float], source: str, form: str = ".2f", *, times: float = 1
+    result: str,
+    compute: Callable[[Any], float],
+    source: str,
+    form: str = ".2f",
+    *,
+    times: float = 1,
 ) -> Value:
     """What `compute` makes of a whole result; `source` says it in words."""
 

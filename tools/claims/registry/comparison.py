@@ -119,7 +119,11 @@ _OGHAM = Table(
         )
     )
     + tuple(
-        Claim(f"ogham.theirs.{label}", (f"{label} | 20 | {rest}",), cited="Ogham v0.9.1, its result files")
+        Claim(
+            f"ogham.theirs.{label}",
+            (f"{label} | 20 | {rest}",),
+            cited="Ogham v0.9.1, its result files",
+        )
         for label, rest in (
             ("Ogham v0.9.1", "0.737 | 0.708"),
             ("Ogham, BGE-M3 sparse and dense", "0.616 | –"),
@@ -143,7 +147,14 @@ COMPARISON: tuple[Claim, ...] = (
                 ".0f",
                 lambda *counts: sum(counts),
                 *(
-                    at("conversation", form, "rows", (("name", "full ranking"),), "overall", "questions")
+                    at(
+                        "conversation",
+                        form,
+                        "rows",
+                        (("name", "full ranking"),),
+                        "overall",
+                        "questions",
+                    )
                     for form in ("realtalk", "beam")
                 ),
             )

@@ -124,9 +124,7 @@ LIMITS: tuple[Claim, ...] = (
     _claim(
         "lately",
         "the block says for {weeks} weeks what it replaced",
-        weeks=constant(
-            "recall.context.standing:LATELY", "word", take=lambda span: span.days / 7
-        ),
+        weeks=constant("recall.context.standing:LATELY", "word", take=lambda span: span.days / 7),
     ),
     _claim(
         "documents",
@@ -304,9 +302,17 @@ NO_LIMITS: tuple[NoClaim, ...] = (
     NoClaim(r"\bhalf a head\b|\bone of two ways\b", "no number", "docs/"),
     NoClaim(r"\b\w+ packages in pure Python\b", "named beside it", "docs/how-to/documents.md"),
     NoClaim(r"\b3\.1\d\b", "the version of Python", "docs/platforms.md"),
-    NoClaim(r"\bone half of the data\b|\bthe tenth hit\b|\bthirty times\b", "no measurement", "docs/ranking.md"),
-    NoClaim(r"(?s)\bAs?sumptions, to be.*?average load\.", "assumptions, said to be so", "docs/scale.md"),
-    NoClaim(r"(?s)\*\*Requests\*\*: .*?recalls\.", "arithmetic on the assumptions", "docs/scale.md"),
+    NoClaim(
+        r"\bone half of the data\b|\bthe tenth hit\b|\bthirty times\b",
+        "no measurement",
+        "docs/ranking.md",
+    ),
+    NoClaim(
+        r"(?s)\bAs?sumptions, to be.*?average load\.", "assumptions, said to be so", "docs/scale.md"
+    ),
+    NoClaim(
+        r"(?s)\*\*Requests\*\*: .*?recalls\.", "arithmetic on the assumptions", "docs/scale.md"
+    ),
     NoClaim(r"\b93 new turns a second, 460\b", "arithmetic on the assumptions", "docs/scale.md"),
     NoClaim(
         r"\ba million active\b|\bten million users\b|\ba thousand memories to a million\b"

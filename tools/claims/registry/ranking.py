@@ -40,7 +40,11 @@ CONSTANTS = (
         "{bytes} bytes: all of a question in somebody's own words",
         bytes=_BYTES,
     ),
-    _constant("brief", "question of more than {n} characters with such a block", n=constant("recall.query:BRIEF")),
+    _constant(
+        "brief",
+        "question of more than {n} characters with such a block",
+        n=constant("recall.query:BRIEF"),
+    ),
     _constant(
         "asking",
         "these are more than {n} characters in a text that is longer than {bytes} bytes",
@@ -273,7 +277,9 @@ REACHED = (
         "ranking.formula",
         ("is {plain} with the plain formula and {value} with this one",),
         {
-            "plain": cell("memory_ablation", ("the seed's formula (mode=vector)",), "report @10").rounded(),
+            "plain": cell(
+                "memory_ablation", ("the seed's formula (mode=vector)",), "report @10"
+            ).rounded(),
             "value": cell("memory_ablation", ("all (mode=hybrid)",), "report @10").rounded(),
         },
     ),
@@ -336,8 +342,12 @@ REACHED = (
             " {silent} of 100 prompts that needed nothing got nothing",
         ),
         {
-            "share": figure("injection", "chats and facts: of what is put in, evidence", ".0f", times=100),
-            "silent": figure("injection", "nothing is put in where nothing is needed", ".0f", times=100),
+            "share": figure(
+                "injection", "chats and facts: of what is put in, evidence", ".0f", times=100
+            ),
+            "silent": figure(
+                "injection", "nothing is put in where nothing is needed", ".0f", times=100
+            ),
         },
     ),
     Claim(
@@ -377,7 +387,11 @@ REACHED = (
         ("On chats 6 to 10, {share}% of the hits rated at least {sure} were right",),
         {
             "share": at(
-                "deep_shortcut", "figures", "both: share of those that are right", form=".0f", times=100
+                "deep_shortcut",
+                "figures",
+                "both: share of those that are right",
+                form=".0f",
+                times=100,
             ),
             "sure": constant("deep.recall:SURE"),
         },
@@ -424,7 +438,9 @@ REACHED = (
     ),
     Claim(
         "embedders.cost",
-        ("takes {times} times as long; its cosines lie where MiniLM's do, and calibration takes {loss} from it",),
+        (
+            "takes {times} times as long; its cosines lie where MiniLM's do, and calibration takes {loss} from it",
+        ),
         {
             "times": derived(
                 ".0f",

@@ -38,9 +38,7 @@ README: tuple[Claim, ...] = (
     ),
     Claim(
         "readme.killed",
-        (
-            "of {turns} turns acknowledged by processes killed at random moments, {lost} were lost",
-        ),
+        ("of {turns} turns acknowledged by processes killed at random moments, {lost} were lost",),
         {
             "turns": figure("durability", "turns acknowledged"),
             "lost": figure("durability", "acknowledged turns lost"),

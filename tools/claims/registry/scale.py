@@ -79,7 +79,10 @@ SCALE: tuple[Claim, ...] = (
         vectors=_terabytes(_VECTOR, _MEMORIES),
         turns=_terabytes(_TURN, _TURNS, ".0f"),
         whole=derived(
-            ".0f", lambda *sizes: sum(sizes), _terabytes(_MEMORY, _MEMORIES), _terabytes(_TURN, _TURNS)
+            ".0f",
+            lambda *sizes: sum(sizes),
+            _terabytes(_MEMORY, _MEMORIES),
+            _terabytes(_TURN, _TURNS),
         ),
     ),
     _claim(
@@ -139,7 +142,9 @@ SCALE: tuple[Claim, ...] = (
         "clocks",
         "With differences of up to {minutes} minutes, whatever is said last",
         minutes=constant(
-            "store.records.rules:CLOCKS_APART", "word", take=lambda apart: apart.total_seconds() / 60
+            "store.records.rules:CLOCKS_APART",
+            "word",
+            take=lambda apart: apart.total_seconds() / 60,
         ),
     ),
     _claim(

@@ -7,7 +7,16 @@ from typing import Any
 from tools.claims.model import Value
 from tools.claims.sources import at, computed, mean
 
-__all__ = ["Row", "always", "category", "history", "label_found", "label_share", "placed", "recalled"]
+__all__ = [
+    "Row",
+    "always",
+    "category",
+    "history",
+    "label_found",
+    "label_share",
+    "placed",
+    "recalled",
+]
 __all__ += ["share_first", "silenced"]
 
 Row = dict[str, Any]
@@ -74,7 +83,9 @@ def label_share(label: str, form: str = ".2f", *, times: float = 1) -> Value:
     """How many of the commit subjects have a label."""
 
     def compute(content: Any) -> float:
-        rows = [row for row in content["quality"] if (row["kind"], row["repo"]) == ("history", "all")]
+        rows = [
+            row for row in content["quality"] if (row["kind"], row["repo"]) == ("history", "all")
+        ]
         total = sum(row["questions"] for row in rows)
         return float(sum(row["questions"] for row in rows if row["label"] == label) / total)
 

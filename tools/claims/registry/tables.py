@@ -30,9 +30,7 @@ def _timed(
 
 
 def _asked(form: str) -> Value:
-    return at(
-        "conversation", form, "rows", (("name", _FULL),), "overall", "questions", form=",.0f"
-    )
+    return at("conversation", form, "rows", (("name", _FULL),), "overall", "questions", form=",.0f")
 
 
 def _commits(name: str, words: str, form: str) -> Claim:
@@ -102,7 +100,13 @@ SPEED = Table(
             "recall less the question's embedding, p50",
             ".1f",
         ),
-        _timed("speed.recall_p99", "the whole recall, 99th percentile", _TURNS, "whole recall, p99", ".1f"),
+        _timed(
+            "speed.recall_p99",
+            "the whole recall, 99th percentile",
+            _TURNS,
+            "whole recall, p99",
+            ".1f",
+        ),
         _timed(
             "speed.command",
             "one recall on the command line, start to exit",
@@ -118,8 +122,21 @@ SPEED = Table(
             "remember over its embedding, p50",
             ".1f",
         ),
-        _timed("speed.memories", "recall at 10,000 memories, the same", _10K, "recall less E, p50", ".1f"),
-        _timed("speed.resident", "resident memory at 10,000 memories", _10K, "resident memory", ".0f", unit="MB"),
+        _timed(
+            "speed.memories",
+            "recall at 10,000 memories, the same",
+            _10K,
+            "recall less E, p50",
+            ".1f",
+        ),
+        _timed(
+            "speed.resident",
+            "resident memory at 10,000 memories",
+            _10K,
+            "resident memory",
+            ".0f",
+            unit="MB",
+        ),
         _timed(
             "speed.hook",
             "a hook of a coding agent, beyond the interpreter's start, median",
@@ -205,13 +222,17 @@ PROJECTS = Table(
     (
         _commits("projects.commits", "{count} commit subjects: recall@10", "as written"),
         _commits(
-            "projects.stripped", "{count} commit subjects without file names: recall@10", "paths taken out"
+            "projects.stripped",
+            "{count} commit subjects without file names: recall@10",
+            "paths taken out",
         ),
         _row(
             "projects.bugs",
             "{count} bug reports: an edited file first / among the first five |"
             " {baseline} / {few} | {value} / {among}",
-            count=history("recall package", "as written", "questions", kind="issues").formatted(".0f"),
+            count=history("recall package", "as written", "questions", kind="issues").formatted(
+                ".0f"
+            ),
             baseline=history("BM25 of files", "as written", "at_1", kind="issues"),
             few=history("BM25 of files", "as written", "at_5", kind="issues"),
             value=history("recall package", "as written", "at_1", kind="issues"),
@@ -225,20 +246,107 @@ EVERYTHING = Table(
     "More times and sizes",
     ("", "measured", "target"),
     (
-        _timed("times.repeated", "the same question again, 10,000 turns, median", _TURNS, "repeated question, p50", ".1f"),
-        _timed("times.import", "`from anaphora import Memory`", _TURNS, "from anaphora import Memory", ".0f"),
-        _timed("times.resident_100k", "resident memory at 100,000 memories", _100K, "resident memory", ".0f", unit="MB"),
-        _timed("times.recall_100k", "recall at 100,000 memories, without embedding the question", _100K, "recall less E, p50", ".1f"),
-        _timed("times.small_project", "a project of 214 files: its words are found after", "index_speed", "flask: both", ".1f", unit="s"),
-        _timed("times.large_project", "a project of 3,000 files: its words are found after", "index_speed", "3,000 files: both", ".0f", unit="s"),
-        _timed("times.changed_file", "one changed file of 3,000, until it is found", "index_speed", "3,000 files: one changed file, until it is found", ".0f"),
-        _timed("times.import_turns", "an import of 1,218 turns: words answer after", "import_speed", "1,218 turns: until a question is answered by words", ".1f", unit="s"),
-        _timed("times.package", "a package from 20,000 sections of 16 projects, checking every file for changes", "context_speed", "recall p50", ".1f"),
-        _timed("times.deep_recent", "deep recall without the model's time, 20,000 turns, recent sessions", "deep_overhead", "recent_sessions: a whole question, p50", ".0f"),
-        _timed("times.deep_all", "the same, all sessions", "deep_overhead", "all_sessions: a whole question, p50", ".0f"),
-        _timed("times.hook_p95", "a hook of a coding agent, 95th percentile", "hooks", "a hook with a warm process, over that, p95", ".0f"),
-        _timed("times.mcp", "MCP `initialize`, beyond the time of `import mcp.server`", "mcp_start", "initialize over the bare import", ".2f", unit="s"),
-        _row("times.http", "`/v1/recall` over HTTP, 10,000 memories, one connection, median | {value} ms | –", value=figure("rest_load", "1 connection: p50 (ms)", ".1f")),
+        _timed(
+            "times.repeated",
+            "the same question again, 10,000 turns, median",
+            _TURNS,
+            "repeated question, p50",
+            ".1f",
+        ),
+        _timed(
+            "times.import",
+            "`from anaphora import Memory`",
+            _TURNS,
+            "from anaphora import Memory",
+            ".0f",
+        ),
+        _timed(
+            "times.resident_100k",
+            "resident memory at 100,000 memories",
+            _100K,
+            "resident memory",
+            ".0f",
+            unit="MB",
+        ),
+        _timed(
+            "times.recall_100k",
+            "recall at 100,000 memories, without embedding the question",
+            _100K,
+            "recall less E, p50",
+            ".1f",
+        ),
+        _timed(
+            "times.small_project",
+            "a project of 214 files: its words are found after",
+            "index_speed",
+            "flask: both",
+            ".1f",
+            unit="s",
+        ),
+        _timed(
+            "times.large_project",
+            "a project of 3,000 files: its words are found after",
+            "index_speed",
+            "3,000 files: both",
+            ".0f",
+            unit="s",
+        ),
+        _timed(
+            "times.changed_file",
+            "one changed file of 3,000, until it is found",
+            "index_speed",
+            "3,000 files: one changed file, until it is found",
+            ".0f",
+        ),
+        _timed(
+            "times.import_turns",
+            "an import of 1,218 turns: words answer after",
+            "import_speed",
+            "1,218 turns: until a question is answered by words",
+            ".1f",
+            unit="s",
+        ),
+        _timed(
+            "times.package",
+            "a package from 20,000 sections of 16 projects, checking every file for changes",
+            "context_speed",
+            "recall p50",
+            ".1f",
+        ),
+        _timed(
+            "times.deep_recent",
+            "deep recall without the model's time, 20,000 turns, recent sessions",
+            "deep_overhead",
+            "recent_sessions: a whole question, p50",
+            ".0f",
+        ),
+        _timed(
+            "times.deep_all",
+            "the same, all sessions",
+            "deep_overhead",
+            "all_sessions: a whole question, p50",
+            ".0f",
+        ),
+        _timed(
+            "times.hook_p95",
+            "a hook of a coding agent, 95th percentile",
+            "hooks",
+            "a hook with a warm process, over that, p95",
+            ".0f",
+        ),
+        _timed(
+            "times.mcp",
+            "MCP `initialize`, beyond the time of `import mcp.server`",
+            "mcp_start",
+            "initialize over the bare import",
+            ".2f",
+            unit="s",
+        ),
+        _row(
+            "times.http",
+            "`/v1/recall` over HTTP, 10,000 memories, one connection, median | {value} ms | –",
+            value=figure("rest_load", "1 connection: p50 (ms)", ".1f"),
+        ),
         _row(
             "times.http_16",
             "the same, 16 connections: answers a second of one process / of two | {one} / {two} | –",

@@ -89,7 +89,9 @@ def make_tables(connection: Connection) -> None:
 def _pooling(url: URL) -> tuple[URL, dict[str, Any]]:
     """The URL without the parameters that are ours, and what they say to `create_engine`."""
     query = dict(url.query)
-    options: dict[str, Any] = {"pool_size": _count("pool_size", query.pop("pool_size", str(POOL_SIZE)))}
+    options: dict[str, Any] = {
+        "pool_size": _count("pool_size", query.pop("pool_size", str(POOL_SIZE)))
+    }
     threshold = query.pop("prepare_threshold", None)
     if threshold is not None:
         kept = None if threshold == "none" else _count("prepare_threshold", threshold)
