@@ -1,8 +1,8 @@
 """When, where and at which commit each result was measured: bench/results/measured.json.
 
 `bench.figures.write` records every measurement here, with a digest of what it wrote, so that a
-result that was changed by hand is noticed. `python -m bench.measured` takes date and commit from the
-history for results that have no record, and says so in the record.
+result that was changed by hand is noticed. `python -m bench.measured` takes date and commit from
+the history for results that have no record, and says so in the record.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.measured import Measurement, measurements, stale
-from tools.claims.commands import command_of, missing, promises, tests_of
+from tools.claims.commands import command_of, missing, promises, cited_tests
 from tools.claims.durability import guarantees
 from tools.claims.model import Claim, ClaimError, Table
 from tools.claims.prose import END, Page, begin, pages
@@ -59,7 +59,8 @@ def renewed(root: Path, page: Page, registry: Registry) -> str:
                     text = text[: match.start(name)] + value + text[match.end(name) :]
     for table in registry.tables:
         region = re.compile(re.escape(begin(table.name)) + ".*?" + re.escape(END), re.DOTALL)
-        text = region.sub(lambda _, t=table: begin(t.name) + t.shown(root) + END, text)
+        made = begin(table.name) + _table(root, table) + END
+        text = region.sub(made.replace("\\", "\\\\"), text)
     return text
 
 
@@ -89,7 +90,7 @@ def _without_proof(claim: Claim) -> Iterator[str]:
     for promise in claim.promises:
         if promise not in promises():
             yield f"tests/behaviours.py has no promise {promise}"
-        elif promise not in tests_of():
+        elif promise not in cited_tests():
             yield f"no test cites {promise}"
 
 

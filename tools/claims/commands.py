@@ -13,8 +13,9 @@ from pathlib import Path
 
 from bench.results_page import SECTIONS
 
-__all__ = ["ROOT", "command_of", "missing", "promises", "tests_of"]
+__all__ = ["ROOT", "command_of", "missing", "promises", "cited_tests"]
 
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -49,19 +50,26 @@ def promises() -> dict[str, str]:
 
 
 @lru_cache(maxsize=1)
-def tests_of() -> dict[str, tuple[str, ...]]:
-    """The tests that cite each promise, as `tests/…py::test_…`, or the file for all of its tests."""
+def cited_tests() -> dict[str, tuple[str, ...]]:
+    """The tests that cite each promise, as `tests/…py::test_…`, or the file for all of its"
+    " tests."""
     tests: dict[str, list[str]] = {}
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
         name = file.relative_to(ROOT).as_posix()
         tree = _tree(file)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                for promise in _cited(node.decorator_list):
-                    tests.setdefault(promise, []).append(f"{name}::{node.name}")
+        for node in _definitions(tree):
+            for promise in _cited(node.decorator_list):
+                tests.setdefault(promise, []).append(f"{name}::{node.name}")
         for promise in _cited([n for n in tree.body if isinstance(n, ast.Assign)]):
             tests.setdefault(promise, []).append(name)
     return {promise: tuple(dict.fromkeys(names)) for promise, names in tests.items()}
+
+
+def _definitions(tree: ast.Module) -> list[_Definition]:
+    """Functions and classes at the top, and the methods of those classes."""
+    top = [node for node in tree.body if isinstance(node, _Definition)]
+    inner = [n for node in top if isinstance(node, ast.ClassDef) for n in node.body]
+    return [*top, *(node for node in inner if isinstance(node, _Definition))]
 
 
 def _cited(nodes: list[ast.expr] | list[ast.Assign]) -> list[str]:
@@ -82,9 +90,7 @@ def _missing_test(name: str) -> str:
     if not file.is_file():
         return f"{path} is not there"
     tests = {
-        node.name
-        for node in ast.walk(_tree(file))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        node.name for node in _definitions(_tree(file)) if node.name.lower().startswith("test")
     }
     lacking = [part for part in test.split("::") if part and part not in tests]
     return f"{path} has no {lacking[0]}" if lacking else ""

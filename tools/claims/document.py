@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.measured import Measurement, measurements
 from tools.claims.checking import Registry
-from tools.claims.commands import command_of, promises, tests_of
+from tools.claims.commands import command_of, promises, cited_tests
 from tools.claims.durability import PAGE as DURABILITY
 from tools.claims.durability import guarantees
 from tools.claims.model import Claim
@@ -20,9 +20,10 @@ __all__ = ["DOCUMENT", "document"]
 DOCUMENT = "docs/claims.md"
 _HEAD = """# Claims
 
-Made by `python -m tools.claims` (part of `make docs`); a test checks it. Every figure and promise of the README and
-these pages, with the command that shows it. Figures are read from the files in `bench/results/`, limits from the code,
-so that no page holds a number of its own. A statement for which there is no command is taken out.
+Made by `python -m tools.claims` (part of `make docs`); a test checks it. Every figure and promise
+of the README and these pages, with the command that shows it. Figures are read from the files in
+`bench/results/`, limits from the code, so that no page holds a number of its own. A statement for
+which there is no command is taken out.
 """
 
 
@@ -46,8 +47,9 @@ def document(root: Path, registry: Registry) -> str:
 
 def _measurements(root: Path, registry: Registry) -> Iterator[str]:
     yield "## Measurements\n"
-    yield "*Date* and *commit* are those of the run; in italics, from before runs recorded them, those of"
-    yield "the commit that brought the result in. `DIR` holds the data sets ([which](../bench/README.md)).\n"
+    yield "*Date* and *commit* are those of the run; in italics, from before runs recorded them,"
+    yield "those of the commit that brought the result in. `DIR` holds the data sets"
+    yield "([which](../bench/README.md)).\n"
     yield "| result | command | date | commit | machine |\n|---|---|---|---|---|"
     known = measurements(root)
     for name in sorted({result for claim in registry.all for result in claim.results}):
@@ -87,7 +89,7 @@ def _limits(root: Path, registry: Registry, read: Sequence[Page]) -> Iterator[st
 
 
 def _promises(registry: Registry, read: Sequence[Page]) -> Iterator[str]:
-    yield "## Promises\n\nEach is held by its tests in every `make test`, on the machine that runs it."
+    yield "## Promises\n\nEach is held by its tests in every `make test`, where that runs."
     yield "*Said* has the sentences of the pages that give it.\n"
     yield "| promise | tests: `pytest …` | said |\n|---|---|---|"
     for name, words in promises().items():
@@ -97,7 +99,7 @@ def _promises(registry: Registry, read: Sequence[Page]) -> Iterator[str]:
             if name in claim.promises
             for words in claim.words
         ]
-        tests = " ".join(f"`{test}`" for test in tests_of().get(name, ()))
+        tests = " ".join(f"`{test}`" for test in cited_tests().get(name, ()))
         yield f'| <a id="{name}"></a>`{name}` {_plain(words)} | {tests} | {"; ".join(said)} |'
     yield ""
 

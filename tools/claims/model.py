@@ -34,8 +34,9 @@ def in_words(number: float) -> str:
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value on a page. `read` takes the root of the repository; `form` is a format such as
-    `.2f`, `word` or `Word` (letters); `spoken` are words for some numbers, such as a half; `results` are the files in `bench/results/` that it comes
-    from, none where the code holds it; `source` says where in the file or in the code."""
+    `.2f`, `word` or `Word` (letters); `source` says where in a result or in the code it is;
+    `results` are the files in `bench/results/` that it comes from, none where the code holds it;
+    `spoken` are words for some numbers, such as "a half"."""
 
     read: Callable[[Path], float | str]
     form: str

@@ -31,8 +31,9 @@ _FIGURE = re.compile(
 )
 _PROMISE = re.compile(
     r"\b(?:never|always|guarantee\w*|byte for byte|no telemetry|no network|offline"
-    r"|nothing (?:\w+ ){0,3}(?:lost|leaves|is sent)|none (?:\w+ )?lost|no (?:\w+ )?(?:write|word|turn) is lost"
-    r"|at any (?:moment|instant|time)|exactly once|survives?|verbatim|really|ever|without loss|is on disk"
+    r"|nothing (?:\w+ ){0,3}(?:lost|leaves|is sent)|none (?:\w+ )?lost"
+    r"|no (?:\w+ )?(?:write|word|turn) is lost|at any (?:moment|instant|time)|exactly once"
+    r"|survives?|verbatim|really|ever|without loss|is on disk"
     r"|cannot be (?:changed|lost|forged))\b",
     re.IGNORECASE,
 )

@@ -219,7 +219,8 @@ COMPARISON: tuple[Claim, ...] = (
         "compare.add",
         (
             "takes {lance} ms in LanceDB, {ours} in Anaphora, {chroma} in Chroma; removing one"
-            " {lance_gone}, {ours_gone} and {chroma_gone}, and closing then {closing} s in Anaphora",
+            " {lance_gone}, {ours_gone} and {chroma_gone}, and closing then {closing} s in"
+            " Anaphora",
         ),
         {
             "lance": _speed("LanceDB hybrid", _ADD),

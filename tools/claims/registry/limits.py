@@ -128,7 +128,8 @@ LIMITS: tuple[Claim, ...] = (
     ),
     _claim(
         "documents",
-        "more than {size} MB, {pages} pages, {characters} million characters, a DOCX that unpacks to"
+        "more than {size} MB, {pages} pages, {characters} million characters, a DOCX that"
+        " unpacks to"
         " more than {unpacked} MB",
         size=default(_DOCUMENT, "size", times=_MILLION),
         pages=default(_DOCUMENT, "pages"),
@@ -175,8 +176,10 @@ LIMITS: tuple[Claim, ...] = (
     ),
     _claim(
         "imports",
-        "a conversation or line of more than {characters} million characters, {messages} messages in"
-        " one conversation, a zip that unpacks to more than {unpacked} MB and {times} times its size",
+        "a conversation or line of more than {characters} million characters, {messages}"
+        " messages in"
+        " one conversation, a zip that unpacks to more than {unpacked} MB and {times} times its"
+        " size",
         characters=default(_IMPORT, "characters", times=1 / (1 << 20)),
         unpacked=default(_IMPORT, "unpacked", times=1 / (1 << 20)),
         times=default(_IMPORT, "times"),
@@ -204,7 +207,8 @@ LIMITS: tuple[Claim, ...] = (
     ),
     _claim(
         "rlimits",
-        "address space ({base} MiB plus {copies} times the memory limit), {seconds} s of CPU, no file"
+        "address space ({base} MiB plus {copies} times the memory limit), {seconds} s of CPU, no"
+        " file"
         " larger than 0 bytes, {files} open files",
         base=constant(f"{_BOX}.walls:_BASE_BYTES", times=1 / (1 << 20)),
         copies=constant(f"{_BOX}.walls:_COPIES", "word"),

@@ -62,7 +62,8 @@ PROMISES: tuple[Claim, ...] = (
     ),
     _of(
         _README,
-        "A repeated fact grows stronger, a new value of a path supersedes the old one, similar facts are linked and never merged",
+        "A repeated fact grows stronger, a new value of a path supersedes the old one, similar"
+        " facts are linked and never merged",
         "remember.reinforces",
         "remember.supersedes",
         "remember.never_merges",
@@ -73,21 +74,24 @@ PROMISES: tuple[Claim, ...] = (
     _of(_README, "`forget` really deletes", "forget.hard", "forget.bytes"),
     _of(
         _README,
-        "Secrets are redacted from memories, notes and project files before they are stored; `.env` and key files are not read at all. Only turns stay verbatim.",
+        "Secrets are redacted from memories, notes and project files before they are stored;"
+        " `.env` and key files are not read at all. Only turns stay verbatim.",
         "remember.every_way",
         "project.secrets",
         "sealed.words",
     ),
     _of(
         _README,
-        "in sections: found with page and heading, versioned by name, and forgotten with their files",
+        "in sections: found with page and heading, versioned by name, and forgotten with their"
+        " files",
         "documents.found",
         "documents.versions",
         "documents.forgotten",
     ),
     _of(
         _README,
-        "pinned memories, rules and preferences stand at the beginning of every session, within a budget, and follow their new values",
+        "pinned memories, rules and preferences stand at the beginning of every session, within"
+        " a budget, and follow their new values",
         "core.block",
         "core.budget",
         "core.follows",
@@ -300,7 +304,8 @@ PROMISES: tuple[Claim, ...] = (
     _of("docs/sync.md", "which never leaves the devices", "sync.sealed"),
     _of(
         "docs/tutorial.md",
-        "When `append_user` returns, the turn is on disk; if it could not be stored, the call raises",
+        "When `append_user` returns, the turn is on disk; if it could not be stored, the call"
+        " raises",
         "threads.durable",
         "threads.strict",
     ),

@@ -187,7 +187,8 @@ CONSTANTS = (
     ),
     _constant(
         "sure",
-        "{hits} hits whose neighbourhood contains the evidence with a probability of {sure} or more",
+        "{hits} hits whose neighbourhood contains the evidence with a probability of {sure} or"
+        " more",
         hits=constant("deep.recall:NEEDED", "Word"),
         sure=constant("deep.recall:SURE"),
     ),
@@ -439,7 +440,8 @@ REACHED = (
     Claim(
         "embedders.cost",
         (
-            "takes {times} times as long; its cosines lie where MiniLM's do, and calibration takes {loss} from it",
+            "takes {times} times as long; its cosines lie where MiniLM's do, and calibration"
+            " takes {loss} from it",
         ),
         {
             "times": derived(

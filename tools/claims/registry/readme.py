@@ -47,7 +47,8 @@ README: tuple[Claim, ...] = (
     Claim(
         "readme.faults",
         (
-            "{lost} of the writes of {killed} processes killed while they remembered, forgot, reindexed"
+            "{lost} of the writes of {killed} processes killed while they remembered, forgot,"
+            " reindexed"
             " and backed up",
         ),
         {

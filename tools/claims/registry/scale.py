@@ -46,7 +46,8 @@ def _claim(name: str, words: str, **values: Value) -> Claim:
 SCALE: tuple[Claim, ...] = (
     _claim(
         "memory",
-        "({dimensions} × float16) and indexes included | {memory} bytes, {vector} of them the vector |",
+        "({dimensions} × float16) and indexes included | {memory} bytes, {vector} of them the"
+        " vector |",
         dimensions=at("embedders", "embedders", "minilm", "dimensions", form=".0f"),
         memory=_MEMORY,
         vector=_VECTOR,
@@ -111,7 +112,8 @@ SCALE: tuple[Claim, ...] = (
     ),
     _claim(
         "sticky",
-        "Three servers on one machine answered {sticky} requests a second so, and {robin} with round"
+        "Three servers on one machine answered {sticky} requests a second so, and {robin} with"
+        " round"
         " robin",
         sticky=figure(_SERVERS, "sticky by namespace, no kills: requests a second", ".0f"),
         robin=figure(_SERVERS, "round robin, no kills: requests a second", ".0f"),

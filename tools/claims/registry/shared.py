@@ -44,8 +44,8 @@ def share_first(told: str, name: str) -> Value:
 
 
 def always(part: str, form: str) -> Value:
-    """Over the held-out prompts: the share of evidence among the five best hits, their tokens, or the
-    tokens of what was put in."""
+    """Over the held-out prompts: the share of evidence among the five best hits, their tokens, or
+    the tokens of what was put in."""
 
     def compute(content: Any) -> float:
         rows = [row for row in content["prompts"] if not row["fitted"]]

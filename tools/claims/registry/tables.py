@@ -152,17 +152,17 @@ CONVERSATIONS = Table(
     "conversations",
     "Conversations: share of the evidence among the first ten turns, chats 6 to 10",
     ("set", "BM25", "cosine", "Anaphora"),
-    tuple(
-        _row(
-            f"conversations.{form}",
-            f"{name} | {{bm25}} | {{cosine}} | {{value}}",
-            bm25=recalled(form, "BM25 alone"),
-            cosine=recalled(form, "cosine alone"),
-            value=recalled(form, _FULL),
-        )
-        for form, name in (("realtalk", "REALTALK"), ("beam", "BEAM-100K"))
-    )
-    + (
+    (
+        *(
+            _row(
+                f"conversations.{form}",
+                f"{name} | {{bm25}} | {{cosine}} | {{value}}",
+                bm25=recalled(form, "BM25 alone"),
+                cosine=recalled(form, "cosine alone"),
+                value=recalled(form, _FULL),
+            )
+            for form, name in (("realtalk", "REALTALK"), ("beam", "BEAM-100K"))
+        ),
         _row(
             "conversations.multi_hop",
             "REALTALK, questions over several turns | – | – | {value}",
@@ -349,7 +349,8 @@ EVERYTHING = Table(
         ),
         _row(
             "times.http_16",
-            "the same, 16 connections: answers a second of one process / of two | {one} / {two} | –",
+            "the same, 16 connections: answers a second of one process / of two | {one} / {two}"
+            " | –",
             one=figure("rest_load", "16 connections: requests a second", ".0f"),
             two=figure("rest_load", "16 connections, 2 processes: requests a second", ".0f"),
         ),

@@ -7,7 +7,7 @@ this at once. Alembic (0.9 s) is imported only when the stored revision differs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     URL,
