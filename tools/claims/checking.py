@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.measured import Measurement, measurements, stale
-from tools.claims.commands import command_of, missing, promises, cited_tests
+from tools.claims.commands import cited_tests, command_of, missing, promises
 from tools.claims.durability import guarantees
 from tools.claims.model import Claim, ClaimError, Table
 from tools.claims.prose import END, Page, begin, pages

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.results_page import SECTIONS
 
-__all__ = ["ROOT", "command_of", "missing", "promises", "cited_tests"]
+__all__ = ["ROOT", "cited_tests", "command_of", "missing", "promises"]
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,19 +57,24 @@ def cited_tests() -> dict[str, tuple[str, ...]]:
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
         name = file.relative_to(ROOT).as_posix()
         tree = _tree(file)
-        for node in _definitions(tree):
+        for test, node in _definitions(tree).items():
             for promise in _cited(node.decorator_list):
-                tests.setdefault(promise, []).append(f"{name}::{node.name}")
+                tests.setdefault(promise, []).append(f"{name}::{test}")
         for promise in _cited([n for n in tree.body if isinstance(n, ast.Assign)]):
             tests.setdefault(promise, []).append(name)
     return {promise: tuple(dict.fromkeys(names)) for promise, names in tests.items()}
 
 
-def _definitions(tree: ast.Module) -> list[_Definition]:
-    """Functions and classes at the top, and the methods of those classes."""
-    top = [node for node in tree.body if isinstance(node, _Definition)]
-    inner = [n for node in top if isinstance(node, ast.ClassDef) for n in node.body]
-    return [*top, *(node for node in inner if isinstance(node, _Definition))]
+def _definitions(tree: ast.Module) -> dict[str, _Definition]:
+    """Functions and classes at the top, and the methods of those classes, as pytest names them."""
+    definitions: dict[str, _Definition] = {}
+    for node in tree.body:
+        if isinstance(node, _Definition):
+            definitions[node.name] = node
+        if isinstance(node, ast.ClassDef):
+            methods = (method for method in node.body if isinstance(method, _Definition))
+            definitions |= {f"{node.name}::{method.name}": method for method in methods}
+    return definitions
 
 
 def _cited(nodes: list[ast.expr] | list[ast.Assign]) -> list[str]:
@@ -89,11 +94,8 @@ def _missing_test(name: str) -> str:
     file = ROOT / path
     if not file.is_file():
         return f"{path} is not there"
-    tests = {
-        node.name for node in _definitions(_tree(file)) if node.name.lower().startswith("test")
-    }
-    lacking = [part for part in test.split("::") if part and part not in tests]
-    return f"{path} has no {lacking[0]}" if lacking else ""
+    definitions = [name for name in _definitions(_tree(file)) if name.lower().startswith("test")]
+    return "" if not test or test in definitions else f"{path} has no {test}"
 
 
 def _missing_module(module: str, words: list[str]) -> str:
@@ -101,11 +103,7 @@ def _missing_module(module: str, words: list[str]) -> str:
     file = next((f for f in (place.with_suffix(".py"), place / "__main__.py") if f.is_file()), None)
     if file is None:
         return f"there is no module {module}"
-    strings = {
-        node.value
-        for node in ast.walk(_tree(file))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    strings = _strings(file)
     options = [word for word in words if word.startswith("--")]
     lacking = [option for option in options if option not in strings]
     if lacking:
@@ -116,6 +114,15 @@ def _missing_module(module: str, words: list[str]) -> str:
         unknown = [name for name in chosen if name not in strings]
         return f"{module} --only knows no {unknown[0]}" if unknown else ""
     return ""
+
+
+@lru_cache(maxsize=512)
+def _strings(file: Path) -> frozenset[str]:
+    return frozenset(
+        node.value
+        for node in ast.walk(_tree(file))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 @lru_cache(maxsize=512)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.measured import Measurement, measurements
 from tools.claims.checking import Registry
-from tools.claims.commands import command_of, promises, cited_tests
+from tools.claims.commands import cited_tests, command_of, promises
 from tools.claims.durability import PAGE as DURABILITY
 from tools.claims.durability import guarantees
 from tools.claims.model import Claim
