@@ -13,7 +13,7 @@ PYTHONS ?=
 # SECONDS is a variable of the shell too: only what stands here or on the command line counts.
 SECONDS := 60
 
-.PHONY: help setup demo test adapters fuzz check bench format lint types imports wheel docs claims lock model clean
+.PHONY: help setup demo test adapters fuzz check bench format lint types imports wheel docs claims promises lock model clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -95,6 +95,10 @@ docs: setup  ## make the reference and the plugins again, and what the pages sho
 
 claims: setup  ## check every figure and promise of README and docs against what shows it
 	$(BIN)/python -m tools.claims --check
+
+promises: setup  ## run every test and record in docs/claims.md which promises held
+	$(BIN)/python -m pytest --junitxml .promises.xml; status=$$?; \
+	  $(BIN)/python -m tools.claims --ran .promises.xml && rm -f .promises.xml && exit $$status
 
 lock:  ## pin every dependency again
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \

@@ -16,6 +16,7 @@ from tools.claims.checking import Registry, problems, renewed
 from tools.claims.commands import cited_tests, missing, promises
 from tools.claims.document import DOCUMENT, document
 from tools.claims.durability import guarantees
+from tools.claims.held import last_run, record_run
 from tools.claims.model import Claim
 from tools.claims.prose import blanked, pages
 from tools.claims.registry import REGISTRY
@@ -177,6 +178,41 @@ def test_the_document_has_every_promise_and_guarantee() -> None:
     for number, _, tests in lines:
         assert tests
         assert f"\n| {number} | `{tests[0]}`" in text
+
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="tests.docs.test_claims" name="test_every_command_of_a_result_exists"/>
+<testcase classname="tests.test_readme" name="test_the_demonstration_runs"><skipped/></testcase>
+<testcase classname="tests.test_readme"
+ name="test_the_commands_of_the_program_run_in_their_order"/>
+<testcase classname="tests.docs.test_pages" name="test_the_page_runs[docs/a.md]"/>
+<testcase classname="tests.docs.test_pages" name="test_the_page_runs[docs/b.md]">
+<failure>no</failure></testcase>
+<testcase classname="tests.docs.test_pages" name="test_every_page_is_reached"><skipped/></testcase>
+<testcase classname="tests.docs.test_pages" name="test_links_lead_somewhere[a]">
+<skipped/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.mark.promise("docs.claims")
+def test_the_last_run_says_which_promises_held(copy: Path) -> None:
+    """One failure fails a promise, skipped tests alone are no proof, and a failure is a problem."""
+    (copy / "tests").mkdir()
+    report = copy / "report.xml"
+    report.write_text(REPORT, "utf-8")
+    run = record_run(report, copy)
+    assert last_run(copy) == run
+    held = run.promises
+    assert held["docs.run"] == "failed"
+    assert held["docs.links"] == "skipped"
+    assert held["cli.documented"] == "passed"
+    assert held["docs.claims"] == "passed"
+    assert held["threads.durable"] == "not run"
+    assert set(held) == set(promises())
+    assert problems(copy, REGISTRY) == [
+        f"promise docs.run: a test of it failed in the run of {run.date}"
+    ]
+    assert f"{run.date}, commit {run.commit}" in document(copy, REGISTRY)
 
 
 @pytest.mark.promise("docs.claims")

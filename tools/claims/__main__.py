@@ -1,6 +1,7 @@
 """`python -m tools.claims`: write the claims' values into the pages, and docs/claims.md.
 
-`--check` changes nothing and lists what does not agree; the exit code is then 1.
+`--check` changes nothing and lists what does not agree; the exit code is then 1. `--ran REPORT`
+keeps what a run of all tests says about the promises first.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from tools.claims.checking import problems, renewed
 from tools.claims.commands import ROOT
 from tools.claims.document import DOCUMENT, document
+from tools.claims.held import record_run
 from tools.claims.model import ClaimError
 from tools.claims.prose import pages
 from tools.claims.registry import REGISTRY
@@ -21,9 +24,12 @@ def main(words: Sequence[str] | None = None) -> int:
     """Do what the command line asks for; gives the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.claims", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, list what is wrong")
-    only_check = parser.parse_args(words).check
+    parser.add_argument("--ran", type=Path, help="what `pytest --junitxml REPORT` wrote")
+    chosen = parser.parse_args(words)
+    if chosen.ran is not None:
+        record_run(chosen.ran, ROOT)
     try:
-        lines = _checked() if only_check else _written()
+        lines = _checked() if chosen.check else _written()
     except ClaimError as error:
         lines = [str(error)]
     for line in lines:

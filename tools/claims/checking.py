@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.measured import Measurement, measurements, stale
 from tools.claims.commands import cited_tests, command_of, missing, promises
 from tools.claims.durability import guarantees
+from tools.claims.held import last_run
 from tools.claims.model import Claim, ClaimError, Table
 from tools.claims.prose import END, Page, begin, pages
 from tools.claims.scan import NoClaim, statements
@@ -38,6 +39,12 @@ def problems(root: Path, registry: Registry) -> list[str]:
     lines = list(_shown_wrongly(root, registry))
     for claim in registry.all:
         lines += (f"claim {claim.id}: {text}" for text in _without_proof(claim))
+    run = last_run(root)
+    lines += (
+        f"promise {name}: a test of it failed in the run of {run.date}"
+        for name, outcome in (run.promises if run else {}).items()
+        if run and outcome == "failed"
+    )
     used = {name for claim in registry.all for name in claim.results}
     lines += _results(root, used)
     for page in read:

@@ -11,6 +11,7 @@ from tools.claims.checking import Registry
 from tools.claims.commands import cited_tests, command_of, promises
 from tools.claims.durability import PAGE as DURABILITY
 from tools.claims.durability import guarantees
+from tools.claims.held import last_run
 from tools.claims.model import Claim
 from tools.claims.prose import Page, pages
 from tools.claims.scan import NO_CLAIM
@@ -37,7 +38,7 @@ def document(root: Path, registry: Registry) -> str:
             *_tables(root, registry),
             *_figures(root, registry, read),
             *_limits(root, registry, read),
-            *_promises(registry, read),
+            *_promises(root, registry, read),
             *_guarantees(read),
             *_quoted(root, registry, read),
             *_no_claims(registry),
@@ -88,10 +89,15 @@ def _limits(root: Path, registry: Registry, read: Sequence[Page]) -> Iterator[st
     yield ""
 
 
-def _promises(registry: Registry, read: Sequence[Page]) -> Iterator[str]:
-    yield "## Promises\n\nEach is held by its tests in every `make test`, where that runs."
-    yield "*Said* has the sentences of the pages that give it.\n"
-    yield "| promise | tests: `pytest …` | said |\n|---|---|---|"
+def _promises(root: Path, registry: Registry, read: Sequence[Page]) -> Iterator[str]:
+    run = last_run(root)
+    yield "## Promises\n\nEach is held by its tests, in every `make test`. *Said* has the sentences"
+    yield "of the pages that give it. " + (
+        f"Last recorded run: {run.date}, commit {run.commit}, {run.machine}.\n"
+        if run
+        else "No run is recorded yet: `make promises` records one.\n"
+    )
+    yield "| promise | tests: `pytest …` | last run | said |\n|---|---|---|---|"
     for name, words in promises().items():
         said = [
             f"“{_plain(words)}” ({_stating(claim, read)})"
@@ -100,7 +106,9 @@ def _promises(registry: Registry, read: Sequence[Page]) -> Iterator[str]:
             for words in claim.words
         ]
         tests = " ".join(f"`{test}`" for test in cited_tests().get(name, ()))
-        yield f'| <a id="{name}"></a>`{name}` {_plain(words)} | {tests} | {"; ".join(said)} |'
+        held = run.promises.get(name, "not run") if run else "–"
+        cells = (f'<a id="{name}"></a>`{name}` {_plain(words)}', tests, held, "; ".join(said))
+        yield f"| {' | '.join(cells)} |"
     yield ""
 
 
