@@ -13,7 +13,7 @@ PYTHONS ?=
 # SECONDS is a variable of the shell too: only what stands here or on the command line counts.
 SECONDS := 60
 
-.PHONY: help setup demo test adapters fuzz check bench format lint types imports wheel docs claims promises lock model clean
+.PHONY: help setup demo test adapters fuzz check bench format lint types imports wheel docs lock model clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -93,6 +93,7 @@ docs: setup  ## make the reference and the plugins again, and what the pages sho
 	$(BIN)/python -m bench.results_page
 	$(BIN)/python -m tools.claims
 
+.PHONY: claims promises
 claims: setup  ## check every figure and promise of README and docs against what shows it
 	$(BIN)/python -m tools.claims --check
 

@@ -90,7 +90,7 @@ NO_CLAIM: tuple[NoClaim, ...] = (
     ),
     NoClaim(
         r"\b\d{1,2} (?:January|February|March|April|May|June|July|August|September|October"
-        r"|November|December)(?: \d{4})?\b",
+        r"|November|December)(?: \d{4})?\b|\b\d{4}-\d\d-\d\d\b|\bbefore (?:1[0-9]|20)\d\d\b",
         "a date",
     ),
     NoClaim(r"(?<![\d.,])[01](?![\d.,]\d|\d)", "zero or one: an end of a scale, a default, a name"),
