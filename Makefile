@@ -95,6 +95,16 @@ docs: setup  ## make the reference and the plugins again, and what the pages sho
 	$(BIN)/python tools/reference.py
 	$(BIN)/python -m tools.plugins
 	$(BIN)/python -m pytest -q -n 0 tests/docs --rewrite
+	$(BIN)/python -m bench.results_page
+	$(BIN)/python -m tools.claims
+
+.PHONY: claims promises
+claims: setup  ## check every figure and promise of README and docs against what shows it
+	$(BIN)/python -m tools.claims --check
+
+promises: setup  ## run every test and record in docs/claims.md which promises held
+	$(BIN)/python -m pytest --junitxml .promises.xml; status=$$?; \
+	  $(BIN)/python -m tools.claims --ran .promises.xml && rm -f .promises.xml && exit $$status
 
 lock:  ## pin every dependency again
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \

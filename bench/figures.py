@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.measured import ROOT, record
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -96,11 +98,13 @@ def as_markdown(title: str, figures: Sequence[Figure]) -> str:
     return "\n".join(lines + rows)
 
 
-def write(name: str, as_json: str, as_markdown: str) -> None:
-    """The two files of a measurement."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(as_json + "\n", encoding="utf-8")
-    (RESULTS / f"{name}.md").write_text(as_markdown.rstrip() + "\n", encoding="utf-8")
+def write(name: str, as_json: str, as_markdown: str, root: Path = ROOT) -> None:
+    """The two files of a measurement; its date, commit and machine go into measured.json."""
+    folder = root / "bench" / "results"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(as_json + "\n", encoding="utf-8")
+    (folder / f"{name}.md").write_text(as_markdown.rstrip() + "\n", encoding="utf-8")
+    record(name, machine(), root)
 
 
 def _cells(figure: Figure) -> tuple[str, str, str, str]:

@@ -389,6 +389,7 @@ PROMISES: dict[str, str] = {
     "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",
     "cli.documented": "D The README's commands run.",
     "docs.installs": "D Each page names the extras that its commands and programs need.",
+    "docs.claims": "Q Every figure and promise of README and docs has a command that shows it, and agrees with it.",
     "docs.run": "Q Every command and program of the documents runs and prints what they show.",
     "docs.links": "Q Every link of the documents leads somewhere, and every page is reached.",
     "docs.reference": "Q The reference is what the code says.",
@@ -400,6 +401,7 @@ PROMISES: dict[str, str] = {
     "package.declared": "D What is imported is declared by the base or the extra it is needed for.",
     "package.advice": "D A missing extra is reported with the command that installs it there.",
     "package.no_telemetry": "D No library that is used reports on its use.",
+    "results.dated": "Q Every result has its date, commit and machine, and a change by hand is noticed.",
     "results.page": "Q The page of results says what the result files say, and leaves none out.",
     "package.offline": "D No network call is made.",
     # Projects: truth of the context lane

@@ -7,7 +7,7 @@ this at once. Alembic (0.9 s) is imported only when the stored revision differs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     URL,
@@ -37,6 +37,8 @@ from anaphora.store.db.faults import explain
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
 from anaphora.store.db.schema import metadata, revision
 
+POOL_SIZE: Final = 8
+"""Connections to a server that stay open when they are not used."""
 # Any fixed number will do: it is what programs of this schema agree to wait on.
 _MIGRATION_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII
 
@@ -87,7 +89,9 @@ def make_tables(connection: Connection) -> None:
 def _pooling(url: URL) -> tuple[URL, dict[str, Any]]:
     """The URL without the parameters that are ours, and what they say to `create_engine`."""
     query = dict(url.query)
-    options: dict[str, Any] = {"pool_size": _count("pool_size", query.pop("pool_size", "8"))}
+    options: dict[str, Any] = {
+        "pool_size": _count("pool_size", query.pop("pool_size", str(POOL_SIZE)))
+    }
     threshold = query.pop("prepare_threshold", None)
     if threshold is not None:
         kept = None if threshold == "none" else _count("prepare_threshold", threshold)
