@@ -80,7 +80,7 @@ NO_CLAIM: tuple[NoClaim, ...] = (
     NoClaim(
         r"\b\d+(?:-| )bits?\b|\b\d+(?:, \d+)* (?:or|and) \d+ bits\b", "a size that a standard sets"
     ),
-    NoClaim(r"\b(?:40[13-9]|413|422|429|50[34]|5xx|40001|40P01)\b", "a status or an error code"),
+    NoClaim(r"\b(?:40[13-9]|413|422|429|50[034]|5xx|40001|40P01)\b", "a status or an error code"),
     NoClaim(r"(?i)\b(?:exit )?code(?: is)? \d\b", "an exit code, see docs/reference/cli.md"),
     NoClaim(r"\bport \d+\b|\b(?:127\.0\.0\.1|0\.0\.0\.0)(?::\d+)?", "an address"),
     NoClaim(

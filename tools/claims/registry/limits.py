@@ -284,9 +284,40 @@ LIMITS: tuple[Claim, ...] = (
         share=constant("recall.context.warm_up:TOPIC_SHARE").said({0.5: "half"}),
     ),
     _claim(
+        "program",
+        "One program may run for {seconds} seconds",
+        seconds=constant("core.config:EXECUTION_SECONDS"),
+    ),
+    _claim(
+        "mcp_passages",
+        "shows of a memory beyond {size} characters the passage that answers",
+        size=constant("surfaces.mcp_server.render:_MOST"),
+    ),
+    _claim(
         "package",
         "at most {tokens} tokens unless you ask for more",
         tokens=default("api.projects:ProjectMemories.recall_context", "budget"),
+    ),
+    _claim(
+        "slow_requests",
+        "or took longer than {seconds} s ({long} s for long ones such as deep recall)",
+        seconds=default(_SERVER, "slow_seconds"),
+        long=default(_SERVER, "slow_long_seconds"),
+    ),
+    _claim(
+        "incident_days",
+        "how many there were in the last {days} days",
+        days=constant("ops.doctor.incidents:LATELY", times=1 / 86_400),
+    ),
+    _claim(
+        "incident_log",
+        "it takes at most {size} KB (the older half",
+        size=constant("core.incidents:MOST", times=2 / 1000),
+    ),
+    _claim(
+        "unexpected",
+        "one line on standard error, exit code {code}",
+        code=constant("surfaces.cli.unexpected:EXIT_UNEXPECTED"),
     ),
     _claim(
         "namespaces",
@@ -296,6 +327,9 @@ LIMITS: tuple[Claim, ...] = (
 )
 
 NO_LIMITS: tuple[NoClaim, ...] = (
+    NoClaim(
+        r"\bThe base is \d+ packages\b", "held by tests/test_declared_imports.py", "docs/install.md"
+    ),
     NoClaim(r"\bfour bytes of UTF-8\b", "the definition of a token", "docs/"),
     NoClaim(r"\bthe first two days\b|\btwenty minutes\b", "the title of a page", ""),
     NoClaim(r"\bmillions of rows\b", "in praise of another product", "docs/comparison.md"),

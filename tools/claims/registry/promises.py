@@ -20,6 +20,11 @@ def _of(page: str, words: str, *promises: str) -> Claim:
 
 PROMISES: tuple[Claim, ...] = (
     _of(
+        f"{_GUIDES}troubleshooting",
+        "It never has error messages, arguments, memories, tokens, or paths of your files",
+        "incidents.log",
+    ),
+    _of(
         _README,
         "It stores every conversation verbatim in plain files",
         "threads.go_bytes",
