@@ -12,8 +12,9 @@ SHARED ?= ../shared/data
 PYTHONS ?=
 # SECONDS is a variable of the shell too: only what stands here or on the command line counts.
 SECONDS := 60
+LAST := 5
 
-.PHONY: help setup demo test adapters fuzz check bench format lint types imports wheel docs lock model clean
+.PHONY: help setup demo test adapters fuzz check proofs bench format lint types imports wheel docs lock model clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -63,10 +64,11 @@ test: setup  ## run every test
 adapters: setup  ## test the adapters with the real frameworks, each in an environment of its own (NAMES="crewai")
 	$(BIN)/python -m tools.adapters $(NAMES)
 
-fuzz: setup  ## hostile inputs to everything that reads others' data (SECONDS=60 for each target)
-	$(BIN)/python -m pytest -n 0 -q -s tests/fuzz --fuzz-seconds $(SECONDS)
+fuzz: setup  ## hostile inputs (SECONDS=60 for each target, or CALLS=5000; TARGET=times; SEED=1)
+	$(BIN)/python -m pytest -n 0 -q -s tests/fuzz $(if $(CALLS),--fuzz-calls $(CALLS),--fuzz-seconds $(SECONDS)) \
+	  $(if $(TARGET),-k "hostile and $(TARGET)") $(if $(SEED),--fuzz-seed $(SEED))
 
-check: format lint types imports test  ## formatting, lint, types, import rules, tests
+check: format lint types imports proofs test  ## formatting, lint, types, import rules, new tests without their change, tests
 
 format: setup
 	$(BIN)/ruff format --check .
@@ -79,6 +81,9 @@ types: setup
 
 imports: setup
 	$(BIN)/lint-imports
+
+proofs: setup  ## which new tests pass without the change they came with (LAST=5 commits, in SECONDS=60)
+	$(BIN)/python -m tools.proofs --last $(LAST) --seconds $(SECONDS)
 
 bench: setup  ## measure recall quality, speed and durability; writes bench/results/
 	$(BIN)/python -m bench --data "$(SHARED)"

@@ -187,6 +187,7 @@ PROMISES: dict[str, str] = {
     "fuzz.homes": "D A changed export says what is wrong in it; a changed backup leaves nothing behind.",
     "fuzz.values": "D Filters, names, times and what a sandbox says are refused or understood, nothing else.",
     "fuzz.surfaces": "D No request and no line of a client is answered by a fault or ends a server.",
+    "fuzz.times": "Q A question about any time is answered on every surface, or refused in our words.",
     "fuzz.found": "D An input that failed once is checked for ever.",
     "import.malformed": "D A malformed file or line is reported with its place; the rest goes in.",
     "import.bounded": "Q What a file asks of an import is bounded; beyond is told with its place.",
@@ -494,7 +495,7 @@ PROMISES: dict[str, str] = {
     # The server for coding agents
     "mcp.handshake": "D `initialize` and `tools/list` are answered before any model or database is touched.",
     "mcp.tools": "D Every tool has a schema, hints, and a structured result that keeps its schema.",
-    "mcp.recall": "S3 `recall_memory` takes query, topK, minScore, filters and answers in the seed's form.",
+    "mcp.recall": "S3 `recall_memory` is listed, takes query, topK, mode, filters, minScore, and answers in the seed's form.",
     "mcp.bad_input": "D Bad arguments are refused in one sentence that names the field.",
     "mcp.data": "D What comes back is marked as data; no remembered line passes for one of ours.",
     "mcp.save_turns": "D Turns that are there already are not kept again.",

@@ -9,7 +9,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -155,13 +155,32 @@ class Desk:
 
     def mcp(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The structured answer of one tool, asked by the official client over a real process."""
-        from tests.mcp_client import call, connected
+        from tests.mcp_client import call
 
-        async def ask() -> dict[str, Any]:
-            async with connected(self.home, "--tools", "all") as session:
-                return await call(session, tool, **arguments)
+        answer: dict[str, Any] = self._over_mcp(
+            lambda session: call(session, tool, **arguments), "--tools", "all"
+        )
+        return answer
 
-        return asyncio.run(ask())
+    def mcp_text(self, tool: str, **arguments: Any) -> str:
+        """The text of one tool's answer."""
+        from tests.mcp_client import text_of
+
+        return text_of(self._over_mcp(lambda session: session.call_tool(tool, arguments)))
+
+    def mcp_tools(self) -> list[str]:
+        """The tools that the server lists as it is started."""
+        listing = self._over_mcp(lambda session: session.list_tools())
+        return [tool.name for tool in listing.tools]
+
+    def _over_mcp(self, ask: Callable[[Any], Awaitable[Any]], *words: str) -> Any:
+        from tests.mcp_client import connected
+
+        async def scenario() -> Any:
+            async with connected(self.home, *words) as session:
+                return await ask(session)
+
+        return asyncio.run(scenario())
 
     def project(self, files: dict[str, str]) -> Path:
         """A folder with these files."""

@@ -323,8 +323,9 @@ def example(desk: Desk) -> str:
 def tool_arguments(desk: Desk) -> str:
     with preferring(desk):
         pass
+    assert "recall_memory" in desk.mcp_tools()
     assert desk.mcp("recall_memory", query="prefers vitest over jest", topK=3)["data"]
-    return "accepted from the official client"
+    return "listed as the server is started, and accepted from the official client"
 
 
 @row("91-104", "the tool's result {success, data[path, payload, score], timestamp}")
@@ -336,6 +337,34 @@ def tool_result(desk: Desk) -> str:
     assert {"path", "payload", "score"} <= set(found["data"][0])
     assert found["timestamp"] > 1_700_000_000_000
     return "that form; data also has id, text and factors"
+
+
+@row("91-104 text", "a client that reads only the text content gets the result as JSON")
+def tool_text(desk: Desk) -> str:
+    with preferring(desk):
+        pass
+    answer = json.loads(desk.mcp_text("recall_memory", query="prefers vitest over jest", topK=3))
+    best = answer["data"][0]
+    assert answer["success"] is True
+    assert (best["path"], best["payload"]) == (PREFERRED["path"], PREFERRED["payload"])
+    assert isinstance(best["score"], float)
+    assert answer["timestamp"] > 1_700_000_000_000
+    return "the structured result as one line of JSON"
+
+
+@row("57 tool", "the tool ranks by the formula: mode vector, filters and minScore")
+def tool_formula(desk: Desk) -> str:
+    with preferring(desk) as memory:
+        memory.remember(VITEST, **PREFERRED)
+        (wanted,) = memory.recall("vitest or jest", filters=TESTING, mode="vector")
+    asked = {"query": "vitest or jest", "filters": TESTING, "mode": "vector"}
+    (hit,) = desk.mcp("recall_memory", **asked)["data"]
+    assert hit["id"] == wanted.id
+    assert math.isclose(hit["reinforcement"], 1 + math.log(2), abs_tol=1e-5)
+    product = hit["similarity"] * hit["decay"] * hit["reinforcement"]
+    assert math.isclose(hit["score"], product, abs_tol=1e-5)
+    assert desk.mcp("recall_memory", **asked, minScore=hit["score"] + 0.01)["data"] == []
+    return f"score {hit['score']:.2f} is the product of its three factors"
 
 
 def agent_state(desk: Desk, query: str = "") -> Any:

@@ -238,6 +238,24 @@ def isolated(desk: Desk) -> str:
     return "open, os.environ, socket, __import__: each refused"
 
 
+@row("64", "a row has created_at, the time of its turn or memory")
+def created_at(desk: Desk) -> str:
+    code = (
+        "from datetime import datetime\n"
+        "hits = search('GCCRF')\n"
+        "turns = load_transcript('s1')\n"
+        "print(sorted({h['kind'] for h in hits}))\n"
+        "print(all(r['created_at'] == r['ts'] != '' for r in hits + turns))\n"
+        "print(datetime.fromisoformat(turns[0]['created_at']).strftime('%Y-%m-%d'))"
+    )
+    kinds, same, day = printed(desk, code).splitlines()
+    assert (kinds, same) == ("['memory', 'turn']", "True")
+    thread = desk.memory().conversations.get("s1")
+    assert thread is not None
+    assert day == f"{thread.turns[0].ts:%Y-%m-%d}"
+    return f"for turns and memories, beside ts: {day}"
+
+
 @row("99", "search(), loadTranscript(), listSessions(), console.log()")
 def functions(desk: Desk) -> str:
     seen = printed(desk, "print([s['id'] for s in list_sessions()], len(load_transcript('s1')))")
@@ -251,6 +269,24 @@ def time_limit(desk: Desk) -> str:
     answer = asked(desk, block("while True: pass"), submits("NOT_FOUND"), budget=budget)
     assert answer.steps[0].error
     return answer.steps[0].error
+
+
+@row("100 set", "the limit is set on the command line, by a variable, over MCP, in Python and REST")
+def time_limit_set(desk: Desk) -> str:
+    with told(desk.memory()):
+        pass
+    memory = desk.memory(model=desk.scripted(block("while True: pass"), submits("NOT_FOUND")))
+    answer = memory.deep_recall(WEEK, scope="all_sessions", budget=Budget(execution_seconds=0.3))
+    assert "0.3 s" in (answer.steps[0].error or "")
+    help_text = desk.anaphora("deep", "--help", COLUMNS="200").stdout
+    assert "--execution-seconds" in help_text
+    refused = desk.anaphora("deep", WEEK, ANAPHORA_EXECUTION_SECONDS="soon")
+    assert refused.returncode == 2
+    assert "ANAPHORA_EXECUTION_SECONDS" in refused.stderr
+    assert desk.mcp("deep_recall", query=WEEK, executionSeconds=0.3)["success"]
+    question = {"question": WEEK, "budget": {"execution_seconds": 0.3}}
+    assert desk.client().post("/v1/deep", json=question).status_code == 200
+    return "--execution-seconds, ANAPHORA_EXECUTION_SECONDS, executionSeconds, Budget, REST"
 
 
 @row("101", "cleanup after disposal")

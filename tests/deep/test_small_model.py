@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from anaphora import Memory
+from anaphora.core.config import EXECUTION_SECONDS
 from anaphora.deep.loop import LoopResult
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.values.deep import Budget
@@ -75,7 +76,7 @@ def _within_limits(result: LoopResult, memory: Memory) -> None:
     assert 1 <= cost.iterations <= BUDGET.iterations
     assert cost.sub_calls <= BUDGET.sub_calls
     assert cost.input_tokens + cost.output_tokens <= BUDGET.tokens
-    assert cost.seconds <= BUDGET.seconds + BUDGET.execution_seconds
+    assert cost.seconds <= BUDGET.seconds + EXECUTION_SECONDS
     assert cost.code.calls >= 1
     assert cost.code.output > 0
     # A server of one's own has no price that anybody knows.

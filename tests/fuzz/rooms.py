@@ -61,10 +61,14 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is fuzzed: `open(folder, shared data or None)` makes the room."""
+    """What is fuzzed: `open(folder, shared data or None)` makes the room.
+
+    At least `least` inputs are tried, however long they take.
+    """
 
     name: str
     open: Callable[[Path, Path | None], AbstractContextManager[Room]]
+    least: int = 1
 
 
 def held(check: Callable[[bytes], None], data: bytes) -> None:

@@ -26,7 +26,7 @@ from anaphora.surfaces.rest import ServerOptions, create_app
 
 from .rooms import OWN, Room, as_json, dice, read_all
 
-__all__ = ["mcp", "rest"]
+__all__ = ["Agent", "asked", "mcp", "request_bytes", "rest", "well_answered"]
 
 _PATIENCE = 60.0
 _SERVER_ERRORS_MEANT = frozenset({501})
@@ -110,7 +110,7 @@ _REQUESTS: tuple[tuple[str, object], ...] = (
 )  # fmt: skip
 
 
-def _as_bytes(line: str, body: object) -> bytes:
+def request_bytes(line: str, body: object) -> bytes:
     head = f"{line}\nhost: 127.0.0.1\ncontent-type: application/json\nanaphora-namespace: default"
     return head.encode() + b"\n\n" + (b"" if body is None else json.dumps(body).encode())
 
@@ -125,7 +125,9 @@ def rest(folder: Path, shared: Path | None) -> Iterator[Room]:
         # By such a token no folder of this machine is indexed, whatever is made up as one.
         secret = memory.tokens.create("all", namespaces=("*",)).secret
         app = create_app(memory, settings=options)
-        corpus = tuple(_as_bytes(line.replace("MEMORY", kept), body) for line, body in _REQUESTS)
+        corpus = tuple(
+            request_bytes(line.replace("MEMORY", kept), body) for line, body in _REQUESTS
+        )
         corpus += tuple(
             b"POST /v1/import\nhost: 127.0.0.1\n\n" + data[:20_000]
             for data in read_all(OWN / "ingest" / "fixtures", ".json", ".jsonl")
@@ -133,15 +135,15 @@ def rest(folder: Path, shared: Path | None) -> Iterator[Room]:
         with asyncio.Runner() as runner:
 
             def check(data: bytes) -> None:
-                status, headers, body = runner.run(_asked(app, data, secret))
-                _well_answered(data, status, headers, body)
-                good = _as_bytes("POST /v1/recall", {"query": "heron"})
-                assert dice(data, 4) or runner.run(_asked(app, good, secret))[0] == 200
+                status, headers, body = runner.run(asked(app, data, secret))
+                well_answered(data, status, headers, body)
+                good = request_bytes("POST /v1/recall", {"query": "heron"})
+                assert dice(data, 4) or runner.run(asked(app, good, secret))[0] == 200
 
             yield Room(corpus, check)
 
 
-async def _asked(app: Any, data: bytes, secret: str) -> tuple[int, dict[str, str], bytes]:
+async def asked(app: Any, data: bytes, secret: str) -> tuple[int, dict[str, str], bytes]:
     """The answer to one request, given to the application as a server gives it."""
     head, _, body = data.partition(b"\n\n")
     first, *lines = head.split(b"\n")
@@ -199,7 +201,7 @@ async def _asked(app: Any, data: bytes, secret: str) -> tuple[int, dict[str, str
     return answer["status"], answer["headers"], answer["body"]
 
 
-def _well_answered(data: bytes, status: int, headers: dict[str, str], body: bytes) -> None:
+def well_answered(data: bytes, status: int, headers: dict[str, str], body: bytes) -> None:
     assert 200 <= status < 500 or status in _SERVER_ERRORS_MEANT, (status, body[:500])
     assert b"Traceback" not in body
     kind = headers.get("content-type", "")
@@ -259,7 +261,7 @@ _LINES = as_json(
 )  # fmt: skip
 
 
-class _Agent:
+class Agent:
     """A client that says anything, and reads every line that comes back."""
 
     def __init__(self, folder: Path) -> None:
@@ -329,19 +331,19 @@ def _well_told(told: Any) -> None:
 @contextmanager
 def mcp(folder: Path, shared: Path | None) -> Iterator[Room]:
     """Lines to the server's standard input; after each input a good call."""
-    agent = _Agent(folder)
+    agent = Agent(folder)
     numbers = itertools.count()
     client = {"protocolVersion": "2025-06-18", "capabilities": {}}
     client["clientInfo"] = {"name": "fuzz", "version": "1"}
 
     def check(data: bytes) -> None:
         agent.say(data)
-        asked = agent.ask(
+        answer = agent.ask(
             f"check {next(numbers)}",
             "tools/call",
             {"name": "recall_memory", "arguments": {"query": "heron"}},
         )
-        assert asked["result"]["structuredContent"]["success"], asked
+        assert answer["result"]["structuredContent"]["success"], answer
 
     try:
         agent.ask("begin", "initialize", client)

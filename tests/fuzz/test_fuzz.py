@@ -1,7 +1,8 @@
 """Hostile inputs end with an error of ours or an honest answer, and leave nothing half-done.
 
 Each target is fuzzed for a few seconds from another seed every time; what ever failed lies in
-`found/` and is checked first, always. `make fuzz SECONDS=600` runs longer.
+`found/` and is checked first, always. `make fuzz SECONDS=600` runs longer, `make fuzz TARGET=times
+CALLS=5000 SEED=1` a fixed number of inputs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .targets import TARGETS, fuzz, known, replay
+from .targets import TARGETS, Extent, fuzz, known, replay
 
 pytestmark = pytest.mark.internal
 
@@ -40,6 +41,7 @@ def test_what_failed_once_fails_no_more(name: str, tmp_path: Path, shared: Path 
 @pytest.mark.promise("fuzz.homes")
 @pytest.mark.promise("fuzz.values")
 @pytest.mark.promise("fuzz.surfaces")
+@pytest.mark.promise("fuzz.times")
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", TARGETS)
@@ -53,7 +55,12 @@ def test_hostile_inputs_end_as_they_must(
         replay(target, tmp_path, shared, [Path(given)])
         return
     seed = getattr(options, "fuzz_seed", None) or secrets.randbits(48)
-    seconds = getattr(options, "fuzz_seconds", None) or SECONDS
-    tally = fuzz(target, tmp_path, shared, seed, seconds)
+    extent = Extent(
+        getattr(options, "fuzz_seconds", None) or SECONDS,
+        getattr(options, "fuzz_calls", None),
+        getattr(options, "fuzz_count", False),
+    )
+    tally = fuzz(target, tmp_path, shared, seed, extent)
     print(f"{name}: {tally.inputs} inputs in {tally.seconds:.1f} s from seed {seed}")
     assert tally.inputs > 0
+    assert not tally.failures, f"{tally.failures.total()} fail: {dict(tally.failures)}"

@@ -222,7 +222,11 @@ def test_no_planted_word_leaves_its_mark_over_mcp(home: Path, tmp_path: Path) ->
                 result = await session.call_tool(tool, given_arguments)
                 assert isinstance(result, CallToolResult)
                 assert not result.is_error, text_of(result)
-                check_marked(text_of(result), tool)
+                if tool == "recall_memory":
+                    # Its text is JSON, in which words cannot leave their string.
+                    assert as_json(text_of(result))["data"]
+                else:
+                    check_marked(text_of(result), tool)
                 seen += text_of(result).count(WORD)
                 told.add(tool)
             pair = (await call(session, "contradictions"))["data"][0]

@@ -638,6 +638,7 @@ class NamespaceServices:
             engine=self.container.tools.engine,
             ids=self.ids,
             timer=time.monotonic,
+            execution_seconds=self.container.settings.execution_seconds,
         )
 
     @service

@@ -35,6 +35,7 @@ _REFUSALS: dict[int, type[StoreError]] = {
 }
 EXACT_CAP = 150_000
 CORE_TOKENS = 400
+EXECUTION_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,11 @@ VARIABLES = tuple(
         ("ANAPHORA_SUB_MODEL", "the model for its sub-calls, usually cheaper", "the same model"),
         ("ANAPHORA_SUB_MODEL_URL", "its server", "the same server, for the same provider"),
         ("ANAPHORA_SUB_MODEL_KEY", "its key", "the same key, for the same server"),
+        (
+            "ANAPHORA_EXECUTION_SECONDS",
+            "seconds that one run of the model's code may take",
+            f"{EXECUTION_SECONDS:g}",
+        ),
         ("OPENAI_API_KEY", "key for models of OpenAI, never sent to another server", ""),
         ("ANTHROPIC_API_KEY", "the same for models `anthropic:…`", ""),
         ("GOOGLE_API_KEY", "the same for models `google:…`; else `GEMINI_API_KEY`", ""),
@@ -120,13 +126,15 @@ class Settings:
     core_tokens: int = CORE_TOKENS
     half_lives: HalfLives = field(default_factory=HalfLives)
     # Deep recall: "provider:model" or a name at the base URL of an OpenAI-compatible server; the
-    # model that writes code, and the one that reads. Keys are no part of a repr.
+    # model that writes code, and the one that reads; how long one run of its code may take where a
+    # budget does not say. Keys are no part of a repr.
     model: str | None = None
     sub_model: str | None = None
     model_url: str | None = None
     sub_model_url: str | None = None
     model_key: str | None = field(default=None, repr=False)
     sub_model_key: str | None = field(default=None, repr=False)
+    execution_seconds: float = EXECUTION_SECONDS
 
 
 def load_settings(
@@ -145,7 +153,8 @@ def load_settings(
     half-lives in days `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL`. For deep recall:
     `ANAPHORA_MODEL`,
     `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its
-    own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts.
+    own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts;
+    `ANAPHORA_EXECUTION_SECONDS` bounds one run of the model's code.
     An empty variable is one that is not set, but for those that say where a memory lies: an empty
     one of these is a mistake, and what it was meant to be is nowhere near the default. Raises
     `InvalidInput` for it, and for any other value that cannot be used.
@@ -164,9 +173,12 @@ def load_settings(
         core_tokens=_count(env, "ANAPHORA_CORE_TOKENS", CORE_TOKENS, LEAST_BUDGET),
         half_lives=HalfLives(
             **{
-                kind: _days(env, name, getattr(HalfLives(), kind))
+                kind: _positive(env, name, getattr(HalfLives(), kind), "days")
                 for kind, name in DECAY_VARIABLES.items()
             }
+        ),
+        execution_seconds=_positive(
+            env, "ANAPHORA_EXECUTION_SECONDS", EXECUTION_SECONDS, "seconds"
         ),
         **_models(env, model, sub_model),
     )
@@ -298,17 +310,17 @@ def _count(env: Mapping[str, str], name: str, default: int, least: int = 0) -> i
     return int(text)
 
 
-def _days(env: Mapping[str, str], name: str, default: float) -> float:
+def _positive(env: Mapping[str, str], name: str, default: float, unit: str) -> float:
     text = _text(env, name)
     if text is None:
         return default
     try:
-        days = float(text)
+        number = float(text)
     except ValueError:
-        days = math.nan
-    if not (math.isfinite(days) and days > 0):
-        raise InvalidInput(name, text, "expected a number of days above 0")
-    return days
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise InvalidInput(name, text, f"expected a number of {unit} above 0")
+    return number
 
 
 @dataclass(frozen=True, slots=True)

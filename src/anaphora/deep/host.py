@@ -286,12 +286,14 @@ def _plainly(signature: inspect.Signature) -> str:
 
 def _row(source: DeepSource, room: int) -> Mapping[str, JsonValue]:
     text, cut = _bounded(source.text, room)
+    time = source.ts.isoformat() if source.ts is not None else ""
     row: dict[str, JsonValue] = {
         "id": source.id,
         "kind": source.kind,
         "text": text,
         "speaker": source.role or "",
-        "ts": source.ts.isoformat() if source.ts is not None else "",
+        "ts": time,
+        "created_at": time,
         "conversation": source.conversation_id or "",
         "index": source.index if source.index is not None else -1,
         "score": round(source.score, 4) if source.score is not None else 0.0,

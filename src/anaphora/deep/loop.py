@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from anaphora.core.config import EXECUTION_SECONDS
 from anaphora.deep import prompts
 from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
 from anaphora.deep.evidence.questions import first_hits, says_nothing
@@ -62,7 +63,8 @@ class DeepLoop:
 
     `code` writes programs, `sub` answers `llm_query` (the same model where it is None). `timer`
     gives seconds, monotonic. `max_output` is how many tokens one program may take, thinking of the
-    model included. Safe to use from several threads.
+    model included. `execution_seconds` bounds a run of code where the budget does not say. Safe to
+    use from several threads.
     """
 
     code: ModelRole
@@ -70,6 +72,7 @@ class DeepLoop:
     engine: Engine
     timer: Callable[[], float] = time.monotonic
     max_output: int = CODE_OUTPUT
+    execution_seconds: float = EXECUTION_SECONDS
 
     def run(
         self,
@@ -197,7 +200,8 @@ class _Search:
         return self._session
 
     def _open(self) -> Session:
-        limits = Limits(seconds=self._meter.budget.execution_seconds)
+        seconds = self._meter.budget.execution_seconds
+        limits = Limits(seconds=self._lane.execution_seconds if seconds is None else seconds)
         inputs = {"history": self._history, "question": self._question}
         return self._lane.engine.open(inputs, self._host.functions(), limits)
 

@@ -72,11 +72,11 @@ Names that are there:
 - history: the newest turns as one str, oldest first, one line each: \
 "conversation#index [time] who: text".
 - search(query, limit=20, since=None, until=None, speaker=None): list of dicts, best first, with \
-id, kind ("turn", "memory" or "document"), text, speaker, ts (ISO time or ""), conversation, \
-index, score. score is one scale for all kinds, 0 to 1: the chance that what you search for stands \
-there, or for a turn at most 5 turns beside it; above 0.6 it is likely, below 0.2 it is not. since \
-and until are ISO dates such as "2026-03-12". At most 100 results: to count or to find the first, \
-read every turn instead.
+id, kind ("turn", "memory" or "document"), text, speaker, ts (ISO time or ""; created_at is the \
+same), conversation, index, score. score is one scale for all kinds, 0 to 1: the chance that what \
+you search for stands there, or for a turn at most 5 turns beside it; above 0.6 it is likely, \
+below 0.2 it is not. since and until are ISO dates such as "2026-03-12". At most 100 results: to \
+count or to find the first, read every turn instead.
 - list_sessions(limit=200, offset=0): list of dicts, newest first, with id, title, turns, first, \
 last, sittings (list of dicts start, ts: where somebody came back after hours).
 - load_transcript(id, start=0, end=None): list of dicts like those of search, the turns start to \

@@ -121,7 +121,8 @@ UNLIKELY: Final = 0.5
 class DeepRecall:
     """Answers questions in one namespace. `models` and `engine` are asked for when needed.
 
-    `timer` gives seconds, monotonic; `ids` new ids of traces.
+    `timer` gives seconds, monotonic; `ids` new ids of traces. `execution_seconds` bounds a run of
+    a model's code where the budget of a question does not say.
     """
 
     lane: NamespaceEvidence
@@ -133,6 +134,7 @@ class DeepRecall:
     engine: Callable[[], Engine]
     ids: Callable[[], str]
     timer: Callable[[], float]
+    execution_seconds: float
 
     def recall(
         self,
@@ -283,7 +285,13 @@ class DeepRecall:
     ) -> LoopResult:
         from anaphora.deep.loop import DeepLoop
 
-        loop = DeepLoop(models.code, models.sub, self.engine(), self.timer)
+        loop = DeepLoop(
+            models.code,
+            models.sub,
+            self.engine(),
+            self.timer,
+            execution_seconds=self.execution_seconds,
+        )
         return loop.run(asked.question, scoped, budget, on_step)
 
     def _kept(

@@ -43,7 +43,7 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.recall.currency import Candidate, order_turns
-from anaphora.recall.narrowing import asks_for_a_time_alone, chosen_rows, rows_within, silent_spans
+from anaphora.recall.narrowing import chosen_rows, narrow_by_times
 from anaphora.recall.passages import PassageFinder
 from anaphora.recall.query import (
     BLANK,
@@ -194,8 +194,12 @@ class ConversationRecall:
         mode: RecallMode = "hybrid",
         choice: TurnChoice = ANY_TURN,
         min_confidence: float | None = None,
+        silent_times: list[str] | None = None,
     ) -> Recall[TurnHit]:
-        """The best turns for `query`; see `Memory.recall_conversation` for the arguments."""
+        """The best turns for `query`; see `Memory.recall_conversation` for the arguments.
+
+        `silent_times` gets those of the notices that name a time without turns.
+        """
         if conversation_id is not None:
             check_id(conversation_id)
         check_count("top_k", top_k, 1)
@@ -216,18 +220,17 @@ class ConversationRecall:
             return Recall((), degraded, notices=notices)
         now = self._clock()
         times = read_times(query, now)
-        notices += (silent := silent_spans(view.table, rows, times, now))
-        within = asks_for_a_time_alone(query, times)
-        if within and not silent:
-            rows = rows_within(view.table, rows, times)
-        question = _Question(view, rows, query, _seconds(times), mode)
+        narrowed = narrow_by_times(view.table, rows, query, times, now)
+        if silent_times is not None:
+            silent_times.extend(narrowed.notices)
+        question = _Question(view, narrowed.rows, query, _seconds(times), mode)
         limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude))
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
-        notices += answer.notices
+        notices += narrowed.notices + answer.notices
         # A question for nothing but a time is answered by what was said then, whatever that was.
-        sure = None if within else answer.confidence
-        if (sure is not None and sure < floor) or (within and silent and floor > 0):
+        sure = None if narrowed.alone else answer.confidence
+        if (sure is not None and sure < floor) or (narrowed.empty and floor > 0):
             nearest = answer.hits
             return Recall((), degraded, confidence=sure, nearest=nearest, notices=notices)
         return Recall(answer.hits, degraded, confidence=sure, notices=notices)

@@ -85,13 +85,17 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _LaneAnswer:
-    """What one lane found, best first; `nearest` where it stays silent."""
+    """What one lane found, best first; `nearest` where it stays silent.
+
+    `silent_times` are notices that stay true beside the hits of other lanes.
+    """
 
     hits: tuple[_Found, ...] = ()
     nearest: tuple[_Found, ...] = ()
     confidence: float | None = None
     degraded: tuple[Degraded, ...] = ()
     notices: tuple[str, ...] = ()
+    silent_times: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,7 @@ class EverythingRecall:
 
     def _turns(self, asked: _Asked) -> _LaneAnswer:
         choice = asked.choice
+        silent_times: list[str] = []
         found = self.turns.recall(
             None,
             asked.text,
@@ -188,8 +193,10 @@ class EverythingRecall:
                 choice.since, choice.until, choice.speaker, conversations=asked.sessions
             ),
             min_confidence=asked.floor,
+            silent_times=silent_times,
         )
-        return _answer(found, lambda hit: _of_turn(hit, asked), DEFAULT_WEIGHTS.scale)
+        answer = _answer(found, lambda hit: _of_turn(hit, asked), DEFAULT_WEIGHTS.scale)
+        return replace(answer, silent_times=tuple(silent_times))
 
     def _memories(self, asked: _Asked) -> _LaneAnswer:
         choice = asked.choice
@@ -424,13 +431,14 @@ def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[
     unseen = _unseen(asked, lanes)
     hits = _ordered(hit for lane in lanes for hit in _valued(lane.hits, asked, unseen))
     nearest = _ordered(hit for lane in lanes for hit in _valued(lane.nearest, asked, unseen))
-    notices = tuple(dict.fromkeys(notice for lane in lanes for notice in lane.notices))
+    told = ((lane.silent_times if hits else lane.notices) for lane in lanes)
+    notices = tuple(dict.fromkeys(notice for lane in told for notice in lane))
     return Recall(
         tuple(_within_budget(hits, asked.top_k, budget)),
         tuple(dict.fromkeys(part for lane in lanes for part in lane.degraded)),
         confidence=max(known) if known else None,
         nearest=() if hits else tuple(_within_budget(nearest, asked.top_k, budget)),
-        notices=() if hits else notices,
+        notices=notices,
     )
 
 

@@ -7,7 +7,8 @@ the choice: a speaker whom nobody knows, a time in which nothing was said.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
@@ -15,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import analyse, fold, query_terms
-from anaphora.core.arguments import checked_moment, utc_moment
+from anaphora.core.arguments import checked_moment
 from anaphora.core.languages.language import language_of, languages
 from anaphora.errors import InvalidInput
 from anaphora.rank.question import speakers_present
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
-from anaphora.recall.times.reading import OPEN_END, OPEN_START
+from anaphora.recall.times.reading import is_open_end, is_open_start
 from anaphora.values.conversations import TimeSpan, TurnChoice
 
 Rows = NDArray[np.intp]
@@ -79,6 +80,8 @@ def _worded(choice: TurnChoice) -> str:
         parts.append(f"since {choice.since:%Y-%m-%d %H:%M}")
     if choice.until is not None:
         parts.append(f"before {choice.until:%Y-%m-%d %H:%M}")
+    if choice.conversations is not None:
+        parts.append("in the sessions asked about")
     return " ".join(parts)
 
 
@@ -93,6 +96,32 @@ def _speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple
     listed = ", ".join(known[:_NAMED]) + (", …" if len(known) > _NAMED else "")
     others = f"; known are {listed}" if known else "; no speakers are known here"
     return [], (f"no turn is by {name}{others}",)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeNarrowing:
+    """The rows that the times of a question leave, and a notice for each time that holds none.
+
+    `alone`: the question asks for times and nothing else, and only turns of those times answer it.
+    `empty`: it does, and no turn lies in any of them. Then `rows` are all rows, in which what comes
+    closest is found: rows are never narrowed to none.
+    """
+
+    rows: Rows
+    alone: bool
+    empty: bool
+    notices: tuple[str, ...]
+
+
+def narrow_by_times(
+    table: TurnTable, rows: Rows, question: str, spans: Sequence[TimeSpan], now: datetime
+) -> TimeNarrowing:
+    """Narrow `rows` to the times of a question that asks for nothing else."""
+    alone = asks_for_a_time_alone(question, spans)
+    inside = rows_within(table, rows, spans) if alone else rows
+    notices = silent_spans(table, rows, spans, now, alone=alone)
+    empty = alone and not len(inside)
+    return TimeNarrowing(rows if empty else inside, alone, empty, notices)
 
 
 def asks_for_a_time_alone(question: str, spans: Sequence[TimeSpan]) -> bool:
@@ -125,20 +154,28 @@ def rows_within(table: TurnTable, rows: Rows, spans: Sequence[TimeSpan]) -> Rows
 
 
 def silent_spans(
-    table: TurnTable, rows: Rows, spans: Sequence[TimeSpan], now: datetime
+    table: TurnTable, rows: Rows, spans: Sequence[TimeSpan], now: datetime, *, alone: bool
 ) -> tuple[str, ...]:
-    """A notice for each past span that the question names and in which no turn of `rows` lies."""
-    found = []
-    ts = table.ts[rows]
+    """A notice for each span that the question names and in which no turn of `rows` lies.
+
+    A time that is still to come, or has no end, is only told to a question for times `alone`: what
+    was said before answers "when is the dentist tomorrow?".
+    """
+    notices = []
     for span in spans:
-        start, end = span.start.timestamp(), span.end.timestamp()
-        bare = span.start.replace(tzinfo=None) > OPEN_START
-        if not bare or span.end.replace(tzinfo=None) >= OPEN_END or span.start > now:
-            continue
-        if not np.any((ts >= start) & (ts < end)):
-            last = utc_moment(end - 1).astimezone(span.end.tzinfo)
-            days = f"on {span.start:%Y-%m-%d}"
-            if last.date() != span.start.date():
-                days = f"from {span.start:%Y-%m-%d} to {last:%Y-%m-%d}"
-            found.append(f"nothing was said {days} ({span.text})")
-    return tuple(found)
+        indefinite = is_open_start(span) or is_open_end(span) or span.start > now
+        if (alone or not indefinite) and not len(rows_within(table, rows, [span])):
+            nothing = "no turn is dated" if span.start > now else "nothing was said"
+            notices.append(f"{nothing} {_days_of(span)} ({span.text})")
+    return tuple(notices)
+
+
+def _days_of(span: TimeSpan) -> str:
+    if is_open_start(span):
+        return f"before {span.end:%Y-%m-%d}"
+    if is_open_end(span):
+        return f"since {span.start:%Y-%m-%d}"
+    last = span.end - timedelta(seconds=1)
+    if last.date() == span.start.date():
+        return f"on {span.start:%Y-%m-%d}"
+    return f"from {span.start:%Y-%m-%d} to {last:%Y-%m-%d}"

@@ -31,7 +31,8 @@ _EVERYWHERE: Final = {
     "dollars": "Maximum cost of model calls in dollars, by the configured prices.",
     "entries": "Entries as devices make them, each following the last one of its device.",
     "exclude": "Texts the model already sees; they are removed before the budget is filled.",
-    "execution_seconds": "Seconds that one block of the model's code may run.",
+    "execution_seconds": "Seconds that one block of the model's code may run; without it, "
+    "`ANAPHORA_EXECUTION_SECONDS`, else 10.",
     "explain": "Also return what was rejected, each with the reason.",
     "filters": "A filter; applied before results are cut to the limit.",
     "focus": "The task, in one or several statements; name files and symbols.",

@@ -55,10 +55,10 @@ def time_of(name: str, text: str | None) -> datetime | None:
 
 
 def _time_in_words(name: str, text: str) -> datetime:
-    from anaphora.recall.times.reading import OPEN_START, read_times
+    from anaphora.recall.times.reading import is_open_start, read_times
 
     spans = read_times(text, datetime.now().astimezone())
-    starts = [span.start for span in spans if span.start.replace(tzinfo=None) != OPEN_START]
+    starts = [span.start for span in spans if not is_open_start(span)]
     if len(starts) != 1:
         reason = 'expected a day or a time like 2026-03-01 or 2026-03-01T12:00:00Z, or "last week"'
         raise InvalidInput(name, text, reason) from None

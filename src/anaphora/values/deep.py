@@ -40,16 +40,17 @@ class Budget:
 
     `iterations` are the programs that the model may write and run; after the last one it is asked
     once for an answer from what it has seen, unless it has submitted one. `seconds` is wall time of
-    the whole, `execution_seconds` of one run of code, host calls included. `dollars` None means no
-    limit in money; where a model's price is unknown, only the other limits hold. Raises
-    `InvalidInput` that names the field which cannot be a limit.
+    the whole, `execution_seconds` of one run of code, host calls included; None is the configured
+    limit (`ANAPHORA_EXECUTION_SECONDS`, else 10). `dollars` None means no limit in money; where a
+    model's price is unknown, only the other limits hold. Raises `InvalidInput` that names the field
+    which cannot be a limit.
     """
 
     iterations: int = 5
     sub_calls: int = 20
     tokens: int = 200_000
     seconds: float = 120.0
-    execution_seconds: float = 10.0
+    execution_seconds: float | None = None
     dollars: float | None = 0.5
 
     def __post_init__(self) -> None:
@@ -60,7 +61,7 @@ class Budget:
                 raise InvalidInput(f"budget.{name}", value, reason)
         for name in ("seconds", "execution_seconds", "dollars"):
             value = getattr(self, name)
-            if name == "dollars" and value is None:
+            if name != "seconds" and value is None:
                 continue
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not math.isfinite(value) or value < 0:

@@ -500,7 +500,10 @@ def _in_words(what: str, text: str, now: datetime, end: bool) -> datetime:
     if len(spans) != 1:
         reason = 'expected a time such as "2026-03-12" or "2026-03-12T09:30"'
         raise InvalidInput(what, text, reason)
-    return spans[0].end if end else spans[0].start
+    found = spans[0].end if end else spans[0].start
+    if not has_utc(found):
+        raise InvalidInput(what, text, _YEARS)
+    return found
 
 
 _YEARS = "expected a time between the years 1 and 9999"

@@ -24,6 +24,11 @@ OPEN_START = datetime(1970, 1, 1)  # noqa: DTZ001 - wall clock; the zone is the 
 """Where "before" begins: turns without a time (year 1) are not in it."""
 OPEN_END = datetime(2200, 1, 1)  # noqa: DTZ001
 """Where "since" ends."""
+# The open sides of what lies beyond these: "before 1950", "since 2300".
+_ANCIENT = datetime(2, 1, 1)  # noqa: DTZ001
+_DISTANT = datetime(9999, 1, 1)  # noqa: DTZ001
+OPEN_STARTS: Final = (OPEN_START, _ANCIENT)
+OPEN_ENDS: Final = (OPEN_END, _DISTANT)
 
 _NUMERIC: Final = (
     r"(?<![\w./-])(?P<y>(?:19|20)\d\d)[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?![\w.]\d)",
@@ -65,7 +70,7 @@ def times_by_patterns(
         return []
     words = Words((), now, forward=patterns.future.search(question) is not None)
     found = list(_apart(list(patterns.all(question, words, digits))))
-    return list(patterns.related(question, found))
+    return [one for one in patterns.related(question, found) if one.start < one.end]
 
 
 def _apart(found: list[Named]) -> Iterator[Named]:
@@ -215,11 +220,7 @@ class _Patterns:
             one = self._third(question, found[at])
             other = found[at + 1] if at + 1 < len(found) else None
             if other is not None and self._joins(question, one, other):
-                start = one.start
-                while start > other.start:
-                    # "from November to February", "from 3 March to 5 April 2024": the one before.
-                    start = calendar.add_months(start, -12)
-                yield replace(one, start=start, end=other.end, last=other.last)
+                yield _joined(one, other)
                 at += 2
                 continue
             yield self._sided(question, one)
@@ -257,14 +258,26 @@ class _Patterns:
         return one
 
 
+def _joined(one: Named, other: Named) -> Named:
+    start = one.start
+    while start > other.start and start.year > 1:
+        # "from November to February", "from 3 March to 5 April 2024": the one before.
+        start = calendar.add_months(start, -12)
+    return replace(one, start=start, end=other.end, last=other.last)
+
+
 def _open(one: Named, side: str) -> Named:
-    start, end = {
-        "since": (one.start, OPEN_END),
-        "after": (one.end, OPEN_END),
-        "before": (OPEN_START, one.start),
-        "until": (OPEN_START, one.end),
-    }[side]
+    start, end = open_sided((one.start, one.end), side)
     return replace(one, start=start, end=end)
+
+
+def open_sided(days: Days, side: str) -> Days:
+    """What lies "since", "after", "before" or "until" some days: one side is open."""
+    if side in {"since", "after"}:
+        start = days[0] if side == "since" else days[1]
+        return start, OPEN_END if start < OPEN_END else _DISTANT
+    end = days[0] if side == "before" else days[1]
+    return OPEN_START if end > OPEN_START else _ANCIENT, end
 
 
 def _counted(kind: str, groups: dict[str, str], now: datetime) -> Days | None:

@@ -14,7 +14,15 @@ from anaphora.errors import InvalidInput
 from anaphora.rank.dates import MONTH_OF
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
-from anaphora.recall.times.patterns import OPEN_END, OPEN_START, Named, times_by_patterns
+from anaphora.recall.times.patterns import (
+    OPEN_END,
+    OPEN_ENDS,
+    OPEN_START,
+    OPEN_STARTS,
+    Named,
+    open_sided,
+    times_by_patterns,
+)
 from anaphora.recall.times.phrases import (
     BY_WORD,
     Match,
@@ -33,7 +41,7 @@ from anaphora.recall.times.phrases import (
 )
 from anaphora.values.conversations import TimeSpan
 
-__all__ = ["MAX_SPANS", "OPEN_END", "OPEN_START", "read_times"]
+__all__ = ["MAX_SPANS", "OPEN_END", "OPEN_START", "is_open_end", "is_open_start", "read_times"]
 
 # A pasted log names thousands of times; a question names few.
 MAX_SPANS = 16
@@ -65,6 +73,16 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
     others = (times_by_patterns(question, wall, one, digits=False) for one in known.values())
     most = max(others, key=lambda some: sum(one.last - one.first for one in some), default=[])
     return _as_spans(question, most, now)
+
+
+def is_open_start(span: TimeSpan) -> bool:
+    """Whether a span has no beginning: "before 1995"."""
+    return span.start.replace(tzinfo=None) in OPEN_STARTS
+
+
+def is_open_end(span: TimeSpan) -> bool:
+    """Whether a span has no end: "since March"."""
+    return span.end.replace(tzinfo=None) in OPEN_ENDS
 
 
 def _as_spans(question: str, found: Sequence[Named], now: datetime) -> tuple[TimeSpan, ...]:
@@ -167,12 +185,7 @@ def _open(words: Words, index: int) -> Match | None:
     match = _target(words, index + 1)
     if match is None:
         return None
-    start, end = {
-        "since": (match.start, OPEN_END),
-        "after": (match.end, OPEN_END),
-        "before": (OPEN_START, match.start),
-    }.get(words.at(index), (OPEN_START, match.end))
-    return Match(start, end, match.next)
+    return Match(*open_sided((match.start, match.end), words.at(index)), match.next)
 
 
 def _between(words: Words, index: int) -> Match | None:

@@ -125,6 +125,9 @@ def deep(
     ] = None,
     tokens: Annotated[int | None, typer.Option(min=0, help="Maximum number of tokens.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0, help="Maximum number of seconds.")] = None,
+    execution_seconds: Annotated[
+        float | None, typer.Option(min=0, help="Maximum number of seconds for one program.")
+    ] = None,
     dollars: Annotated[float | None, typer.Option(min=0, help="Maximum cost in dollars.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show every step as it ends.")] = False,
     show: Annotated[
@@ -145,6 +148,7 @@ def deep(
         "sub_calls": sub_calls,
         "tokens": tokens,
         "seconds": seconds,
+        "execution_seconds": execution_seconds,
         "dollars": dollars,
     }
     limits = {name: value for name, value in given.items() if value is not None}

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.core.repositories import repository_of
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.mcp_server import render
-from anaphora.surfaces.wire import dumps, plain, recalled_turns, refuse_unknown, time_of
+from anaphora.surfaces.wire import plain, recalled_turns, refuse_unknown, time_of
 from anaphora.values.conversations import Degraded, NewTurn, Recall, Turn
+from anaphora.values.deep import Budget
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -52,14 +53,20 @@ class CallContext:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The JSON form and the text form. `bare` ones are the whole result, without an envelope."""
+    """The JSON form and the text form. `bare` ones are the whole result, without an envelope.
+
+    Where `text` is None the text form is the result as one line of JSON, with `excerpts` in place
+    of `data` if they are given. `note` says in the result how to read it.
+    """
 
     data: Any
-    text: str
+    text: str | None
     degraded: Sequence[Degraded] = ()
     notices: Sequence[str] = ()
     confidence: float | None = None
     bare: bool = False
+    note: str = ""
+    excerpts: Any = None
 
 
 def recall(memory: Memory, given: Given, context: CallContext) -> Answer:
@@ -81,9 +88,11 @@ def _row(hit: SearchHit) -> dict[str, Any]:
 
 
 def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Lasting memories for a query."""
-    found = memory.recall(**given)
-    return _rows(found, render.hits_text(found, given["query"]))
+    """Lasting memories for a query, as JSON in the text form too."""
+    hits = memory.recall(**given)
+    answer = _rows(hits, None)
+    excerpts = [render.excerpted(row, given["query"]) for row in answer.data]
+    return replace(answer, note=render.JSON_DATA, excerpts=excerpts)
 
 
 def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
@@ -119,7 +128,7 @@ def recall_conversation(memory: Memory, given: Given, context: CallContext) -> A
     return _rows(found, render.turns_text(found, given["query"]))
 
 
-def _rows(found: Recall[Any], text: str) -> Answer:
+def _rows(found: Recall[Any], text: str | None) -> Answer:
     notices = [*found.notices, *([render.silence_text(found)] if found.nearest else [])]
     rows = [plain(hit) for hit in found]
     return Answer(rows, text, found.degraded, tuple(notices), found.confidence)
@@ -153,7 +162,9 @@ def _here(given: Given, context: CallContext) -> str | None:
 def deep_recall(memory: Memory, given: Given, context: CallContext) -> Answer:
     """An answer from the whole history."""
     refuse_unknown(memory, given.get("conversation_id"))
-    found = memory.deep_recall(**given, on_step=context.on_step)
+    question = dict(given)
+    budget = Budget(execution_seconds=question.pop("execution_seconds", None))
+    found = memory.deep_recall(**question, budget=budget, on_step=context.on_step)
     return Answer(plain(found), render.deep_text(found))
 
 
@@ -293,7 +304,7 @@ def _turn(memory: Memory, of: str) -> Turn:
 
 def _as_json(data: dict[str, Any]) -> Answer:
     # The connectors that use this pair read the text as JSON.
-    return Answer(data, dumps(data, indent=None), bare=True)
+    return Answer(data, None, bare=True)
 
 
 def _kept(what: str, of: str, redacted: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ from anaphora.surfaces.mcp_server.folders import (
 from anaphora.surfaces.mcp_server.resources import PROMPTS, RESOURCES, TEMPLATE, prompt, read
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import TOOLS, ToolSpec, checked
-from anaphora.surfaces.wire import plain
+from anaphora.surfaces.wire import dumps, plain
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -171,9 +171,10 @@ class ToolServer:
         except AnaphoraError as error:
             text = types.TextContent(text=_error_line(error))
             return types.CallToolResult(content=[text], is_error=True)
+        structured = _clean(self._structured(answer))
+        shown = _json_text(answer, structured) if answer.text is None else _clean(answer.text)
         return types.CallToolResult(
-            content=[types.TextContent(text=_clean(answer.text))],
-            structured_content=_clean(self._structured(answer)),
+            content=[types.TextContent(text=shown)], structured_content=structured
         )
 
     def _call_context(
@@ -193,7 +194,9 @@ class ToolServer:
         if answer.bare:
             return dict(answer.data)
         now = round(self._session.clock().timestamp() * 1000)
-        result = {"success": True, "data": answer.data, "timestamp": now}
+        note = {"note": answer.note} if answer.note else {}
+        # The note stands before what it is about.
+        result = {"success": True, **note, "data": answer.data, "timestamp": now}
         if isinstance(answer.data, list):
             result["degraded"] = [plain(part) for part in answer.degraded]
             result["notices"] = list(answer.notices)
@@ -304,6 +307,12 @@ def _tool(spec: ToolSpec) -> types.Tool:
             open_world_hint=False,
         ),
     )
+
+
+def _json_text(answer: Answer, structured: dict[str, Any]) -> str:
+    """The result as one line of JSON, for clients that read nothing but text."""
+    shorter = {} if answer.excerpts is None else {"data": _clean(answer.excerpts)}
+    return dumps({**structured, **shorter}, indent=None)
 
 
 def _progress_message(step: DeepStep) -> str:
