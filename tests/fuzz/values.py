@@ -30,7 +30,7 @@ from anaphora.ops.transfer.lines import time_in
 from anaphora.store.filters import parse
 from anaphora.store.records.rows import as_mapping
 from anaphora.store.threads.gojson import canonical_time, nanoseconds, read_time, utc_text
-from anaphora.store.threads.ids import check_id, file_name, id_of, is_hashed
+from anaphora.store.threads.ids import check_id, file_name, id_of, needs_content
 from anaphora.values.memories import MemoryRecord
 
 from .rooms import Room, as_json, dice, expect
@@ -308,7 +308,7 @@ def _name(memory: Memory, value: Any) -> None:
             with pytest.raises(InvalidInput):
                 refused(value)
         return
-    assert is_hashed(file_name(name)) or id_of(file_name(name)) == name
+    assert needs_content(file_name(name)) or id_of(file_name(name)) == name
     assert memory.conversations.append(name, "user", "a word")
     assert name in {one.conversation_id for one in memory.conversations.list()}
     assert [turn.text for turn in memory.conversations.recent(name)] == ["a word"]

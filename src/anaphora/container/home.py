@@ -166,13 +166,13 @@ class Container:
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace that holds or held anything, the default one first."""
         from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
-        from anaphora.store.threads.ids import SUFFIX, id_of
+        from anaphora.store.threads.ids import SUFFIX, id_of_escaped
 
         found = set(self.truth.namespaces())
         folders = {folder_name(namespace) for namespace in found}
         for folder, _ in self.home.folders():
             # A long name's folder ends in a hash: such a namespace is known by its head alone.
-            name = None if folder in folders else id_of(folder + SUFFIX)
+            name = None if folder in folders else id_of_escaped(folder + SUFFIX)
             if name is not None:
                 found.add(name)
         found.discard(DEFAULT_NAMESPACE)

@@ -5,6 +5,7 @@ What goes wrong is an OSError here; `translate` says it in our own words.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import io
 import itertools
@@ -13,8 +14,9 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -51,6 +53,9 @@ if sys.platform != "win32":
 
     _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 _NO_FULL_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP, errno.ENOTTY))
+# AT_FDCWD; RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS are the same number.
+_HERE, _SWAP_NAMES = -100, 2
+_NO_EXCHANGE = frozenset((errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV))
 _TEMPORARY = re.compile(r"\.([0-9a-f]{24})\.[0-9]+\.[0-9a-f]+\.tmp\Z")
 
 
@@ -161,16 +166,82 @@ def make_directory(directory: Path) -> None:
 
 
 def replace_file(
-    path: Path, key: str, old: Identity, content: bytes | Callable[[BinaryIO], object]
+    path: Path,
+    key: str,
+    old: Identity,
+    content: bytes | Callable[[BinaryIO], object],
+    *,
+    prepare: Callable[[Path], object] | None = None,
 ) -> Identity:
     """Put `content`, or what it writes, in the place of `path`; the identity of the new file.
 
     The file that stands there must still be `old`, else FileChanged is raised. It stands
     untouched until the new one is on the disk in whole. `key` goes into the name of the temporary
-    file, see `temporary_key`. Mode and owner of an older file are kept.
+    file, see `temporary_key`; `prepare` is called with that file once it is whole. Mode and owner
+    of an older file are kept.
     """
     # A process identifier alone comes back: in a container it is always the same.
     temporary = path.with_name(f".{key}.{os.getpid()}.{os.urandom(6).hex()}.tmp")
+    with _written(temporary, path, content) as target:
+        if not MOVES_OPEN_FILES:
+            target.close()
+        _refuse_other(path, old)
+        if prepare is not None:
+            prepare(temporary)
+        _rename(temporary, path)
+        # A rename changes st_ctime; asking the open file cannot meet another program's file.
+        identity = identity_of(path.stat() if target.closed else os.fstat(target.fileno()))
+    sync_directory(path.parent)
+    return identity
+
+
+def exchange_file(
+    path: Path,
+    swap: Path,
+    key: str,
+    old: Identity,
+    content: bytes | Callable[[BinaryIO], object],
+    *,
+    prepare: Callable[[Path], object],
+) -> Identity:
+    """As `replace_file`, but a file that came to `path` at the last moment is not overwritten.
+
+    The new file is written at `swap`, on the same file system, and the two names are exchanged.
+    When another file than `old` was there, it lies at `swap` then. NO_FILE is returned in that
+    case, and where another program has written the file since. Systems that cannot exchange names
+    do what `replace_file` does.
+    """
+    exchange = _exchange_call()
+    if exchange is None:
+        return replace_file(path, key, old, content, prepare=prepare)
+    swap.unlink(missing_ok=True)
+    with _written(swap, path, content) as target:
+        _refuse_other(path, old)
+        prepare(swap)
+        inode = os.fstat(target.fileno()).st_ino
+    if old == NO_FILE:
+        _place_new(swap, path)
+    else:
+        try:
+            if not exchange(swap, path):
+                _rename(swap, path)
+        except FileChanged:
+            swap.unlink()
+            raise
+    sync_directory(path.parent)
+    # Changing names changes st_ctime: what a file holds shows in the other three.
+    if os.path.lexists(swap) and identity_at(swap)[:3] != old[:3]:
+        return NO_FILE
+    swap.unlink(missing_ok=True)
+    identity = identity_at(path)
+    return identity if identity[0] == inode else NO_FILE
+
+
+@contextmanager
+def _written(
+    temporary: Path, path: Path, content: bytes | Callable[[BinaryIO], object]
+) -> Iterator[BinaryIO]:
+    """A new file with this content, on the disk in whole; it is removed if the body fails."""
     with open(temporary, "xb", opener=_private) as target:
         try:
             _keep_mode(path, target.fileno())
@@ -180,21 +251,59 @@ def replace_file(
                 content(target)
             target.flush()
             sync(target.fileno())
-            if not MOVES_OPEN_FILES:
-                target.close()
-            if identity_at(path) != old:
-                raise FileChanged(errno.EAGAIN, "another program wrote the file", str(path))
-            _rename(temporary, path)
+            yield target
         except BaseException:
             # Closing writes what is still in the buffer, which fails again on a full disk.
             with suppress(OSError):
                 target.close()
             temporary.unlink(missing_ok=True)
             raise
-        # A rename changes st_ctime; asking the open file cannot meet another program's file.
-        identity = identity_of(path.stat() if target.closed else os.fstat(target.fileno()))
-    sync_directory(path.parent)
-    return identity
+
+
+def _refuse_other(path: Path, old: Identity) -> None:
+    if identity_at(path) != old:
+        raise FileChanged(errno.EAGAIN, "another program wrote the file", str(path))
+
+
+def _place_new(temporary: Path, path: Path) -> None:
+    """Give a new file its name, unless another program has just made one of that name."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        temporary.unlink()
+        raise FileChanged(errno.EAGAIN, "another program wrote the file", str(path)) from None
+    except OSError:
+        _rename(temporary, path)
+    else:
+        temporary.unlink()
+
+
+@cache
+def _exchange_call() -> Callable[[Path, Path], bool] | None:
+    """The system's call that exchanges two names in one step; None where there is none."""
+    names = {"linux": "renameat2", "darwin": "renamex_np"}
+    name = names.get(sys.platform)
+    call = None if name is None else getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if call is None:
+        return None
+
+    def exchange(one: Path, other: Path) -> bool:
+        """Whether the names were exchanged; False where this file system cannot."""
+        paths = (os.fsencode(one), os.fsencode(other))
+        if sys.platform == "darwin":
+            failed = call(*paths, _SWAP_NAMES)
+        else:
+            failed = call(_HERE, paths[0], _HERE, paths[1], _SWAP_NAMES)
+        if not failed:
+            return True
+        code = ctypes.get_errno()
+        if code in _NO_EXCHANGE:
+            return False
+        if code == errno.ENOENT:
+            raise FileChanged(errno.EAGAIN, "another program removed the file", str(other))
+        raise OSError(code, os.strerror(code), str(other))
+
+    return exchange
 
 
 def temporary_key(name: str) -> str | None:

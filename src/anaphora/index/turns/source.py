@@ -235,7 +235,7 @@ class FileThreadSource(ThreadSource):
             with os.scandir(directory) as entries:
                 for entry in entries:
                     name = entry.name
-                    if name.endswith(self._store.suffix) and name[0] != ".":
+                    if name.endswith(self._store.suffix):
                         found[name] = identity_of_entry(entry)
         except FileNotFoundError:
             # Nothing was written yet, or a file went while it was looked at: look again below.

@@ -17,6 +17,7 @@ from anaphora.store.disk import identity_at, replace_file, sync_directory, trans
 from anaphora.store.threads.files import LOCKS_FOLDER, ThreadFolder, lock_key
 from anaphora.store.threads.forms import SealedThreads, ThreadForm
 from anaphora.store.threads.gojson import NotAThread, parse
+from anaphora.store.threads.written import remove_written
 from anaphora.values.conversations import ThreadProblem
 
 
@@ -58,6 +59,7 @@ class FolderConversion:
                 self._convert_thread(folder.directory / name, ids.get(name, ""))
                 tell("threads", number, len(names))
             self._remove_locks()
+            remove_written(folder.directory)
         except OSError as error:
             raise translate(error, "convert", folder.directory) from error
 

@@ -23,14 +23,14 @@ from anaphora.store.crypto.key_stores import KEY_FILE, Keychain, KeyFile, KeySto
 from anaphora.store.crypto.marker import Guard, Kept
 from anaphora.store.disk import make_directory, translate
 from anaphora.store.threads.forms import PlainThreads, SealedThreads, ThreadForm
-from anaphora.store.threads.ids import file_name
+from anaphora.store.threads.ids import escaped_name
 
 DEFAULT_NAMESPACE = "default"
 
 
 def folder_name(namespace: str) -> str:
     """The name of a namespace's folder, to which its threads are bound."""
-    return Path(file_name(namespace)).stem
+    return Path(escaped_name(namespace)).stem
 
 
 @dataclass(frozen=True, slots=True)

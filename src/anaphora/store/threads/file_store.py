@@ -8,7 +8,7 @@ docs/decisions/0003-thread-files.
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -97,7 +97,7 @@ class ConversationStore(Conversations):
         blank = directory is None or not str(directory).strip()
         self._directory = None if blank else Path(str(directory))
         self._enabled, self._suffix = not blank, form.suffix
-        self._folder = ThreadFolder(self._directory or Path(), form)
+        self._folder = ThreadFolder(self._directory or Path(), form, self._reseat_notes)
         self._strict = strict
         self._mutex = Lock()
         self._swept = False
@@ -251,6 +251,20 @@ class ConversationStore(Conversations):
         notes = self._sidecar.turn_notes(conversation_id, start)
         return [_with_note(turn, notes.get(place)) for place, turn in enumerate(turns, start)]
 
+    def _reseat_notes(self, conversation_id: str, turns: Sequence[Turn]) -> None:
+        """Give each note the place that its turn has now, before the turns are written."""
+        if self._sidecar is None:
+            return
+        places: dict[str, deque[int]] = {}
+        for place, turn in enumerate(turns):
+            places.setdefault(stored_turn_hash(turn.role, turn.text), deque()).append(place)
+        notes = self._sidecar.turn_notes(conversation_id).values()
+        self._sidecar.note_turns(
+            replace(note, index=left.popleft())
+            for note in notes
+            if not note.forgotten and (left := places.get(note.turn_hash))
+        )
+
     def _set_aside(self, file: ThreadFile, reason: str) -> CorruptThread:
         """Move an unreadable file out of the way; the error that says so.
 
@@ -277,16 +291,21 @@ class ConversationStore(Conversations):
         self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
     ) -> range:
         def add() -> range:
-            file = self._folder.file(conversation_id)
+            file = self._folder.settle(conversation_id)
             tail = self._tail(file)
             if self._sidecar is not None:
                 # First: a note whose turn never came is seen to be void by its hash.
                 self._sidecar.note_turns(notes_of(conversation_id, tail.count, news, turns))
             if tail.identity == NO_FILE and tail.document is not None:
                 tail.document.title = title
+            start = tail.count
             tail = file.append(tail, turns)
-            self._remember(conversation_id, tail)
-            return range(tail.count - len(turns), tail.count)
+            if tail.identity == NO_FILE:
+                # Another program wrote at this moment: both are joined, our turns where they are.
+                self._folder.settle(conversation_id)
+            else:
+                self._remember(conversation_id, tail)
+            return range(start, start + len(turns))
 
         with self._writing(conversation_id):
             return _until_unchanged(add)
@@ -295,14 +314,14 @@ class ConversationStore(Conversations):
         if not self._folder.directory.is_dir():
             return False
         with self._writing(conversation_id):
-            if self._sidecar is not None and self._folder.file(conversation_id).path.exists():
+            if self._sidecar is not None and self._folder.settle(conversation_id).path.exists():
                 self._sidecar.note_deletion(conversation_id)
             self._forget(conversation_id, None)
             return self._folder.remove(conversation_id)
 
     def _replace_turns(self, conversation_id: str, new: Replacement) -> bool:
         def attempt() -> bool:
-            file = self._folder.file(conversation_id)
+            file = self._folder.settle(conversation_id)
             try:
                 document, identity = file.document()
             except FileNotFoundError:
@@ -374,7 +393,7 @@ class ConversationStore(Conversations):
         """Write the thread as `change` makes it, if there is one; whether it changed."""
 
         def attempt() -> bool:
-            file = self._folder.file(conversation_id)
+            file = self._folder.settle(conversation_id)
             try:
                 document, identity = file.document()
             except FileNotFoundError:

@@ -11,18 +11,19 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from anaphora.errors import Tampered, WrongKey
+from anaphora.errors import InvalidId, Tampered, WrongKey
 from anaphora.store.disk import (
     NO_FILE,
     FileChanged,
     Identity,
     copy_start,
+    identity_at,
     identity_of,
     make_directory,
     replace_file,
@@ -42,11 +43,16 @@ from anaphora.store.threads.gojson import (
     parse,
     render,
 )
+from anaphora.store.threads.ids import lock_name, spellings, unfit_for_windows
+from anaphora.store.threads.joining import join_histories, restore_lost
+from anaphora.store.threads.written import WrittenCopy, second_names
 from anaphora.values.conversations import ThreadProblem, Turn
 
 LOCKS_FOLDER = ".locks"
 CORRUPT = ".corrupt"
 
+# Another program may write again while its last write is joined, but hardly ever more often.
+_TRIES = 5
 # Waiting for another writer's fsync takes milliseconds: filelock's own 50 would be most of it.
 _POLL_SECONDS = 0.002
 
@@ -122,7 +128,15 @@ class ThreadFile:
     @property
     def key(self) -> str:
         """The conversation's key in the names of its lock and its temporary files."""
-        return lock_key(self.form.file_name(self.conversation_id))
+        return lock_key(self.form.lock_name(self.conversation_id))
+
+    @property
+    def written(self) -> WrittenCopy | None:
+        """The second name of what this store wrote; None where no other program writes."""
+        if not self.form.shared:
+            return None
+        # By the name of the file: two ids may share a lock.
+        return WrittenCopy(self.path, lock_key(self.path.name))
 
     def read(self) -> tuple[DecodedThread, Identity]:
         """Its JSON, and its identity. Raises OSError, WrongKey and NotAThread.
@@ -166,7 +180,7 @@ class ThreadFile:
             tail.document.turns.extend(turns)
             tail.document.raw_turns.extend(encode_turn(turn) for turn in turns)
             tail.document.updated = updated
-            return self.rewrite(tail.document, tail.identity)
+            return self.rewrite(tail.document, tail.identity, adding=True)
         comma = "," if tail.count else ""
         added = (comma + ",".join(encode_turn(turn) for turn in turns)).encode("utf-8")
         end = f'],"updated":{escape(updated)}'.encode() + tail.rest
@@ -181,61 +195,221 @@ class ThreadFile:
                 copy_start(source.fileno(), target, tail.seam.offset)
             target.write(data)
 
-        identity = replace_file(self.path, self.key, tail.identity, write)
+        identity = self._replace(tail.identity, write, adding=True)
         return Tail(identity, seam, tail.count + len(turns), updated, tail.rest)
 
-    def rewrite(self, document: Document, old: Identity) -> Tail:
+    def rewrite(self, document: Document, old: Identity, *, adding: bool = False) -> Tail:
         """Write the whole document in the place of the file `old`, its turns from `raw_turns`.
 
-        Raises OSError, and FileChanged where another file is there now.
+        `adding` says that it has every turn of the old one. Raises OSError, and FileChanged where
+        another file is there now.
         """
         if not document.conversation_id:
             document = replace(document, conversation_id=self.conversation_id)
         head, end = render(document)
         data, seam = self.form.whole(self.conversation_id, head, end)
-        identity = replace_file(self.path, self.key, old, data)
+        identity = self._replace(old, data, adding=adding)
         count = len(document.raw_turns)
         if not count:
             return Tail(identity, Seam(0), 0, document.updated, document=document)
         rest = "".join(f",{key}:{value}" for key, value in document.extras) + "}"
         return Tail(identity, seam, count, document.updated, rest.encode("utf-8"))
 
+    def settle(self) -> bool:
+        """Put back what another program's write took away; whether the file was changed.
+
+        The caller holds the lock of the thread. Raises OSError, and FileChanged where another
+        program goes on writing.
+        """
+        written = self.written
+        if written is None:
+            return False
+        changed = False
+        for source in (written.swap, written.link):
+            changed |= self._restore(written, source)
+        return changed
+
+    def _restore(self, written: WrittenCopy, source: Path) -> bool:
+        """Join what lies under one of the names with the file, or drop that name."""
+        identity = identity_at(source)
+        if identity == NO_FILE or identity[0] == identity_at(self.path)[0]:
+            return False
+        changed = False
+        try:
+            document, old = self.document()
+            other = parse(source.read_bytes())
+            # What was exchanged is another program's; the link has what this store wrote.
+            ours, theirs = (document, other) if source == written.swap else (other, document)
+            joined = restore_lost(ours, theirs)
+            if joined is not None:
+                self.rewrite(joined, old, adding=True)
+                changed = True
+        except FileNotFoundError:
+            # The conversation was deleted: nothing of it is kept.
+            pass
+        except NotAThread:
+            # A reader sets the file aside; a swap that was not written to its end is nothing.
+            if source == written.link:
+                return False
+        if source == written.swap or not changed:
+            source.unlink(missing_ok=True)
+        return changed
+
+    def _replace(
+        self, old: Identity, content: bytes | Callable[[BinaryIO], object], *, adding: bool
+    ) -> Identity:
+        written = self.written
+        if written is None:
+            return replace_file(self.path, self.key, old, content)
+        if not adding:
+            return written.replace(old, content)
+        return written.exchange(old, content)
+
 
 class ThreadFolder:
-    """Names and places in one directory of threads, whose files have one form; and their locks."""
+    """Names and places in one directory of threads, whose files have one form; and their locks.
 
-    def __init__(self, directory: Path, form: ThreadForm = PLAIN) -> None:
+    `on_joined` is called with the id and the turns of a thread of which two files were joined.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        form: ThreadForm = PLAIN,
+        on_joined: Callable[[str, Sequence[Turn]], object] | None = None,
+    ) -> None:
         self.directory = directory
         self.form = form
         self.corrupt = directory / CORRUPT
         self.locks = ThreadLocks(directory)
+        self._on_joined = on_joined
+        # Whether names that differ only in case or normal form were seen side by side.
+        self._tells_spellings = False
 
     def file(self, conversation_id: str) -> ThreadFile:
-        """Where this conversation lies or would lie. Raises InvalidId.
+        """The one file of this conversation, there or not. Raises InvalidId.
 
-        Another program's file under the unescaped id comes first, if there is one.
+        What an earlier release kept under another name is renamed or joined first, and what
+        another program's write took away is put back. The caller does not hold its lock.
         """
-        name = self.form.plain_name(conversation_id)
-        if name is None or not self._has_file(name):
-            name = self.form.file_name(conversation_id)
-        return ThreadFile(conversation_id, self.directory / name, self.form)
+        file = self._file(conversation_id)
+        if self._is_unsettled(file):
+            # A folder that cannot be written is read as it is.
+            with suppress(OSError), self.locks.hold(file.key):
+                return self.settle(conversation_id)
+            former = self._former(file)
+            if former is not None and not file.path.exists():
+                return replace(file, path=former)
+        self._refuse_unfit(file)
+        return file
+
+    def settle(self, conversation_id: str) -> ThreadFile:
+        """As `file`, for a caller that holds the lock of the thread. Raises InvalidId, OSError."""
+        file = self._file(conversation_id)
+        former = self._former(file)
+        self._refuse_unfit(file)
+        if former is not None:
+            self._adopt(file, former)
+        for _ in range(_TRIES):
+            if file.written is None or not file.written.differs():
+                break
+            with suppress(FileChanged):
+                file.settle()
+        return file
 
     def key(self, conversation_id: str) -> str:
         """A conversation's key in the names of its lock and its temporary files."""
-        return lock_key(self.form.file_name(conversation_id))
+        return lock_key(self.form.lock_name(conversation_id))
 
     def files(self) -> Iterator[ThreadFile]:
         """Every conversation's file, in no particular order. Raises OSError."""
-        for name in self.names():
+        inodes = self._inodes()
+        links, has_swap = second_names(self.directory) if self.form.shared else ({}, False)
+        for name, inode in inodes.items():
             conversation_id = self.form.id_in(name, self.directory / name)
-            if conversation_id is not None:
-                file = self.file(conversation_id)
-                if file.path.name == name:
-                    yield file
+            if conversation_id is None:
+                continue
+            expected = self.form.file_name(conversation_id)
+            if name != expected and expected in inodes:
+                # The other name yields it, joined.
+                continue
+            if name == expected and links.get(name, inode) == inode and not has_swap:
+                yield ThreadFile(conversation_id, self.directory / name, self.form)
+            else:
+                with suppress(InvalidId):
+                    yield self.file(conversation_id)
+
+    def _file(self, conversation_id: str) -> ThreadFile:
+        name = self.form.file_name(conversation_id)
+        return ThreadFile(conversation_id, self.directory / name, self.form)
+
+    def _former(self, file: ThreadFile) -> Path | None:
+        """Where an earlier release kept this conversation, if it still does."""
+        name = self.form.former_name(file.conversation_id)
+        path = None if name is None else self.directory / name
+        if name is None or path is None or not os.path.lexists(path):
+            return None
+        return path if self.form.id_in(name, path) == file.conversation_id else None
+
+    def _is_unsettled(self, file: ThreadFile) -> bool:
+        written = file.written
+        return written is not None and (written.differs() or self._former(file) is not None)
+
+    def _adopt(self, file: ThreadFile, former: Path) -> None:
+        """Give the file of an earlier release its name, or join it with the file that has it."""
+        try:
+            # Never over a file that another program makes at this moment.
+            os.link(former, file.path)
+        except FileExistsError:
+            if not self._join(file, former):
+                return
+        except OSError:
+            if os.path.lexists(file.path):
+                raise
+            former.rename(file.path)
+            sync_directory(self.directory)
+            return
+        former.unlink()
+        sync_directory(self.directory)
+
+    def _join(self, file: ThreadFile, former: Path) -> bool:
+        """Write the turns of both into one file; False where one of them cannot be read."""
+        for _ in range(_TRIES):
+            try:
+                theirs, identity = file.document()
+                ours, _ = replace(file, path=former).document()
+                joined = join_histories(ours, theirs)
+                if self._on_joined is not None:
+                    self._on_joined(file.conversation_id, joined.turns)
+                file.rewrite(joined, identity, adding=True)
+            except FileChanged:
+                continue
+            except NotAThread:
+                return False
+            return True
+        raise FileChanged(errno.EAGAIN, "another program goes on writing the file", str(file.path))
+
+    def _refuse_unfit(self, file: ThreadFile) -> None:
+        """Raise InvalidId where this file system cannot hold the file beside what is there."""
+        if not self.form.shared:
+            return
+        conversation_id, name = file.conversation_id, file.path.name
+        reason = unfit_for_windows(conversation_id) if os.name == "nt" else None
+        if reason is None and not self._tells_spellings:
+            twins = [form for form in spellings(name) if os.path.lexists(self.directory / form)]
+            present = self.names() if twins and os.path.lexists(file.path) else []
+            if name in present:
+                self._tells_spellings = any(twin in present for twin in twins)
+            elif present:
+                folded = {lock_name(form): form for form in present}
+                twin = folded.get(lock_name(name), twins[0])
+                reason = f"this file system does not tell its file from {twin!r}"
+        if reason is not None:
+            raise InvalidId("conversation id", conversation_id, reason)
 
     def copies(self, conversation_id: str) -> list[Path]:
         """What was set aside of this conversation."""
-        names = {self.form.file_name(conversation_id), self.form.plain_name(conversation_id)}
+        names = {self.form.file_name(conversation_id), self.form.former_name(conversation_id)}
         return [place for place in self.copies_of_all() if place.stem in names]
 
     def set_aside(self, path: Path) -> Path:
@@ -253,10 +427,13 @@ class ThreadFolder:
             for name in self.names():
                 path = self.directory / name
                 conversation_id = self.form.id_in(name, path) or ""
+                if not conversation_id and name.startswith("."):
+                    # Another program's hidden file.
+                    continue
                 if not conversation_id:
                     yield ThreadProblem("", str(path), "its name is not a conversation id")
-                elif self.file(conversation_id).path != path:
-                    reason = "another program's file of the same conversation takes precedence"
+                elif name != self.form.file_name(conversation_id):
+                    reason = "it could not be joined with the other file of this conversation"
                     yield ThreadProblem(conversation_id, str(path), reason)
 
     def remove(self, conversation_id: str) -> bool:
@@ -265,10 +442,11 @@ class ThreadFolder:
         The caller holds the lock of the thread.
         """
         self.remove_temporaries(conversation_id)
-        own = self.directory / self.form.file_name(conversation_id)
-        places = dict.fromkeys(
-            (own, self.file(conversation_id).path, *self.copies(conversation_id))
-        )
+        file = self._file(conversation_id)
+        if file.written is not None:
+            file.written.drop()
+        former = self._former(file)
+        places = [file.path, *self.copies(conversation_id), *([former] if former else [])]
         found = [place for place in places if os.path.lexists(place)]
         for place in found:
             place.unlink()
@@ -311,14 +489,15 @@ class ThreadFolder:
 
     def names(self) -> list[str]:
         """The names of all thread files, in no particular order. Raises OSError."""
+        return list(self._inodes())
+
+    def _inodes(self) -> dict[str, int]:
         with os.scandir(self.directory) as entries:
-            return [
-                entry.name
+            return {
+                entry.name: entry.inode()
                 for entry in entries
-                if entry.name.endswith(self.form.suffix)
-                and entry.name[0] != "."
-                and entry.is_file()
-            ]
+                if entry.name.endswith(self.form.suffix) and entry.is_file()
+            }
 
     def copies_of_all(self) -> list[Path]:
         """Everything that was set aside in this form, of any conversation."""
@@ -338,16 +517,6 @@ class ThreadFolder:
             with suppress(FileNotFoundError), os.scandir(folder) as entries:
                 found += [Path(entry.path) for entry in entries if temporary_key(entry.name)]
         return found
-
-    def _has_file(self, name: str) -> bool:
-        """Whether a file has exactly this name; some disks also find it under other names.
-
-        Paths are not compared: those of Windows are equal whatever the case of their letters.
-        """
-        if not os.path.lexists(self.directory / name):
-            return False
-        with os.scandir(self.directory) as entries:
-            return any(entry.name == name for entry in entries)
 
     @staticmethod
     def _why(copy: ThreadFile) -> str:

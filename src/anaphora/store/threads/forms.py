@@ -18,7 +18,17 @@ from pathlib import Path
 from anaphora.errors import EncryptionError, InvalidId, Tampered, WrongKey
 from anaphora.store.crypto.cipher import Keys, binding
 from anaphora.store.crypto.marker import Guard, HomeForm
-from anaphora.store.threads.ids import SUFFIX, check_id, file_name, id_of, is_hashed, plain_name
+from anaphora.store.threads.ids import (
+    SUFFIX,
+    check_id,
+    escaped_name,
+    file_name,
+    former_name,
+    id_of,
+    id_of_escaped,
+    lock_name,
+    needs_content,
+)
 
 SEALED_SUFFIX = ".json.sealed"
 _MAGIC = b"ANSEAL1\n"
@@ -58,32 +68,33 @@ class DecodedThread:
 
 
 class PlainThreads(HomeForm):
-    """Go's JSON under names that tell the id."""
+    """Go's JSON under names that tell the id; another program may write the same files."""
 
     suffix = SUFFIX
+    shared = True
 
     def file_name(self, conversation_id: str) -> str:
-        """The id, escaped, and ".json". Raises InvalidId."""
+        """The id and ".json". Raises InvalidId."""
         return file_name(conversation_id)
 
-    def plain_name(self, conversation_id: str) -> str | None:
-        """The id as it is, under which another program may have written it; None if the same."""
-        return plain_name(conversation_id)
+    def former_name(self, conversation_id: str) -> str | None:
+        """The name under which an earlier release kept it; None if it is the same."""
+        return former_name(conversation_id)
+
+    def lock_name(self, conversation_id: str) -> str:
+        """What its lock is named by."""
+        return lock_name(conversation_id)
 
     def id_in(self, name: str, path: Path) -> str | None:
-        """The id from the name; from inside the file, where the name ends in a hash."""
-        if not is_hashed(name):
+        """The id from the name; from inside the file, where the name does not tell."""
+        if not needs_content(name):
             return id_of(name)
-        try:
-            with path.open("rb") as file:
-                start = file.read(_HEAD_BYTES)
-            if not start.startswith(_ID_START):
-                return None
-            text = start[len(_ID_START) :].decode("utf-8", "replace")
-            found, _end = json.JSONDecoder().raw_decode(text)
-            return found if file_name(check_id(found)) == name else None
-        except (OSError, ValueError, InvalidId):
-            return None
+        conversation_id = _id_inside(path)
+        if conversation_id is None:
+            # Another program's layout, or damage: a name that is no escape of ours is an id.
+            return id_of_escaped(name)
+        names = (file_name(conversation_id), escaped_name(conversation_id))
+        return conversation_id if name in names or not name.isascii() else None
 
     def decode(self, conversation_id: str, data: bytes) -> DecodedThread:
         """The bytes themselves."""
@@ -103,10 +114,25 @@ class PlainThreads(HomeForm):
 PLAIN = PlainThreads()
 
 
+def _id_inside(path: Path) -> str | None:
+    """The id at the start of a thread file, as Go writes it; None where it is not there."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_HEAD_BYTES)
+        if not start.startswith(_ID_START):
+            return None
+        text = start[len(_ID_START) :].decode("utf-8", "replace")
+        conversation_id, _end = json.JSONDecoder().raw_decode(text)
+        return check_id(conversation_id)
+    except (OSError, ValueError, InvalidId):
+        return None
+
+
 class SealedThreads(HomeForm):
     """Sealed files of one namespace, under names that are HMACs of their ids."""
 
     suffix = SEALED_SUFFIX
+    shared = False
 
     def __init__(self, keys: Keys, namespace: str, guard: Guard | None = None) -> None:
         super().__init__(guard)
@@ -121,9 +147,13 @@ class SealedThreads(HomeForm):
         """32 hex digits (HMAC-SHA256 of namespace and id, 128 bits) and ".json.sealed"."""
         return self._name("id", check_id(conversation_id))
 
-    def plain_name(self, conversation_id: str) -> str | None:
-        """None: no other program writes sealed files."""
+    def former_name(self, conversation_id: str) -> str | None:
+        """None: the names of sealed files never changed."""
         return None
+
+    def lock_name(self, conversation_id: str) -> str:
+        """What its lock is named by, which does not tell the id."""
+        return self.file_name(conversation_id)
 
     def name_for_nameless(self, original: str) -> str:
         """The name for a file that belongs to no conversation and was called `original`."""

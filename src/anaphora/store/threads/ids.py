@@ -1,17 +1,18 @@
 """Conversation ids in, file names out, and back. Never touches a disk.
 
-A plain id (lower-case ASCII letters, digits, ".", "_", "-") is its own file name, so that threads
-lie where Neo looks for them. Everything that some file system would confuse or refuse is written
-as %xx, the hex of its UTF-8 bytes: capital letters (abc and Abc are one file on many disks),
-non-ASCII letters (which some disks normalise), a leading dot, the names that Windows reserves.
-An id whose name would grow too long keeps its beginning and ends in a hash; its real id is read
-from inside the file.
+A thread lies under the name that Neo's daemon gives it: the id and ".json", capitals and letters
+beyond ASCII included. An id whose name no file system holds (255 bytes, those of the daemon's
+temporary file included) gets an escaped name that ends in a hash; the id is read from the file.
+
+Earlier releases escaped more: `escaped_name` is the name they gave, and still the name of a
+namespace's folder, which no other program shares.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import unicodedata
 
 from anaphora.errors import InvalidId
@@ -19,7 +20,8 @@ from anaphora.errors import InvalidId
 SUFFIX = ".json"
 MAX_ID_CHARACTERS = 1024
 
-# File systems allow 255 bytes; the names of temporary, lock and set-aside files add to this one.
+# File systems allow 255 bytes, and the daemon writes `<id>.json.tmp` first.
+_MAX_NAME_BYTES = 255 - len(".tmp")
 _MAX_STEM = 180
 _KEPT_OF_LONG = 120
 # "%-" cannot come out of escaping: what follows a "%" there is always a hex digit.
@@ -31,6 +33,7 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul"] + [f"{device}{n}" for device in ("com", "lpt") for n in range(10)]
 )
+_REFUSED_BY_WINDOWS = frozenset('<>:"|?*')
 
 
 def check_id(conversation_id: str) -> str:
@@ -67,29 +70,78 @@ def check_id(conversation_id: str) -> str:
 
 def file_name(conversation_id: str) -> str:
     """The name of the file that holds this conversation; raises InvalidId for an invalid id."""
-    return _stem(check_id(conversation_id)) + SUFFIX
+    name = check_id(conversation_id) + SUFFIX
+    if len(name.encode("utf-8")) > _MAX_NAME_BYTES:
+        return _hashed_stem(conversation_id) + SUFFIX
+    return name
 
 
-def plain_name(conversation_id: str) -> str | None:
-    """The name under which a program that escapes nothing would have written this conversation.
+def escaped_name(conversation_id: str) -> str:
+    """The name that earlier releases gave; raises InvalidId for an invalid id.
 
-    None where that is no different from `file_name`, cannot exist on any disk, or is the name
-    that we give to another id.
+    Lower-case ASCII letters, digits, ".", "_" and "-" stand for themselves, anything else as %xx,
+    the hex of its UTF-8 bytes.
     """
+    return _escaped_stem(check_id(conversation_id)) + SUFFIX
+
+
+def former_name(conversation_id: str) -> str | None:
+    """The name under which an earlier release kept this conversation; None if it is the same."""
     if _is_simple(conversation_id):
         return None
-    name = check_id(conversation_id) + SUFFIX
-    if name == file_name(conversation_id) or len(name.encode("utf-8")) > 255:
-        return None
-    return name if id_of(name) == conversation_id else None
+    name = escaped_name(conversation_id)
+    return None if name == file_name(conversation_id) else name
+
+
+def unfit_for_windows(conversation_id: str) -> str | None:
+    """Why Windows cannot hold the file of this conversation; None where it can."""
+    # Windows looks at what stands before the first dot, whatever follows it.
+    if conversation_id.split(".", 1)[0].rstrip(" ").lower() in _RESERVED:
+        return "Windows reserves this name for a device"
+    if not _REFUSED_BY_WINDOWS.isdisjoint(conversation_id):
+        return 'Windows allows none of < > : " | ? * in the name of a file'
+    return None
+
+
+def lock_name(conversation_id: str) -> str:
+    """What the lock of a conversation is named by: the same for ids that some disk confuses."""
+    folded = unicodedata.normalize("NFC", conversation_id).casefold()
+    return unicodedata.normalize("NFC", folded) + SUFFIX
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """Other names that a file system which ignores case or normal forms takes for this one."""
+    normal = (unicodedata.normalize(form, name) for form in ("NFC", "NFD"))
+    forms = (name.swapcase(), *normal)
+    return tuple(dict.fromkeys(form for form in forms if form != name))
 
 
 def id_of(name: str) -> str | None:
-    """The conversation id that a file of this name holds.
+    """The conversation id that a thread file of this name holds.
 
-    None where the name cannot tell: it is no thread file (hidden, or without ".json"), it could
-    not have come from a valid id, or it ends in a hash because the id is long.
+    None where the name cannot tell: no id has it, or `needs_content` says that the file has to.
     """
+    if not name.endswith(SUFFIX) or needs_content(name):
+        return None
+    try:
+        return check_id(name[: -len(SUFFIX)])
+    except InvalidId:
+        return None
+
+
+def needs_content(name: str) -> bool:
+    """Whether only the file tells its id: it may be escaped, hashed, or not be a thread at all."""
+    if not name.endswith(SUFFIX):
+        return False
+    # A leading dot marks what other programs hide, "._x.json" of macOS among them.
+    if name.startswith(".") or "%" in name:
+        return True
+    # Some of its file systems give names back in another normal form than they were given.
+    return not name.isascii() and sys.platform == "darwin"
+
+
+def id_of_escaped(name: str) -> str | None:
+    """The id that `escaped_name` gave this name to; None where none has it, or it is hashed."""
     if not name.endswith(SUFFIX) or name.startswith("."):
         return None
     stem = name[: -len(SUFFIX)]
@@ -99,17 +151,12 @@ def id_of(name: str) -> str | None:
         return None
     try:
         unescaped = _unescape(stem)
-        if unescaped is not None and _stem(check_id(unescaped)) == stem:
+        if unescaped is not None and _escaped_stem(check_id(unescaped)) == stem:
             return unescaped
         # Another program's file: its name is its id.
         return check_id(stem)
     except InvalidId:
         return None
-
-
-def is_hashed(name: str) -> bool:
-    """Whether this is the name of a long id's file, whose id is inside."""
-    return name.endswith(SUFFIX) and _HASHED.match(name[: -len(SUFFIX)]) is not None
 
 
 def _is_simple(conversation_id: str) -> bool:
@@ -119,18 +166,23 @@ def _is_simple(conversation_id: str) -> bool:
     )
 
 
-def _stem(conversation_id: str) -> str:
+def _escaped_stem(conversation_id: str) -> str:
     if _is_simple(conversation_id):
         return conversation_id
+    stem = _escape(conversation_id)
+    return stem if len(stem) <= _MAX_STEM else _hashed_stem(conversation_id)
+
+
+def _hashed_stem(conversation_id: str) -> str:
+    digest = hashlib.sha256(conversation_id.encode("utf-8")).hexdigest()[:32]
+    return _whole_escapes(_escape(conversation_id)[:_KEPT_OF_LONG]) + _HASH_MARK + digest
+
+
+def _escape(conversation_id: str) -> str:
     escaped = [c if c in _PLAIN else _percent(c) for c in conversation_id]
-    # Windows looks at what stands before the first dot, whatever follows it.
     if escaped[0] == "." or conversation_id.split(".", 1)[0] in _RESERVED:
         escaped[0] = _percent(escaped[0])
-    stem = "".join(escaped)
-    if len(stem) <= _MAX_STEM:
-        return stem
-    digest = hashlib.sha256(conversation_id.encode("utf-8")).hexdigest()[:32]
-    return _whole_escapes(stem[:_KEPT_OF_LONG]) + _HASH_MARK + digest
+    return "".join(escaped)
 
 
 def _percent(character: str) -> str:

@@ -1,0 +1,230 @@
+"""One id, one file, whichever program writes it: Neo's daemon, this release or an earlier one."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.store.daemon_child import append as append_as_daemon
+
+from anaphora import Memory
+from anaphora.errors import InvalidId
+from anaphora.store.threads.file_store import ConversationStore
+from anaphora.store.threads.ids import escaped_name, unfit_for_windows
+
+pytestmark = pytest.mark.internal
+HERE = Path(__file__).parent
+IDS = (
+    "abc",
+    "Session-A",
+    "01HZX3ULIDUPPER",
+    "gespräch",
+    "漢字",
+    "a b",
+    "%41bc",
+    "Abc",
+    ".dot",
+    "con",
+)
+
+
+def texts(directory: Path, conversation_id: str) -> list[str]:
+    thread = ConversationStore(directory, strict=True).get(conversation_id)
+    return [] if thread is None else [turn.text for turn in thread.turns]
+
+
+def json_names(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir() if path.name.endswith(".json")}
+
+
+@pytest.mark.promise("threads.one_file")
+@pytest.mark.parametrize("conversation_id", IDS)
+@pytest.mark.parametrize("first", ["ours", "daemon"])
+def test_either_program_goes_on_where_the_other_stopped(
+    tmp_path: Path, conversation_id: str, first: str
+) -> None:
+    """Whoever begins, the other finds the same file, and each reads all turns in order."""
+    store = ConversationStore(tmp_path, strict=True)
+    writers: list[Callable[[str], object]] = [
+        partial(store.append, conversation_id, "user"),
+        partial(append_as_daemon, tmp_path, conversation_id),
+    ]
+    order = writers if first == "ours" else writers[::-1]
+    for number in range(4):
+        order[number % 2](f"turn {number}")
+    wanted = [f"turn {number}" for number in range(4)]
+    assert texts(tmp_path, conversation_id) == wanted
+    assert json_names(tmp_path) == {f"{conversation_id}.json"}
+    record = json.loads((tmp_path / f"{conversation_id}.json").read_bytes())
+    assert [turn["text"] for turn in record["turns"]] == wanted
+
+
+@pytest.mark.promise("threads.one_file")
+@pytest.mark.parametrize("conversation_id", ["Session-A", "gespräch", "Abc", "a:b", "x" * 200])
+@pytest.mark.parametrize("daemon", ["absent", "before", "after"])
+def test_a_file_of_an_earlier_release_is_joined(
+    tmp_path: Path, conversation_id: str, daemon: str
+) -> None:
+    """An escaped file is renamed, or joins the daemon's by time; notes keep their turns."""
+    home = tmp_path / "home"
+    with Memory.open(home, embedder="hashing") as memory:
+        memory.conversations.append(conversation_id, "user", "ours", speaker="Ada")
+    directory = home / "conversations"
+    plain = directory / f"{conversation_id}.json"
+    former = directory / escaped_name(conversation_id)
+    plain.rename(former)
+    wanted = ["ours"]
+    if daemon == "before":
+        append_as_daemon(directory, conversation_id, "theirs")
+        record = json.loads(plain.read_bytes())
+        record["turns"][0]["ts"] = record["updated"] = "2020-01-01T00:00:00Z"
+        plain.write_text(json.dumps(record), "utf-8")
+        wanted = ["theirs", "ours"]
+    elif daemon == "after":
+        append_as_daemon(directory, conversation_id, "theirs")
+        wanted = ["ours", "theirs"]
+    with Memory.open(home, embedder="hashing") as memory:
+        turns = memory.conversations.recent(conversation_id, 9)
+        assert [turn.text for turn in turns] == wanted
+        assert [turn.speaker for turn in turns if turn.text == "ours"] == ["Ada"]
+        assert [summary.turn_count for summary in memory.conversations.list()] == [len(wanted)]
+        hits = memory.recall_conversation(None, "ours", mode="words")
+        assert [hit.text for hit in hits][:1] == ["ours"]
+    assert not former.exists()
+    assert json_names(directory) == {plain.name}
+
+
+@pytest.mark.promise("threads.one_file")
+def test_an_update_that_a_program_without_locks_lost_is_put_back(tmp_path: Path) -> None:
+    """The daemon reads, we append, the daemon writes: the file has both, in each later look."""
+    store = ConversationStore(tmp_path, strict=True)
+    store.append("Chat-1", "user", "first")
+    path = store.path("Chat-1")
+    for number in range(3):
+        before = path.read_bytes()
+        store.append("Chat-1", "user", f"ours {number}")
+        after = path.read_bytes()
+        # What the daemon would write from what it had read.
+        old = tmp_path / "old"
+        old.write_bytes(before)
+        old.replace(path)
+        append_as_daemon(tmp_path, "Chat-1", f"theirs {number}")
+        assert path.read_bytes() != after
+    listed = ConversationStore(tmp_path, strict=True).list()
+    assert [summary.turn_count for summary in listed] == [7]
+    expected = {"first", *(f"{who} {number}" for who in ("ours", "theirs") for number in range(3))}
+    assert set(texts(tmp_path, "Chat-1")) == expected
+
+
+@pytest.mark.promise("threads.one_file")
+@pytest.mark.parametrize("change", ["cut", "edit", "delete"])
+def test_what_a_person_takes_out_of_the_file_stays_out(tmp_path: Path, change: str) -> None:
+    """A turn that was cut, edited or deleted with its file is no lost update."""
+    store = ConversationStore(tmp_path, strict=True)
+    for text in ("one", "two", "a secret"):
+        store.append("Chat", "user", text)
+    path = store.path("Chat")
+    record = json.loads(path.read_bytes())
+    path.unlink()
+    if change == "cut":
+        record["turns"].pop()
+    elif change == "edit":
+        record["turns"][-1]["text"] = "changed"
+    if change != "delete":
+        path.write_text(json.dumps(record), "utf-8")
+    left = {"cut": ["one", "two"], "edit": ["one", "two", "changed"], "delete": []}[change]
+    assert texts(tmp_path, "Chat") == left
+    store.append("Chat", "user", "more")
+    assert texts(tmp_path, "Chat") == [*left, "more"]
+
+
+@pytest.mark.promise("threads.one_file")
+def test_nothing_forgotten_is_kept_under_the_second_name(tmp_path: Path) -> None:
+    """Redacting, deleting and encrypting leave no byte of the words in the folder."""
+    store = ConversationStore(tmp_path, strict=True)
+    store.append("Abc", "user", "the heron nests here")
+    store.append("Abc", "user", "goodbye")
+    store.redact("Abc", 0)
+    assert not files_with(tmp_path, b"heron")
+    store.delete("Abc")
+    assert not files_with(tmp_path, b"goodbye")
+
+
+def files_with(directory: Path, word: bytes) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file() and word in path.read_bytes()]
+
+
+def running(program: str, *arguments: object) -> subprocess.Popen[str]:
+    words = [sys.executable, str(HERE / program), *map(str, arguments)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+
+
+def acknowledged(process: subprocess.Popen[str]) -> Iterator[str]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        yield line.rstrip("\n")
+
+
+@pytest.mark.promise("threads.one_file")
+def test_both_write_at_once_and_are_killed(tmp_path: Path) -> None:
+    """A daemon and ours, which is killed in between: every acknowledged turn is there."""
+    ids = ("Hot-Chat", "gespräch")
+    moments = random.Random(20)
+    written: set[tuple[str, str]] = set()
+    with running("daemon_child.py", tmp_path, "300", "theirs", *ids) as daemon:
+        for life in range(3):
+            for conversation_id in ids:
+                wanted = moments.randrange(20, 60)
+                with running("thread_child.py", tmp_path, conversation_id, "80", life) as ours:
+                    for line in acknowledged(ours):
+                        if line != "ready":
+                            written.add((conversation_id, f"{life} {line}"))
+                            wanted -= 1
+                        if not wanted:
+                            ours.kill()
+        for line in acknowledged(daemon):
+            conversation_id, _, text = line.partition("\t")
+            written.add((conversation_id, text))
+    assert daemon.returncode == 0
+    present = {(key, text) for key in ids for text in texts(tmp_path, key)}
+    assert written <= present
+    assert len(written) > 400
+
+
+@pytest.mark.promise("threads.one_file")
+def test_a_disk_that_confuses_two_ids_refuses_the_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the disk takes Abc for abc, writing it raises InvalidId and changes nothing."""
+    store = ConversationStore(tmp_path, strict=True)
+    store.append("abc", "user", "lower case")
+    before = (tmp_path / "abc.json").read_bytes()
+
+    def ignoring_case(path: str | os.PathLike[str]) -> bool:
+        entries = Path(path).parent.glob("*")
+        return Path(path).name.casefold() in {entry.name.casefold() for entry in entries}
+
+    monkeypatch.setattr(os.path, "lexists", ignoring_case)
+    for call in (store.append, ConversationStore(tmp_path).append):
+        with pytest.raises(InvalidId, match=r"does not tell its file from 'abc\.json'"):
+            call("Abc", "user", "capital")
+    assert store.append("abc", "user", "again")
+    assert json_names(tmp_path) == {"abc.json"}
+    assert (tmp_path / "abc.json").read_bytes().startswith(before[:60])
+
+
+@pytest.mark.promise("threads.one_file")
+@pytest.mark.parametrize(
+    "conversation_id", ["con", "NUL", "com1.txt", "a:b", "what?", "<x>", "aux "]
+)
+def test_names_that_windows_reserves(conversation_id: str) -> None:
+    """The reason that InvalidId gives on Windows; other ids are fit."""
+    assert unfit_for_windows(conversation_id)
+    assert unfit_for_windows(f"my{conversation_id.strip('?:<>')}".replace(":", "")) is None
