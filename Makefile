@@ -14,7 +14,7 @@ PYTHONS ?=
 SECONDS := 60
 LAST := 5
 
-.PHONY: help setup demo test adapters fuzz check proofs bench format lint types imports wheel docs lock model clean
+.PHONY: help setup demo test adapters fuzz attacks check proofs bench format lint types imports wheel docs lock model clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -84,6 +84,9 @@ imports: setup
 
 proofs: setup  ## which new tests pass without the change they came with (LAST=5 commits, in SECONDS=60)
 	$(BIN)/python -m tools.proofs --last $(LAST) --seconds $(SECONDS)
+
+attacks: setup  ## try every known attack on this build (NAMES="F1 F4")
+	$(BIN)/python -m tools.attacks $(NAMES)
 
 bench: setup  ## measure recall quality, speed and durability; writes bench/results/
 	$(BIN)/python -m bench --data "$(SHARED)"
