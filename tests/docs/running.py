@@ -174,8 +174,11 @@ class World:
     left_over: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @contextmanager
-    def entered(self) -> Iterator[World]:
-        """The process stands in the folder, with the page's own environment, until the end."""
+    def entered(self, home: str | None = "home") -> Iterator[World]:
+        """The process stands in the folder, with the page's own environment, until the end.
+
+        Without `home` the memory is where it is for a new user.
+        """
         shutil.copytree(self.source / "examples", self.folder / "examples")
         user = self.folder / "user"
         user.mkdir()
@@ -185,7 +188,7 @@ class World:
             {
                 "HOME": str(user),
                 "XDG_CONFIG_HOME": str(user / ".config"),
-                "ANAPHORA_HOME": str(self.folder / "home"),
+                **({} if home is None else {"ANAPHORA_HOME": str(self.folder / home)}),
                 "PATH": f"{self.programs.bin}:{before['PATH']}",
                 "COLUMNS": "100",
                 "TZ": "UTC",
