@@ -42,7 +42,7 @@ LIGHT := .demo-venv
 DEMO := $(if $(wildcard $(VENV)/.ready),$(VENV),$(LIGHT))
 
 $(LIGHT)/.ready: requirements.lock pyproject.toml
-	@echo "1 of 3: an environment for the package and its 28 dependencies, in $(LIGHT)/"
+	@echo "1 of 3: an environment for the package and its dependencies, in $(LIGHT)/"
 	@sed -n -E 's/^([A-Za-z0-9._-]+==[^ \\]+( ; [^\\]+)?) *\\?$$/\1/p' requirements.lock > .demo-pins.txt
 ifdef UV
 	@test -d $(LIGHT) || uv venv --quiet --python ">=3.11" $(LIGHT)

@@ -458,7 +458,7 @@ def test_without_the_extra(
 ) -> None:
     """The error names the command that helps; pages, mails and text need nothing."""
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtra, match=r"pip install 'anaphora\[documents\]'"):
+    with pytest.raises(MissingExtra, match=r"\(extra documents\); run: .*\[documents\]"):
         memory.add_document(data, name="a file")
     assert memory.documents() == ()
     assert memory.add_document(PAGE, name="bread.html").action == "added"

@@ -15,6 +15,7 @@ import pytest
 from tests.platforms import hide_file_numbers, ignore_case, refuse_open_files
 
 from anaphora import Memory
+from anaphora.installing import Installation
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.surfaces.setup.program import command_line, program_words
 
@@ -215,10 +216,10 @@ def test_a_client_starts_what_will_be_there(
     monkeypatch.setenv("PATH", str(tools))
     found = program_words(cached / "python", windows=False)
     assert found[:2] == [str(uvx), "--from"]
-    assert found[2].startswith("anaphora")
+    assert found[2] == Installation.current().requirement("projects")
     assert found[3:] == ["anaphora"]
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ValueError, match="pipx install anaphora"):
+    with pytest.raises(ValueError, match="pipx install "):
         program_words(cached / "python", windows=False)
 
 

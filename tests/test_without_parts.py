@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from anaphora.installing import install_command
+
 PRELUDE = """
 import json, sys
 from pathlib import Path
@@ -132,7 +134,7 @@ def test_without_parsers(tmp_path: Path) -> None:
     (project / "README.md").write_text("# Ferry\n\nA fare is computed from zones.\n")
     without = run(GRAMMARS, INDEX, tmp_path)
     assert "zones" in without["text"]
-    assert any("anaphora[projects]" in one and "python" in one for one in without["degraded"])
+    assert any("(extra projects)" in one and "python" in one for one in without["degraded"])
     again = run(GRAMMARS, INDEX, tmp_path)
     assert again["changed"] == 0
     assert again["degraded"] == without["degraded"]
@@ -160,6 +162,6 @@ def test_without_httpx(tmp_path: Path) -> None:
     """A client of a server names the extra that it needs, and loads nothing that it does not."""
     found = run("httpx", WITHOUT_HTTPX, tmp_path)
     assert found == {
-        "said": "httpx is not installed: pip install 'anaphora[client]'",
+        "said": f"httpx is not installed (extra client); run: {install_command('client')}",
         "heavy": [],
     }

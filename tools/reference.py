@@ -429,8 +429,9 @@ def mcp() -> str:
     from anaphora.surfaces.mcp_server.tools import TOOLS
 
     parts = [
-        "# MCP\n\n`anaphora mcp` (extra `mcp`). A field with `*` is required; an argument that is "
-        "not listed is refused. `--tools all` adds the tools that are not on by default.\n\n"
+        "# MCP\n\n`anaphora mcp` (over HTTP with the extra `mcp`). A field with `*` is required; "
+        "an argument that is not listed is refused. "
+        "`--tools all` adds the tools that are not on by default.\n\n"
         "| tool | what it is for | default | reads only | destructive | idempotent |\n"
         "|---|---|---|---|---|---|\n"
         + "\n".join(

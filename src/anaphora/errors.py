@@ -51,13 +51,15 @@ AnaphoraError
 └── Closed (also RuntimeError)          a memory or session was used after `close()`
 
 Errors carry data as attributes, so that a surface can build its own message. Nothing here
-imports anything else of the package.
+imports anything else of the package but the command that installs what is missing.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Self
+
+from anaphora.installing import install_command
 
 __all__ = [
     "AccessDenied",
@@ -337,16 +339,26 @@ class CommandRefused(AnaphoraError):
 
 
 class MissingExtra(AnaphoraError, ImportError):
-    """An optional dependency is not installed: `pip install anaphora[extra]` brings it.
+    """An optional dependency is not installed; `command` is what installs it here.
 
-    Where `extra` is empty there is none for it: `pip install` of what it `needs` does.
+    `needs` is what is missing and `extra` what brings it; without an extra, `needs` is the package
+    itself. The command may name a folder of this machine: `summary` says the same without it.
     """
+
+    command = ""
+    """Nothing where a server is what lacks it: then it cannot be installed from here."""
 
     def __init__(self, extra: str, needs: str) -> None:
         self.extra = extra
         self.needs = needs
-        brings = f"'anaphora[{extra}]'" if extra else needs
-        super().__init__(f"{needs} is not installed: pip install {brings}")
+        self.command = install_command(extra, () if extra else (needs,))
+        super().__init__(f"{self.summary}; run: {self.command}")
+
+    @property
+    def summary(self) -> str:
+        """What is missing, and the extra that brings it."""
+        brought = f" (extra {self.extra})" if self.extra else ""
+        return f"{self.needs} is not installed{brought}"
 
 
 class Closed(AnaphoraError, RuntimeError):

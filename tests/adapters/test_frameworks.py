@@ -13,6 +13,8 @@ import pytest
 from tests.adapters.frameworks import FRAMEWORKS, Framework
 from tools.adapters import TEST_TOOLS, pinned
 
+from anaphora.installing import install_command
+
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = ROOT / "src" / "anaphora" / "adapters"
 # These need no framework, or are tested with all others.
@@ -71,11 +73,14 @@ def test_without_its_framework_an_adapter_says_what_brings_it() -> None:
     for one in FRAMEWORKS:
         kind, said = found[one.adapter]
         assert kind == "MissingExtra"
-        extra = re.search(r"pip install 'anaphora\[([\w-]+)\]'", said)
+        extra = re.search(r"\(extra ([\w-]+)\); run: ", said)
         if extra is not None:
             assert extra[1] in project["optional-dependencies"]
         else:
-            assert said.endswith(f"pip install {one.package}")
+            assert (
+                said
+                == f"{one.package} is not installed; run: {install_command(packages=[one.package])}"
+            )
 
 
 @pytest.mark.promise("adapters.pinned")

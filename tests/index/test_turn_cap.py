@@ -441,7 +441,7 @@ def test_without_lancedb_the_scan_goes_on_and_says_so(
     index = bench.index()
     for synced in (index.sync(embed="all"), index.sync()):
         assert [part.part for part in synced.degraded] == ["vectors"]
-        assert "anaphora[large]" in synced.degraded[0].reason
+        assert "the extra large" in synced.degraded[0].reason
     assert not index.commit_vectors()
     assert_alike(index, bench.fresh())
     bench.close()

@@ -234,7 +234,7 @@ def test_the_steps_of_a_deep_question_are_told(home: Path) -> None:
 def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the SDK there is no server over HTTP, and the error says what to install."""
     monkeypatch.setattr(mcp_server, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"anaphora\[mcp\]"):
+    with pytest.raises(MissingExtra, match=r"\(extra mcp\); run: .*\bmcp\]"):
         mcp_server.serve(http="127.0.0.1:0")
 
 

@@ -333,8 +333,8 @@ class _Failure:
 
 def _failures() -> tuple[type[Exception], ...]:
     """What a request can fail with, from the libraries' own trees of errors."""
+    from pydantic import ValidationError
     from pydantic_ai.exceptions import AgentRunError
-    from pydantic_core import ValidationError
 
     # OSError is a connection that the client did not wrap. The others are what the libraries
     # stumble over in a body of another shape: no JSON, a text for a list, endless nesting.

@@ -233,7 +233,7 @@ class MemoryState:
         if near is not None and self.vectors.beyond():
             reason = (
                 f"{self.vectors.parts:,} vectors are scanned exactly: "
-                "pip install 'anaphora[large]' searches them faster"
+                "the extra large searches them faster"
             )
             return (Degraded("vector index", reason),)
         return ()

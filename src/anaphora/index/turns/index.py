@@ -315,7 +315,7 @@ class TurnIndex:
             parts.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
         scanned = self._core.state.parts
         if self._core.ann.beyond(scanned):
-            reason = "pip install 'anaphora[large]' searches them faster"
+            reason = "the extra large searches them faster"
             parts.append(Degraded("vectors", f"{scanned:,} are scanned exactly: {reason}"))
         return tuple(parts)
 

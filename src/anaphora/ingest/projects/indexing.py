@@ -370,7 +370,7 @@ class ProjectIndexer:
             return ()
         reason = (
             f"{', '.join(sorted(lacking))} by lines instead of functions: their parsers are not "
-            "installed (pip install 'anaphora[projects]')"
+            "installed (extra projects)"
         )
         return (Degraded("code", reason),)
 

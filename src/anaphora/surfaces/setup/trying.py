@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from anaphora import __version__
 from anaphora.core.environment import environment
 from anaphora.core.hook_log import failures
 from anaphora.errors import InvalidInput
+from anaphora.installing import install_command
 from anaphora.surfaces.hooks.protocols import PROTOCOLS
 
 PATIENCE: Final = 20.0
@@ -38,22 +37,19 @@ class Trial:
 def refuse_dead_server() -> None:
     """`InvalidInput` where the server could not start from here, with the command that helps."""
     if find_spec("mcp_types") is None:
-        remedy = install_command("mcp-types")
+        remedy = install_command(packages=requirements_of("mcp-types"))
         reason = f"the server needs a package that is not installed here; run: {remedy}"
         raise InvalidInput("setup", "mcp", reason)
 
 
-def install_command(package: str) -> str:
-    """The command that installs a package, as Anaphora needs it, into this very environment."""
+def requirements_of(package: str) -> list[str]:
+    """A package of the base as Anaphora requires it."""
     try:
         listed = requires("anaphora") or []
     except PackageNotFoundError:
         listed = []
-    wanted = [one for one in listed if one.startswith(package) and "extra ==" not in one]
-    words = wanted or [package]
-    if find_spec("pip") is None:
-        return shlex.join(["uv", "pip", "install", "--python", sys.executable, *words])
-    return shlex.join([sys.executable, "-m", "pip", "install", *words])
+    wanted = [line for line in listed if line.startswith(package) and "extra ==" not in line]
+    return wanted or [package]
 
 
 def try_hook(client: str, command: Sequence[str]) -> Trial:
