@@ -174,6 +174,7 @@ PROMISES: dict[str, str] = {
     "hooks.fail_open": "Q No fault reaches the client of a hook; the doctor shows it.",
     "resident.life": "D One process is shared, outlives a crash and an upgrade by a start, and is never needed.",
     "resident.private": "Q Only its user may speak to the resident process, and garbage hurts nobody.",
+    "resident.separate": "D Callers whose variables differ in what decides paths, times or keys share no memory.",
     "resident.model": "D One model serves all programs of a user, with the same vectors.",
     "search.everything": "D One search finds memories, notes, turns and files, and narrows by what they have.",
     "search.silence": "D Where nothing is likely to answer there are no hits, and the nearest can be had.",

@@ -213,6 +213,26 @@ def _home(home: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Path:
         return path_of("home", home)
     if "ANAPHORA_HOME" in env:
         return path_of("ANAPHORA_HOME", env["ANAPHORA_HOME"])
+    return _data_folder(env)
+
+
+_DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support"}
+
+
+def _data_folder(env: Mapping[str, str]) -> Path:
+    """The folder of user data as platformdirs has it, by the variables of the caller.
+
+    platformdirs reads the variables of this process, which may answer for another one. Where those
+    say nothing, or count for nothing (as on Windows), it is asked.
+    """
+    under, user = _DATA_FOLDERS.get(sys.platform), _text(env, "HOME")
+    data = _text(env, "XDG_DATA_HOME")
+    if under is not None and "ANDROID_ROOT" not in env:
+        # The specification of these variables has relative paths ignored.
+        if data is not None and Path(data).is_absolute():
+            return Path(data) / "anaphora"
+        if user is not None and Path(user).is_absolute():
+            return Path(user) / under / "anaphora"
     import platformdirs
 
     return Path(platformdirs.user_data_path("anaphora", appauthor=False))

@@ -1,9 +1,47 @@
-"""The variables of this process: the only place that reads them, and nothing else is imported."""
+"""The variables of this process: the only place that reads them, and nothing else is imported.
+
+A resident process answers for other processes, so it also says here which variables of a caller
+count: those that Anaphora reads itself travel with a request (`passed_on`), and a resident process
+must agree with its caller on those that the system and libraries read (`caller_mark`).
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
+from typing import Final
+
+_FOLDERS: Final = (
+    "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+    "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "TEMP", "TMP",
+)  # fmt: skip
+"""Where the folders of a user lie: `~`, the data folder, logs, temporary files."""
+
+_LIBRARIES: Final = (
+    "TZ", "DBUS_SESSION_BUS_ADDRESS", "PYTHON_KEYRING_BACKEND", "KEYRING_PROPERTY_FILE_PATH",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy",
+    "no_proxy",
+)  # fmt: skip
+"""What libraries read for themselves: the time zone, the keychain, the way to a server."""
+
+_DATABASE: Final = "PG"
+"""libpq takes host, user and password of a database from variables that begin with it."""
+
+_OURS: Final = "ANAPHORA_"
+_READ: Final = (
+    "NEO_CONVERSATIONS_DIR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY",
+    "GEMINI_API_KEY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", *_FOLDERS,
+)  # fmt: skip
+"""Beside those that begin with `ANAPHORA_`, what `core/config` and the log of hooks read."""
+
+_PATHS: Final = (
+    "ANAPHORA_HOME", "ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR", "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME", "HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP",
+)  # fmt: skip
+"""Those that may be relative; the specification of `XDG_…` has such values ignored."""
+
+_EMBEDDER: Final = "ANAPHORA_EMBEDDER"
 
 
 def environment() -> Mapping[str, str]:
@@ -14,3 +52,51 @@ def environment() -> Mapping[str, str]:
 def set_default(name: str, value: str) -> None:
     """Set a variable that is not set, for a library that reads it."""
     os.environ.setdefault(name, value)
+
+
+def with_whole_paths(environ: Mapping[str, str]) -> dict[str, str]:
+    """All variables, relative paths made absolute: another process works in another folder."""
+    whole = dict(environ)
+    for name in _PATHS:
+        value = whole.get(name, "")
+        # A blank one is an error or counts as unset, and `~` is resolved by what reads it.
+        if value.strip() and not value.startswith("~"):
+            whole[name] = os.path.abspath(value)  # noqa: PTH100 - pathlib is slow to import
+    if whole.get(_EMBEDDER, "").startswith("."):
+        whole[_EMBEDDER] = os.path.abspath(whole[_EMBEDDER])  # noqa: PTH100 - as above
+    return whole
+
+
+def passed_on(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a resident process needs to resolve the settings of its caller."""
+    return {
+        name: value
+        for name, value in with_whole_paths(environ).items()
+        if name.startswith(_OURS) or name in _READ
+    }
+
+
+def caller_mark(environ: Mapping[str, str]) -> str:
+    """What a resident process and its callers must have in common.
+
+    Folders of the same name are different ones in two containers that share /tmp, so the root and
+    the user's folder count by device and inode as well.
+    """
+    whole = with_whole_paths(environ)
+    parts = [
+        f"{name}={whole[name]}"
+        for name in sorted(whole)
+        if (name in _FOLDERS or name in _LIBRARIES or name.startswith(_DATABASE))
+        and whole[name].strip()
+    ]
+    roots = ("" if sys.platform == "win32" else "/", whole.get("HOME", "").strip())
+    parts += [_file_identity(folder) for folder in roots if folder]
+    return "\0".join(parts)
+
+
+def _file_identity(folder: str) -> str:
+    try:
+        status = os.stat(folder)  # noqa: PTH116 - as above
+    except OSError:
+        return f"{folder}: none"
+    return f"{folder}: {status.st_dev}:{status.st_ino}"

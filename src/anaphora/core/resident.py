@@ -1,9 +1,11 @@
 """The way to the user's resident process: where it listens, how it is started, what is said to it.
 
 One process of a user keeps the model and the homes open, so that a hook answers in milliseconds and
-no two programs hold the model twice. It listens on a Unix socket in a folder that only the user may
-enter, or on a named pipe with a key that only the user may read. Nothing depends on it: whoever
-cannot reach it does the work alone. This module imports little: a hook's client waits for it.
+no two programs hold the model twice. Paths, times and keys are resolved in that process, so callers
+whose variables differ in what decides them (`environment.caller_mark`) do not share one. It listens
+on a Unix socket in a folder that only the user may enter, or on a named pipe with a key that only
+the user may read. Nothing depends on it: whoever cannot reach it does the work alone. This module
+imports little: a hook's client waits for it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.core.environment import caller_mark, with_whole_paths
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -59,11 +63,12 @@ def program_stamp() -> str:
 
 
 def address(environ: Mapping[str, str]) -> str:
-    """Where the resident process of this user and this installation listens. OSError."""
+    """Where the resident process of this environment and this installation listens. OSError."""
     import zlib
 
     package = Path(__file__).resolve().parent.parent
-    key = f"{zlib.crc32(f'{package}|{sys.prefix}'.encode()):08x}"
+    parts = f"{package}|{sys.prefix}|{caller_mark(environ)}"
+    key = f"{zlib.crc32(parts.encode(errors='surrogateescape')):08x}"
     if sys.platform == "win32":
         return rf"\\.\pipe\anaphora-{environ.get('USERNAME', 'user')}-{key}"
     place = str(runtime_folder(environ) / f"{key}.sock")
@@ -135,7 +140,8 @@ def start_process(environ: Mapping[str, str]) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=str(Path(sys.prefix)),
-            env=dict(environ),
+            # It works in another folder.
+            env=with_whole_paths(environ),
             close_fds=True,
             **flags,
         )
@@ -152,7 +158,7 @@ def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) ->
     while True:
         try:
             connection = connect(environ)
-            if is_current(connection):
+            if is_current(connection, environ):
                 return connection
             connection.close()
         except NoResident as error:
@@ -166,9 +172,13 @@ def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) ->
         time.sleep(_POLL)
 
 
-def is_current(connection: Connection) -> bool:
-    """Whether the other end is of this version; one of another makes room by ending. NoResident."""
-    found = ask(connection, {"call": "hello", "stamp": program_stamp()}, 1.0)
+def is_current(connection: Connection, environ: Mapping[str, str]) -> bool:
+    """Whether the other end is of this version and environment. Raises `NoResident`.
+
+    One of another version makes room by ending.
+    """
+    hello = {"call": "hello", "stamp": program_stamp(), "caller": caller_mark(environ)}
+    found = ask(connection, hello, 1.0)
     return found.get("ok") is True
 
 

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from anaphora.core import resident
-from anaphora.core.environment import environment
+from anaphora.core.environment import environment, passed_on
 from anaphora.core.hook_log import report_failure
 
 PATIENCE: Final = 1.0
 """Seconds that a hook waits for a resident process that starts, and as long again for an answer."""
 
-_PASSED: Final = ("ANAPHORA_", "NEO_CONVERSATIONS_DIR", "HOME", "XDG_", "USERPROFILE", "APPDATA")
 _MOST: Final = 4_000_000
 # A prompt may be a pasted file; what is read of it is its beginning and its end.
 _PROMPT: Final = 20_000
@@ -53,13 +52,18 @@ def request_of(
     if isinstance(prompt, str) and len(prompt) > _PROMPT:
         half = _PROMPT // 2
         told = {**told, "prompt": f"{prompt[:half]}\n{prompt[-half:]}"}
-    passed = {name: value for name, value in environ.items() if name.startswith(_PASSED)}
     # A folder that was given as the shell sees it means that there.
     here = {
         name: str(Path(value).expanduser().absolute()) if name != "namespace" else value
         for name, value in place.items()
     }
-    return {"call": "hook", "client": client, "told": dict(told), "environ": passed, **here}
+    return {
+        "call": "hook",
+        "client": client,
+        "told": dict(told),
+        "environ": passed_on(environ),
+        **here,
+    }
 
 
 def _asked(

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core import resident
 from anaphora.core.config import client_folders, silence_libraries
-from anaphora.core.environment import environment
+from anaphora.core.environment import caller_mark, environment
 from anaphora.core.hook_log import report_failure
 from anaphora.errors import AnaphoraError
 from anaphora.surfaces.hooks.session import SessionHooks, open_memory
@@ -43,7 +43,7 @@ _HOMES: Final = 8
 
 
 class ResidentServer:
-    """Answers the requests of one user. `idle` is in seconds."""
+    """Answers the requests of one user, from one environment. `idle` is in seconds."""
 
     def __init__(self, environ: Mapping[str, str], *, idle: float) -> None:
         self._environ = environ
@@ -57,6 +57,7 @@ class ResidentServer:
         self._later: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._embedder: Embedder | None = None
         self._stamp = resident.program_stamp()
+        self._caller = caller_mark(environ)
 
     def serve(self, listener: Listener) -> None:
         """Take connections until nobody has asked for a while, or a newer version came."""
@@ -124,7 +125,9 @@ class ResidentServer:
             if not current:
                 # The program was replaced on the disk: a new process will have the new one.
                 self._ending.set()
-            return {"ok": current, "pid": os.getpid()}
+            # The name of the socket is a short hash: two environments could share one.
+            same = request.get("caller", self._caller) == self._caller
+            return {"ok": current and same, "pid": os.getpid()}
         if call == "hook":
             return {"out": self._hook(request)}
         if call == "embed":
@@ -289,6 +292,6 @@ def _alone(environ: Mapping[str, str]) -> Iterator[str | None]:
 def _answers(environ: Mapping[str, str]) -> bool:
     try:
         with resident.connect(environ) as connection:
-            return resident.is_current(connection)
+            return resident.is_current(connection, environ)
     except resident.NoResident:
         return False
