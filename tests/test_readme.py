@@ -1,4 +1,4 @@
-"""What the README shows is there. Its commands and programs run in the gate (tests/test_wheel.py)."""
+"""What the README shows is there. The gate runs its commands and programs (tests/test_wheel.py)."""
 
 from __future__ import annotations
 

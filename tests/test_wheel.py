@@ -30,7 +30,9 @@ def test_the_installed_wheel_works_on_every_surface(tmp_path: Path) -> None:
     for environment in ("base", "readme", "everything"):
         for surface in ("install", "package", "mcp", "hooks"):
             checked = [
-                line for line in done.stdout.splitlines() if line.split()[:2] == [environment, surface]
+                line
+                for line in done.stdout.splitlines()
+                if line.split()[:2] == [environment, surface]
             ]
             assert checked, f"{environment}: {surface} was not tried\n{done.stdout}"
     for surface in ("rest", "page"):

@@ -1,8 +1,8 @@
 """The world of one page: a folder, a home and an environment in which its blocks are run in order.
 
-In: blocks. Out: what they printed. Commands of the program and blocks of Python run where `Programs`
-says: in this process, so that a page costs one interpreter, or in an environment of its own, as in
-tools/gate. Everything else runs in a shell.
+In: blocks. Out: what they printed. Commands of the program and blocks of Python run where
+`Programs` says: in this process, so that a page costs one interpreter, or in an environment of its
+own, as in tools/gate. Everything else runs in a shell.
 """
 
 from __future__ import annotations

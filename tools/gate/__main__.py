@@ -61,7 +61,7 @@ def main(words: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     source = options.source.resolve()
     wheel = build_wheel(source, options.out)
-    print(f"built {wheel.name}, {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
+    print(f"built {wheel}, {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
     failed = 0
     for python in options.python or [sys.executable]:
         try:

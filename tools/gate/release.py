@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from tests.docs.pages import blocks
-
 from tools.gate.environments import Environment, Wanted, all_extras
 from tools.gate.report import Report, must
 from tools.gate.surfaces.pages import check_page, extras_named

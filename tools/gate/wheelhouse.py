@@ -42,9 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0
 
 
-def fill(
-    folder: Path = WHEELHOUSE, lock: Path = LOCK, python: str = sys.executable
-) -> None:
+def fill(folder: Path = WHEELHOUSE, lock: Path = LOCK, python: str = sys.executable) -> None:
     """Download what is missing, by hash; remove what is no longer pinned."""
     stamp = _stamp_of(lock, python)
     if is_filled(folder, stamp):

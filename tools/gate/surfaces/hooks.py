@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.hooks.hook_desk import CLIENTS, write_transcript
-
 from tools.gate.environments import Environment, User
 from tools.gate.report import Report, must
 

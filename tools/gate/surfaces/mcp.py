@@ -168,7 +168,9 @@ def check_mcp(environment: Environment, report: Report) -> None:
                 must(name in session.last, "the sample did not come to call it")
                 for argument, arguments in wrong:
                     words = session.refusal(name, arguments)
-                    must(argument in words, f"{name}({arguments}): {words!r} does not say {argument}")
+                    must(
+                        argument in words, f"{name}({arguments}): {words!r} does not say {argument}"
+                    )
                 for argument in schema["properties"].keys() & {"id", "otherId"}:
                     session.refusal(name, {**session.last.get(name, {}), argument: "no-such-id"})
 

@@ -30,7 +30,9 @@ def check_package(environment: Environment, source: Path, report: Report) -> Non
         hits = user.json("anaphora", "conversation", "recall", question, "--json")["hits"]
         must(any("lost" in hit["text"] for hit in hits), f"recalled {hits}")
     with report.check("wrong options are refused in words"):
-        refused = user.run("anaphora", "recall", "a pet", "--since", "the day of nonsense", expect=2)
+        refused = user.run(
+            "anaphora", "recall", "a pet", "--since", "the day of nonsense", expect=2
+        )
         must("Traceback" not in refused.stderr, refused.stderr)
         must("since" in refused.stderr, f"it says {refused.stderr!r}")
     with report.check("doctor finds nothing wrong"):

@@ -19,7 +19,6 @@ from typing import Any, Final
 
 from tests.docs.pages import Block, blocks
 from tests.docs.running import World, commands
-
 from tools.gate.environments import Environment
 from tools.gate.report import Report
 

@@ -13,7 +13,6 @@ from typing import Final
 
 from playwright.sync_api import Browser, Error, expect, sync_playwright
 from tests.surfaces.page_desk import ARGUMENTS, CHROMIUM, SETTLED, Watched, watched
-
 from tools.gate.report import Report, must
 from tools.gate.surfaces.serving import Server
 
@@ -45,10 +44,13 @@ def check_web(server: Server, report: Report) -> None:
         page = server.ask("GET", "/", token=False)
         must(page.status == 200 and "<html" in page.text, f"{page.status} {page.text[:200]}")
         must(program.status == 200, f"app.js: {program.status}")
-    with report.check("without a token the page asks for one"), _browser() as browser:
-        with watched(browser, f"{server.url}/") as seen:
-            seen.page.goto(seen.url)
-            expect(seen.page.locator("main")).to_contain_text("A token is needed")
+    with (
+        report.check("without a token the page asks for one"),
+        _browser() as browser,
+        watched(browser, f"{server.url}/") as seen,
+    ):
+        seen.page.goto(seen.url)
+        expect(seen.page.locator("main")).to_contain_text("A token is needed")
     views = views_of(program.text)
     must(len(views) > 5, f"the page names the views {views}")
     with _browser() as browser, watched(browser, f"{server.url}/") as seen:
