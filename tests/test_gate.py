@@ -9,7 +9,7 @@ import pytest
 from tools.gate.report import Report, must
 from tools.gate.surfaces.mcp import wrong_arguments
 from tools.gate.surfaces.mcp_samples import SAMPLES
-from tools.gate.surfaces.pages import extras_named
+from tools.gate.surfaces.pages import extras_mentioned, extras_named
 from tools.gate.surfaces.web import views_of
 
 from anaphora.surfaces.mcp_server.tools import TOOLS
@@ -64,6 +64,16 @@ def _right(schema: dict[str, Any]) -> dict[str, Any]:
 def test_a_page_names_its_environment(line: str, extras: tuple[str, ...] | None) -> None:
     """By the first installation that it shows."""
     assert extras_named(f"# Page\n\n```console\n{line}\n```\n") == extras
+
+
+def test_a_page_mentions_the_extras_that_it_needs() -> None:
+    """In an installation, in a sentence, or not at all."""
+    assert extras_mentioned("Install it (`uv tool install 'anaphora[projects]'`).") == ("projects",)
+    assert extras_mentioned("It needs the extra `sync`, and the extra `server`.") == (
+        "server",
+        "sync",
+    )
+    assert extras_mentioned("Nothing more is needed.") == ()
 
 
 def test_a_failure_is_reported_with_its_reason() -> None:

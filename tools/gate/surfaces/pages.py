@@ -22,7 +22,7 @@ from tests.docs.running import World, commands
 from tools.gate.environments import Environment
 from tools.gate.report import Report
 
-__all__ = ["InEnvironment", "check_page", "extras_named"]
+__all__ = ["InEnvironment", "check_page", "extras_mentioned", "extras_named"]
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 _INSTALL: Final = re.compile(r"^(?:uv tool|uv pip|pipx|pip|python -m pip) install\b")
@@ -55,18 +55,35 @@ def extras_named(page: str) -> tuple[str, ...] | None:
     return None
 
 
+def extras_mentioned(page: str) -> tuple[str, ...]:
+    """Every extra that a page says is needed, in an installation or in its sentences."""
+    lists = re.findall(r"'(?:anaphora|\.)\[([^\]]*)\]'", page)
+    names = {name.strip() for listed in lists for name in listed.split(",")}
+    return tuple(sorted(names | set(re.findall(r"\bextra `([a-z-]+)`", page))))
+
+
 def check_page(
-    environment: Environment, source: Path, page: str, report: Report, *languages: str
+    environment: Environment,
+    source: Path,
+    page: str,
+    report: Report,
+    *languages: str,
+    resident: bool = True,
 ) -> None:
-    """Run a page from its beginning to its end; of a README with `languages`, blocks of these."""
+    """Run a page from its beginning to its end; with `languages`, blocks of these alone.
+
+    Without `resident` a hook's work is done when the hook ends, so that a page may ask at once for
+    what it has brought in.
+    """
     kinds = f" ({', '.join(languages)})" if languages else ""
     with report.check(f"{page}{kinds}: every block runs and prints what it should"):
         user = environment.user("pages")
+        variables = user.variables | ({} if resident else {"ANAPHORA_RESIDENT": "0"})
         done = subprocess.run(
             [sys.executable, "-m", "tools.gate.surfaces.pages", str(source), page,
              "--bin", str(environment.bin), "--folder", str(user.work / "page"),
              *(f"--only={language}" for language in languages)],
-            cwd=ROOT, env=user.variables, capture_output=True, text=True, check=False, timeout=300,
+            cwd=ROOT, env=variables, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         if done.returncode:
             raise AssertionError(f"{done.stdout}\n{done.stderr}".strip())
