@@ -10,23 +10,28 @@ ASK ?=
 NAMES ?=
 SHARED ?= ../shared/data
 PYTHONS ?=
+# Those of the supported versions that this machine has.
+INSTALLED_PYTHONS = $(foreach python,python3.11 python3.12 python3.13 python3.14,$(shell command -v $(python) 2>/dev/null))
 # SECONDS is a variable of the shell too: only what stands here or on the command line counts.
 SECONDS := 60
 LAST := 5
 
-.PHONY: help setup demo test adapters fuzz attacks check proofs bench format lint types imports wheel docs lock model clean
+.PHONY: help setup demo test adapters fuzz attacks check proofs bench format lint types imports wheel release-check docs claims promises lock model clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 $(VENV)/.ready: requirements.lock pyproject.toml
+# Each file is fetched once, into .wheelhouse/: this environment and those of the gate are installed
+# out of it.
 ifdef UV
 	@test -d $(VENV) || uv venv --quiet --python ">=3.11" $(VENV)
-	uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/python -m tools.gate.wheelhouse
+	uv pip sync --quiet --python $(BIN)/python --require-hashes --find-links .wheelhouse requirements.lock
 	uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 else
 	@test -d $(VENV) || python3 -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements.lock
+	$(BIN)/python -m tools.gate.wheelhouse --install
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 endif
 	@touch $@
@@ -91,8 +96,13 @@ attacks: setup  ## try every known attack on this build (NAMES="F1 F4")
 bench: setup  ## measure recall quality, speed and durability; writes bench/results/
 	$(BIN)/python -m bench --data "$(SHARED)"
 
-wheel: setup  ## build the wheel and use it in an empty environment (PYTHONS="python3.12 python3.13")
-	$(BIN)/python tools/wheel.py $(foreach python,$(PYTHONS),--python $(python))
+wheel: setup  ## build the wheel, install it offline, try every surface (PYTHONS="python3.12 python3.13")
+	@tools/bring_tools.sh
+	$(BIN)/python -m tools.gate $(foreach python,$(PYTHONS),--python $(python))
+
+release-check: setup  ## the same with each extra alone and the how-to pages where they say, on every Python here
+	@tools/bring_tools.sh
+	$(BIN)/python -m tools.gate --release $(foreach python,$(or $(PYTHONS),$(INSTALLED_PYTHONS)),--python $(python))
 
 docs: setup  ## make the reference and the plugins again, and what the pages show as printed
 	$(BIN)/python tools/reference.py
@@ -101,7 +111,6 @@ docs: setup  ## make the reference and the plugins again, and what the pages sho
 	$(BIN)/python -m bench.results_page
 	$(BIN)/python -m tools.claims
 
-.PHONY: claims promises
 claims: setup  ## check every figure and promise of README and docs against what shows it
 	$(BIN)/python -m tools.claims --check
 
@@ -117,4 +126,4 @@ model:  ## build the bundled embedding model from the official weights (needs to
 	$(BIN)/python tools/build_model.py
 
 clean:  ## remove what setup, demo and tests made
-	rm -rf $(VENV) .adapters .demo .demo-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .wheelhouse .gate .adapters .demo .demo-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ A comment right before a block says what the block is:
     <!-- file: PATH -->      the content of a file that earlier commands have written
     <!-- save: PATH -->      a file to write before going on
     <!-- exit: N -->         the commands of the block end with this code
+    <!-- prints: A; B -->    what the block prints holds A and after it B, shown or not
     <!-- not run: WHY -->    what cannot be run here, and why
 
 `…` in an output stands for anything within a line; a line of `…` alone for any lines.

@@ -1,7 +1,8 @@
 """The world of one page: a folder, a home and an environment in which its blocks are run in order.
 
-In: blocks. Out: what they printed. Commands of the program and blocks of Python run in this
-process, so that a page costs one interpreter; everything else runs in a shell.
+In: blocks. Out: what they printed. Commands of the program and blocks of Python run where
+`Programs` says: in this process, so that a page costs one interpreter, or in an environment of its
+own, as in tools/gate. Everything else runs in a shell.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.docs.pages import Block, shown_as_pattern
 
 from anaphora.surfaces.cli import main
 
-__all__ = ["ROOT", "Shown", "World", "commands"]
+__all__ = ["ROOT", "InProcess", "Programs", "Shown", "World", "commands"]
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOSE = 0.02
@@ -117,19 +118,68 @@ def commands(text: str) -> list[Command]:
     return found
 
 
+class Programs(Protocol):
+    """Where the program's commands and blocks of Python run."""
+
+    @property
+    def bin(self) -> Path:
+        """The folder of the program and its interpreter."""
+
+    def command(self, words: list[str]) -> tuple[int, str, str]:
+        """The exit code of a command of the program, its output and its standard error."""
+
+    def python(self, text: str, name: str) -> str:
+        """What a block of Python prints; the names of earlier blocks are known in it."""
+
+    def close(self) -> None:
+        """End what was begun."""
+
+
+class InProcess:
+    """Commands and blocks in this process."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, Any] = {}
+
+    @property
+    def bin(self) -> Path:
+        return Path(sys.executable).parent
+
+    def command(self, words: list[str]) -> tuple[int, str, str]:
+        return _in_process(words)
+
+    def python(self, text: str, name: str) -> str:
+        out = io.StringIO()
+        code = compile(text, name, "exec", dont_inherit=True)
+        with redirect_stdout(out):
+            exec(code, self._names)
+        return out.getvalue()
+
+    def close(self) -> None:
+        """Close memories that the page left open."""
+        with ExitStack() as after:
+            for value in self._names.values():
+                if hasattr(value, "close") and type(value).__module__ == "anaphora.api.memory":
+                    after.callback(value.close)
+
+
 @dataclass
 class World:
     """A folder with the examples, a home, an environment. `instead` are words put for others."""
 
     folder: Path
     instead: dict[str, str] = field(default_factory=dict)
-    names: dict[str, Any] = field(default_factory=dict)
+    programs: Programs = field(default_factory=InProcess)
+    source: Path = ROOT
     left_over: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @contextmanager
-    def entered(self) -> Iterator[World]:
-        """The process stands in the folder, with the page's own environment, until the end."""
-        shutil.copytree(ROOT / "examples", self.folder / "examples")
+    def entered(self, home: str | None = "home") -> Iterator[World]:
+        """The process stands in the folder, with the page's own environment, until the end.
+
+        Without `home` the memory is where it is for a new user.
+        """
+        shutil.copytree(self.source / "examples", self.folder / "examples")
         user = self.folder / "user"
         user.mkdir()
         before = dict(os.environ)
@@ -138,8 +188,8 @@ class World:
             {
                 "HOME": str(user),
                 "XDG_CONFIG_HOME": str(user / ".config"),
-                "ANAPHORA_HOME": str(self.folder / "home"),
-                "PATH": f"{Path(sys.executable).parent}:{before['PATH']}",
+                **({} if home is None else {"ANAPHORA_HOME": str(self.folder / home)}),
+                "PATH": f"{self.programs.bin}:{before['PATH']}",
                 "COLUMNS": "100",
                 "TZ": "UTC",
             }
@@ -168,6 +218,7 @@ class World:
             yield from self._console(block, offset)
         elif block.language == "python":
             printed = self._python(block)
+            _must_print(block, printed)
             if block.output is not None:
                 yield Shown(block.output, printed, block.output_at)
         elif block.language in {"json", "toml", "sql"}:
@@ -189,16 +240,19 @@ class World:
 
     def _console(self, block: Block, offset: int) -> Iterator[Shown]:
         expected = int(block.said) if block.note == "exit" else 0
+        whole = ""
         for command in commands(block.text):
             code, printed = self._command(self._put(command.line))
+            whole += printed
             assert code == expected, f"{command.line}: exit code {code}\n{printed}"
             if command.shown is not None:
                 place = (offset + command.start, offset + command.end)
                 yield Shown(command.shown, printed, place)
+        _must_print(block, whole)
 
     def _command(self, line: str) -> tuple[int, str]:
         words = shlex.split(line, comments=True)
-        known = {"pip": _pip, "make": _make, "export": _export}
+        known = {"pip": self._pip, "uv": self._pip, "make": self._make, "export": self._export}
         if words[0] in known:
             known[words[0]](words)
             return 0, ""
@@ -208,11 +262,11 @@ class World:
             return 0, self._served(words[:-1])
         if words[0] == "anaphora" and words[-2:-1] == [">"]:
             # Here, not in a shell: the page's keychain is in this process.
-            code, printed, said = _in_process(words[:-2])
+            code, printed, said = self.programs.command(words[:-2])
             Path(words[-1]).write_text(printed, "utf-8")
             return code, self._back(said)
         if words[0] == "anaphora" and not _SHELL.search(_unquoted(line)):
-            code, printed, said = _in_process(words)
+            code, printed, said = self.programs.command(words)
             return code, self._back(printed + said)
         assert words[0] in _PROGRAMS, f"cannot run {line}"
         done = subprocess.run(
@@ -241,11 +295,32 @@ class World:
         return self._back(said)
 
     def _python(self, block: Block) -> str:
-        out = io.StringIO()
-        code = compile(self._put(block.text), f"line {block.line}", "exec", dont_inherit=True)
-        with redirect_stdout(out):
-            exec(code, self.names)
-        return self._back(out.getvalue())
+        return self._back(self.programs.python(self._put(block.text), f"line {block.line}"))
+
+    def _pip(self, words: list[str]) -> None:
+        """What is installed must be there to be installed: this project, with extras it has."""
+        assert "install" in words[1:3], words
+        project = tomllib.loads((self.source / "pyproject.toml").read_text("utf-8"))["project"]
+        for word in words[2:]:
+            for extra in re.findall(r"\[([^\]]*)\]", word):
+                for name in extra.split(","):
+                    assert name in project["optional-dependencies"], f"there is no extra {name}"
+
+    def _make(self, words: list[str]) -> None:
+        makefile = (self.source / "Makefile").read_text("utf-8")
+        for word in words[1:]:
+            if "=" not in word:
+                target = re.search(rf"^{word}:", makefile, re.MULTILINE)
+                assert target, f"no such target: {word}"
+
+    def _export(self, words: list[str]) -> None:
+        name, _, value = " ".join(words[1:]).partition("=")
+        if value.startswith("$(anaphora ") and value.endswith(")"):
+            os.environ[name] = self.programs.command(shlex.split(value[2:-1]))[1].rstrip("\n")
+            return
+        for word in words[1:]:
+            name, _, value = word.partition("=")
+            os.environ[name] = value
 
     def _put(self, text: str) -> str:
         for word, other in self.instead.items():
@@ -256,7 +331,7 @@ class World:
         for word, other in self.instead.items():
             text = text.replace(other, word)
         text = text.replace(str(self.folder / "user"), "/home/you")
-        text = text.replace(str(Path(sys.executable).parent), "/home/you/.venv/bin")
+        text = text.replace(str(self.programs.bin), "/home/you/.venv/bin")
         return text.replace(str(self.folder), "/home/you/work")
 
     def _path(self, said: str) -> Path:
@@ -266,9 +341,7 @@ class World:
     def _end(self) -> None:
         """End what the page began: servers, and memories that it left open."""
         with ExitStack() as after:
-            for value in self.names.values():
-                if hasattr(value, "close") and type(value).__module__ == "anaphora.api.memory":
-                    after.callback(value.close)
+            after.callback(self.programs.close)
             for process in self.left_over:
                 process.terminate()
                 process.wait(30)
@@ -291,31 +364,13 @@ def _in_process(words: list[str]) -> tuple[int, str, str]:
     return code, out.getvalue(), beside.getvalue()
 
 
-def _pip(words: list[str]) -> None:
-    """What is installed must be there to be installed: this project, with extras that it has."""
-    assert words[1] == "install"
-    project: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for word in words[2:]:
-        for extra in re.findall(r"\[([^\]]*)\]", word):
-            for name in extra.split(","):
-                assert name in project["optional-dependencies"], f"there is no extra {name}"
-
-
-def _make(words: list[str]) -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    for word in words[1:]:
-        if "=" not in word:
-            assert re.search(rf"^{word}:", makefile, re.MULTILINE), f"no such target: {word}"
-
-
-def _export(words: list[str]) -> None:
-    name, _, value = " ".join(words[1:]).partition("=")
-    if value.startswith("$(anaphora ") and value.endswith(")"):
-        os.environ[name] = _in_process(shlex.split(value[2:-1]))[1].rstrip("\n")
-        return
-    for word in words[1:]:
-        name, _, value = word.partition("=")
-        os.environ[name] = value
+def _must_print(block: Block, printed: str) -> None:
+    """What the block says that it prints stands in its output, in this order."""
+    at = 0
+    for words in block.said.split(";") if block.note == "prints" else ():
+        position = printed.find(words.strip(), at)
+        assert position >= 0, f"line {block.line}: {words.strip()!r} is not printed:\n{printed}"
+        at = position + len(words.strip())
 
 
 def _unquoted(line: str) -> str:

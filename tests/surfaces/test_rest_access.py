@@ -335,3 +335,23 @@ def test_the_page_is_served_safely(tmp_path: Path) -> None:
         for path in ("/v1/memories", "/conversations/a.js", "/v1/memories/x.css", "/metrics"):
             assert client.get(path).status_code == 401, path
         assert client.get("/../secret.js").status_code in {401, 404}
+
+
+@pytest.mark.promise("rest.origins")
+def test_every_file_of_the_page_comes_without_a_token(tmp_path: Path) -> None:
+    """A browser fetches the page's modules without the token, beside routes of the same name."""
+    options = ServerOptions(require_token=True)
+    assert options.page is not None
+    names = [
+        f"/{file.relative_to(options.page).as_posix()}"
+        for file in options.page.rglob("*")
+        if file.is_file()
+    ]
+    assert "/metrics.js" in names
+    with served(tmp_path / "home", options) as (client, _):
+        refused = {name for name in names if client.get(name).status_code != 200}
+        assert refused == set()
+        data = {path for method, path in ALL if method == "GET"} - {"/health/live"}
+        assert {"/metrics", "/health", "/conversations", "/v1/stats"} <= data
+        answered = {path for path in data if client.get(filled(path, "x")).status_code != 401}
+        assert answered == set()

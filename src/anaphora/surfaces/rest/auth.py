@@ -26,7 +26,9 @@ from anaphora.surfaces.rest.problems import Problem
 NAMESPACE_HEADER: Final = "anaphora-namespace"
 _DEFAULT: Final = "default"
 _PAGE_KINDS = (".html", ".js", ".css", ".svg", ".png", ".ico", ".woff2", ".webmanifest")
-_DATA = ("/v1/", "/conversations", "/health", "/metrics", "/openapi")
+# Folders of data, and single routes of data: the page has files beside them, such as /metrics.js.
+_DATA_FOLDERS = ("/v1/", "/v2/", "/conversations/", "/health/")
+_DATA_ROUTES = frozenset({"/conversations", "/health", "/metrics", "/openapi.json"})
 LIVE: Final = "/health/live"
 """Says that the process answers, and nothing else: who starts it again has no token."""
 
@@ -115,7 +117,7 @@ def host_of(header: str) -> str:
 
 def is_page(method: str, path: str) -> bool:
     """Whether this asks for a file of the page: program text, the same for everybody."""
-    if method not in {"GET", "HEAD"} or path.startswith(_DATA):
+    if method not in {"GET", "HEAD"} or path in _DATA_ROUTES or path.startswith(_DATA_FOLDERS):
         return False
     return path == "/" or path.endswith(_PAGE_KINDS)
 

@@ -1,0 +1,1 @@
+"""The checks, one module for each kind of surface; each takes an environment and a report."""
