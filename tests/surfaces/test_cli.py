@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import run_command
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -52,13 +53,8 @@ class Cli:
     home: Path
 
     def __call__(self, *words: str | Path) -> Ran:
-        done = subprocess.run(
-            [Path(sys.executable).parent / "anaphora", "--home", self.home, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(self.home)},
-        )
+        environ = {"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(self.home)}
+        done = run_command("--home", self.home, *words, environ=environ)
         return Ran(done.returncode, done.stdout, done.stderr)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.commands import run_command
 
 pytest.importorskip("cryptography")
 
@@ -20,19 +20,14 @@ def cli(tmp_path: Path) -> Run:
     """Runs `anaphora` as a process, in a home of its own, where there is no keychain."""
 
     def run(*words: str | Path, home: str = "home", given: str = "") -> Run:
-        return subprocess.run(  # type: ignore[return-value]
-            [Path(sys.executable).parent / "anaphora", "--home", tmp_path / home, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            input=given,
-            env={
-                "ANAPHORA_EMBEDDER": "hashing",
-                "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
-                "PATH": "",
-                "HOME": str(tmp_path),
-            },
-        )
+        environ = {
+            "ANAPHORA_EMBEDDER": "hashing",
+            "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
+            "PATH": "",
+            "HOME": str(tmp_path),
+        }
+        words = ("--home", tmp_path / home, *words)
+        return run_command(*words, environ=environ, text=given)  # type: ignore[return-value]
 
     return run  # type: ignore[return-value]
 

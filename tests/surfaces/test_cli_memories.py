@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import run_command
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -17,13 +17,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     def anaphora(*words: str | Path, home: str = "home") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [Path(sys.executable).parent / "anaphora", "--home", tmp_path / home, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(tmp_path)},
-        )
+        environ = {"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(tmp_path)}
+        return run_command("--home", tmp_path / home, *words, environ=environ)
 
     return anaphora
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.commands import run_command
 
 FACT = "Rafi owns the staging database."
 
@@ -20,13 +20,7 @@ def run(
     environ = {**os.environ, "ANAPHORA_EMBEDDER": "hashing", **variables}
     if database is not None:
         environ["ANAPHORA_DATABASE"] = database
-    return subprocess.run(
-        [sys.executable, "-m", "anaphora", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environ,
-    )
+    return run_command(*words, environ=environ)
 
 
 def done(*words: object, database: str | None = None, **variables: str) -> str:

@@ -186,9 +186,9 @@ def test_devices_agree_whatever_database_they_have(
         databases = [None, new_database(), new_database()]
         with devices(tmp_path, 3, lambda n: 7.0 * n, url, databases=databases) as made:
             history = History(made, chance, tmp_path)
-            history.run(30)
+            history.run(14)
             made[1].sync.compact()
-            history.run(10)
+            history.run(6)
             settle(made)
             states = [state_of(memory, tmp_path) for memory in made]
             assert all(state == states[0] for state in states)
