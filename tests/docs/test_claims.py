@@ -183,8 +183,7 @@ def test_the_document_has_every_promise_and_guarantee() -> None:
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.docs.test_claims" name="test_every_command_of_a_result_exists"/>
 <testcase classname="tests.test_readme" name="test_the_demonstration_runs"><skipped/></testcase>
-<testcase classname="tests.test_readme"
- name="test_the_commands_of_the_program_run_in_their_order"/>
+<testcase classname="tests.test_wheel" name="test_the_installed_wheel_works_on_every_surface"/>
 <testcase classname="tests.docs.test_pages" name="test_the_page_runs[docs/a.md]"/>
 <testcase classname="tests.docs.test_pages" name="test_the_page_runs[docs/b.md]">
 <failure>no</failure></testcase>

@@ -119,7 +119,6 @@ def test_a_clock_in_any_year_is_answered(opened: Opened, zone: tzinfo, year: int
             assert not found.hits or not found.nearest
 
 
-@pytest.mark.internal
 @pytest.mark.parametrize(
     "question",
     ["was geschah vor 1960?", "before 1960-05-01", "since 2300-01-01"],

@@ -19,7 +19,6 @@ from anaphora.errors import InvalidId
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.ids import escaped_name, unfit_for_windows
 
-pytestmark = pytest.mark.internal
 HERE = Path(__file__).parent
 IDS = (
     "abc",
