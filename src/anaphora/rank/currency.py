@@ -249,7 +249,8 @@ def _comparable(
 ) -> NDArray[np.bool_]:
     """Which pairs, of those of which the second was said `later`, can be a change, (S, S).
 
-    None is where the newer one says nothing new, scores far below the older one, lacks a number or
+    None is where the two share no word but those of time; where the newer one says nothing new,
+    scores far below the older one, lacks a number or
     identifier of the question that the older one holds, or is another person's than the one that
     the question names; nor where the question says the older one word for word.
     """
@@ -262,7 +263,8 @@ def _comparable(
         another = not asked_for[newer] and not read.names & cues.names
         person = another and asked_for[older]
         lacking = exact & other.words - read.words
-        if again or person or lacking or other.words <= cues.terms:
+        unrelated = not (read.words & other.words) - cues.temporal
+        if unrelated or again or person or lacking or other.words <= cues.terms:
             found[older, newer] = False
     return found
 

@@ -26,6 +26,7 @@ _TELLING_MARKS: Final = (".", "!", "。", "！")
 _END: Final = r"\b"
 _CAPITAL: Final = re.compile(r"\b[A-Z\u00c0-\u00dd][^\W\d_]+")
 _CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
+_CALENDAR_TOKENS: Final = frozenset(analyse(" ".join(sorted(_CALENDAR))))
 
 
 @lru_cache(maxsize=64)
@@ -122,7 +123,8 @@ class QuestionCues:
 
     `past` is 0 for the present, 1 where only a tense speaks of the past ("was"), 2 where words do
     ("before", "used to"); `first` asks for the oldest ("at first"); `now` says so ("these days");
-    `order` asks in which order things happened.
+    `order` asks in which order things happened. `temporal` are the tokens that say any of this:
+    statements that share nothing else are not about one thing.
     """
 
     terms: frozenset[str]
@@ -131,6 +133,7 @@ class QuestionCues:
     first: bool
     now: bool
     order: bool = False
+    temporal: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=1024)
@@ -149,4 +152,11 @@ def read_cues(question: str) -> QuestionCues:
     opening = _CAPITAL.match(question)
     if opening is not None and _question_word(code).match(question):
         names -= {opening.group().casefold()}
-    return QuestionCues(frozenset(query_terms(question)), names, past, first, now, order)
+    said = " ".join(
+        match.group()
+        for name in ("first", "now", "order", "before", "past")
+        for match in _cue(name, code).finditer(small)
+    )
+    temporal = frozenset(analyse(said)) | _CALENDAR_TOKENS
+    terms = frozenset(query_terms(question))
+    return QuestionCues(terms, names, past, first, now, order, temporal)
