@@ -147,6 +147,9 @@ class ContextRecall:
         first = targets(ranked, near.files, modules)
         items = memories(ranked, near, modules)
         before = history(ranked, near, replace(wanted, past=True, limit=20, vector=None))
+        if not first and not items:
+            # What was ranked may have been forgotten since, or be nothing that a package brings.
+            quality = "weak"
         package = RecallPackage(
             brief=tuple(brief_lines(quality, ranked, first, items, before)),
             primary_targets=tuple(first),
