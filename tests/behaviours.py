@@ -151,6 +151,11 @@ PROMISES: dict[str, str] = {
     "marks.visible": "D What hides, moves a cursor or breaks a line is shown by its code, on every surface.",
     "marks.unforgeable": "D Every field from outside stands behind a mark that nothing in it can forge.",
     "recall.pending": "D A large backlog answers by words at once and says that vectors are coming.",
+    "recall.backlog": "S0 A backlog of turns without vectors never means no hits: the likely ones get theirs first.",
+    "recall.timeout": "S0 A recall has a time limit: words answer within it, and the answer says so.",
+    "recall.cancelled": "S0 A recall ends when it is cancelled, by another thread or with its task; a write does not.",
+    "recall.configured": "S0 top_k and the budget of conversation recall come from the configuration.",
+    "recall.whole": "S0 Long turns come whole on request.",
     # Coming in
     "import.formats": "D ChatGPT, Claude.ai, Claude Code, Codex, Gemini, Cursor, Copilot, ShareGPT, Neo, JSONL.",
     "import.memories": "D mem0, claude-mem, MCP memory, Zep, Letta and basic-memory bring memories with dates and source.",

@@ -198,7 +198,9 @@ def diary_found(desk: Desk) -> str:
     text = "Looked at how the zebra formatter rounds; it was wrong for negative numbers."
     memory.write_diary(text, subject="zebra formatter")
     for kinds in (("note",), ("memory", "note", "turn", "file")):
-        assert [h.text for h in memory.search("zebra formatter rounds wrong", kinds=kinds)] == [text]
+        assert [h.text for h in memory.search("zebra formatter rounds wrong", kinds=kinds)] == [
+            text
+        ]
     assert [h.text for h in memory.recall("zebra formatter rounds wrong")] == [text]
     return "among notes"
 
@@ -442,7 +444,7 @@ def strong(desk: Desk) -> str:
 @row("101-103 partial", "partial: useful evidence, never an empty package")
 def partial(desk: Desk) -> str:
     memory = desk.memory("minilm")
-    memory.write_diary("Looked at how the zebra formatter rounds; it was wrong for negative numbers.")
+    memory.write_diary("Looked at how the zebra formatter rounds; it was wrong below zero.")
     package = memory.recall_context("the zebra formatter rounds wrong")
     assert package.quality == "weak" or package.memories or package.primary_targets
     assert "0 files" not in " ".join(package.brief)

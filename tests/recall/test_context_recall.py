@@ -166,7 +166,7 @@ def test_a_diary_entry_alone_is_evidence(tmp_path: Path, clock: Clock) -> None:
 def test_a_package_in_which_nothing_fits_is_weak(tmp_path: Path, clock: Clock) -> None:
     """A label above weak stands only over evidence: the smallest budget has no room for any."""
     with context_desk(tmp_path, clock) as alone:
-        alone.diary("Looked at how the zebra formatter rounds. " + "It takes a while to read. " * 40)
+        alone.diary("Looked at how the zebra formatter rounds. " + "It takes a while. " * 60)
         assert alone.recall("zebra formatter rounds").quality == "partial"
         small = alone.recall("zebra formatter rounds", budget=LEAST_BUDGET)
         evidence = (*small.primary_targets, *small.memories)
@@ -192,7 +192,7 @@ def test_every_form_of_a_word_that_asks_for_the_past_brings_history(
 @pytest.mark.promise("context.history")
 @pytest.mark.parametrize("asked", ["continuous integration of", "an invalid block of", "using"])
 def test_words_that_only_look_like_the_past_bring_none(desk: ContextDesk, asked: str) -> None:
-    """"continuous" is no form of "continue" that asks to go on."""
+    """ "continuous" is no form of "continue" that asks to go on."""
     old = desk.note("Decision: store carts in Redis for speed.", kind="decision")
     desk.note("Decision: store carts in PostgreSQL.", kind="decision", supersedes=old)
     assert desk.recall(f"{asked} the store of carts").history == ()

@@ -347,6 +347,7 @@ def test_every_tool_makes_its_round(home: Path) -> None:
             gone = await do("forget", id=memory["id"])
             assert (gone["count"], gone["ids"]) == (1, [memory["id"]])
             assert (await do("forget", id=note["id"]))["count"] == 1
+            assert (await do("forget", id=diary["id"]))["count"] == 1
             assert await do("recall_memory", query="when is staging redeployed?") == []
 
     run(scenario)
