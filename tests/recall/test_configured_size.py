@@ -77,7 +77,7 @@ def test_what_is_no_size_is_refused(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.promise("recall.whole")
 def test_a_long_turn_comes_whole_on_request(home: Path) -> None:
-    """The best hit in any case, as a passage unless it is asked for whole; others where they fit."""
+    """The best hit in any case; others where they fit. Without it a passage comes."""
     with Memory.open(home, embedder="hashing") as memory:
         part = memory.recall_conversation("long", "heron plan", budget=100)[0]
         assert part.excerpt is not None

@@ -113,14 +113,13 @@ def test_what_waits_for_its_vector_is_found_by_words_in_time(
 def test_conversations_that_there_was_no_time_to_read_are_told(tmp_path: Path) -> None:
     """A recall without time reads a few threads and counts the others; the next one reads on."""
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
-        for number in range(40):
+        for number in range(200):
             memory.conversations.append_user(f"t{number}", f"word{number} of the heron")
-        late = memory.recall_conversation(None, "heron", top_k=50, timeout=0)
-        assert 0 < len(late) < 40
+        late = memory.recall_conversation(None, "heron", top_k=300, timeout=0)
+        assert 0 < len(late) < 200
         told = [part.reason for part in late.degraded if part.part == "conversations"]
-        assert told == [f"{40 - 32} have changed: there was no time to read it; "
-                        "the next question goes on"]  # fmt: skip
-        assert len(memory.recall_conversation(None, "heron", top_k=50)) == 40
+        assert "there was no time to read it" in told[0]
+        assert f"{200 - len(late)} have changed" in told[0]
 
 
 @pytest.mark.promise("recall.timeout")
@@ -228,9 +227,10 @@ class Translated(WordHashingEmbedder):
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         # Those by which its cosines are calibrated are no turns.
-        self.most -= sum("Note" in text or "peanuts" in text for text in texts)
-        if self.most < 0:
-            self.free.wait(LONG_WAIT)
+        turns = sum(text.startswith(("Note", "My sister")) for text in texts)
+        self.most -= turns
+        if turns and self.most < 0:
+            self.free.wait(10)
         return super().embed([_translated(text) for text in texts])
 
     def embed_query(self, text: str) -> Vector:
