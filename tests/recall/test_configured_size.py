@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,13 @@ LONG = "The heron plan. " + " ".join(f"Step {n}: look at nest {n}." for n in ran
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
+def home(tmp_path: Path) -> Path:
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         for number in range(20):
             memory.conversations.append_user("chat", f"The heron was seen at pond {number}.")
         memory.conversations.append_user("long", LONG)
         assert memory.ready(60)
-    yield tmp_path / "home"
+    return tmp_path / "home"
 
 
 def found(home: Path, **given: int) -> int:

@@ -263,10 +263,10 @@ def test_a_backlog_without_a_common_word_is_answered(tmp_path: Path) -> None:
 @pytest.mark.promise("recall.backlog")
 def test_of_a_backlog_that_takes_too_long_the_latest_turns_answer(tmp_path: Path) -> None:
     """The embedder gets no further than two batches: the latest turns have vectors, it says so."""
-    embedder = Translated(most=128)
+    embedder = Translated(most=256)
     with Memory.open(tmp_path / "home", embedder=embedder) as memory:
         memory.conversations.extend("chat", _talk(2_000, 1_990))
-        found = memory.recall_conversation("chat", FOOD, timeout=1)
+        found = memory.recall_conversation("chat", FOOD, timeout=4)
         assert found[0].index == 1_990
         assert "have no vector yet" in str(found.degraded)
         embedder.free.set()
@@ -275,10 +275,10 @@ def test_of_a_backlog_that_takes_too_long_the_latest_turns_answer(tmp_path: Path
 @pytest.mark.promise("recall.backlog")
 def test_turns_with_words_of_the_question_get_their_vectors_first(tmp_path: Path) -> None:
     """Of a long backlog those that words find are compared in meaning, however old they are."""
-    embedder = Translated(most=128)
+    embedder = Translated(most=256)
     with Memory.open(tmp_path / "home", embedder=embedder) as memory:
         memory.conversations.extend("chat", _talk(2_000, 1_000))
-        found = memory.recall_conversation("chat", "is my sister allergic to anything?", timeout=1)
+        found = memory.recall_conversation("chat", "is my sister allergic to anything?", timeout=4)
         assert found[0].index == 1_000
         assert found[0].factors["meaning"] > 0
         embedder.free.set()
