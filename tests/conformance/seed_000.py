@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
 from tests.conformance.desk import Counting, Desk
-from tests.conformance.table import Seed
+from tests.conformance.table import Seed, refusal
 
-from anaphora import ConversationStore, Memory, render_recall
+from anaphora import Cancellation, ConversationStore, Memory, render_recall
+from anaphora.errors import Cancelled
+from anaphora.values.conversations import NewTurn
 
 SEED = Seed("000", "conversational recall lane")
 row = SEED.row
@@ -222,15 +223,55 @@ def deduplicated(desk: Desk) -> str:
     return "a list or one text: dropped before the budget is filled"
 
 
-@row(
-    "67-74",
-    "topK and budget come from configuration",
-    on_purpose=("docs/reference/python.md", "top_k: int = 6"),
-)
+@row("67-74", "topK and budget come from configuration")
 def from_configuration(desk: Desk) -> str:
+    home = desk.folder / "configured"
+    home.mkdir()
+    (home / "settings.json").write_text('{"recall_top_k": 3, "recall_budget": 30}')
+    with Memory.open(home, embedder="hashing") as memory:
+        long_thread(memory)
+        hits = memory.recall_conversation("t", "chatter about lunch")
+        assert len(hits) <= 3
+        assert sum(-(-len(hit.text.encode()) // 4) for hit in hits) <= 30
+        assert len(memory.recall_conversation("t", "chatter lunch", top_k=6, budget=2500)) == 6
     page = (Path(__file__).resolve().parents[2] / "docs/reference/configuration.md").read_text()
-    assert "TOP_K" not in page
-    return "arguments of a call; no setting"
+    assert "ANAPHORA_RECALL_TOP_K" in page
+    assert "ANAPHORA_RECALL_BUDGET" in page
+    return "variables, and the home's settings; arguments win"
+
+
+@row("43", "a recall can be cancelled or given a time limit")
+def limited(desk: Desk) -> str:
+    memory = desk.memory()
+    long_thread(memory)
+    assert memory.recall_conversation("t", ASKED, timeout=5)
+    with Cancellation() as cancellation:
+        cancellation.cancel()
+        assert refusal(Cancelled, lambda: memory.recall_conversation("t", ASKED))
+    return "`timeout`, and `Cancellation`"
+
+
+@row("54 backlog", "new turns are embedded before they are ranked")
+def backlog(desk: Desk) -> str:
+    memory = desk.memory("minilm")
+    memory.ready(60)
+    turns = [NewTurn("user", f"Note {n}: the kettle was moved by a crew.") for n in range(300)]
+    turns[280] = NewTurn("user", "My sister is allergic to peanuts.")
+    memory.conversations.extend("t", turns)
+    hits = memory.recall_conversation("t", "which food must she never eat?")
+    assert hits[0].index == 280
+    return "300 new turns, no common word: found by the first recall"
+
+
+@row("49 whole", "a long turn comes whole on request")
+def whole(desk: Desk) -> str:
+    memory = desk.memory()
+    text = "The zeppelin plan. " + " ".join(f"Step {n}: check valve {n}." for n in range(500))
+    memory.conversations.append_user("t", text)
+    for mode in ("hybrid", "vector"):
+        found = memory.recall_conversation("t", "zeppelin plan", mode=mode, whole=True, budget=100)
+        assert [(hit.text, hit.excerpt) for hit in found] == [(text, None)]
+    return "3,000 tokens"
 
 
 @row("81-83", "the header of the block")
@@ -252,11 +293,13 @@ def items(desk: Desk) -> str:
     memory.conversations.append_user("t", "how do I deploy an ERC-20")
     memory.conversations.append_assistant("t", "call paxeer-net deploy_token...")
     hits = sorted(memory.recall_conversation("t", "deploy ERC-20"), key=lambda hit: hit.index)
-    block = render_recall(hits, labels={"assistant": "Neo"}).splitlines()
-    said = [re.sub(r" \(\d{4}-\d\d-\d\d\)", "", line) for line in block]
-    assert "- User: how do I deploy an ERC-20" in said
-    assert "- Neo: call paxeer-net deploy_token..." in said
-    return "the seed's two items, each with its day"
+    assert render_recall(hits, labels={"assistant": "Neo"}, notice="") == (
+        "Relevant earlier in this conversation "
+        "(the live exchange below is more current — it wins on any conflict):\n"
+        "- User: how do I deploy an ERC-20\n"
+        "- Neo: call paxeer-net deploy_token..."
+    )
+    return "the seed's three lines, equal"
 
 
 @row("93", "a turn costs (bytes + 3) / 4 tokens")

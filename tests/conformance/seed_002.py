@@ -186,8 +186,23 @@ def fallback(desk: Desk) -> str:
 def notes_directly(desk: Desk) -> str:
     memory = indexed(desk)
     memory.observe("The CalibrationTable is read at the start.")
+    memory.write_diary("Wrote the FrobnicatorHandler.")
     assert "CalibrationTable" in text_of(memory.recall_context("alibrationtabl"))
-    return "a part of a word that only a note has: found"
+    assert "FrobnicatorHandler" in text_of(memory.recall_context("robnicatorHandle"))
+    return "a part of a word that only a note or a diary entry has: found"
+
+
+@row("55 recall", "diary entries are found by recall")
+def diary_found(desk: Desk) -> str:
+    memory = desk.memory("minilm")
+    text = "Looked at how the zebra formatter rounds; it was wrong for negative numbers."
+    memory.write_diary(text, subject="zebra formatter")
+    for kinds in (("note",), ("memory", "note", "turn", "file")):
+        assert [h.text for h in memory.search("zebra formatter rounds wrong", kinds=kinds)] == [
+            text
+        ]
+    assert [h.text for h in memory.recall("zebra formatter rounds wrong")] == [text]
+    return "among notes"
 
 
 @row("57", "nothing is invented")
@@ -301,6 +316,23 @@ def history(desk: Desk) -> str:
     return package.history[0].kind
 
 
+@row("80 words", "prior work, replacements, migrations, why something changed bring history")
+def history_words(desk: Desk) -> str:
+    memory = indexed(desk)
+    old = memory.observe("The session token lasts a day.", kind="decision")
+    memory.observe("The session token lasts an hour.", kind="decision", supersedes=old.id)
+    for asked in (
+        "prior work on",
+        "replacements for",
+        "replacement of",
+        "migrations of",
+        "migration of",
+        "why something changed about",
+    ):
+        assert memory.recall_context(f"{asked} the session token").history, asked
+    return "each of the seed's words"
+
+
 @row("84", "the budget holds")
 def budget(desk: Desk) -> str:
     memory = indexed(desk)
@@ -346,6 +378,15 @@ def memories(desk: Desk) -> str:
     }
     assert {"section", "decision", "diary", "module"} <= found
     return ", ".join(sorted(found))
+
+
+@row("90 diary", "diary entries are selected for an ordinary focus that matches them")
+def diary_selected(desk: Desk) -> str:
+    memory = indexed(desk)
+    memory.write_diary("Looked at how SessionToken is logged; the zebra formatter was wrong.")
+    package = memory.recall_context("the zebra formatter of SessionToken")
+    assert "diary" in {one.kind for one in package.memories}
+    return "beside sections and modules"
 
 
 @row("91", "graph evidence: active relations")
@@ -398,6 +439,16 @@ def strong(desk: Desk) -> str:
     assert package.quality == "strong"
     assert len(package.primary_targets) > 1
     return f"strong with {len(package.primary_targets)} targets"
+
+
+@row("101-103 partial", "partial: useful evidence, never an empty package")
+def partial(desk: Desk) -> str:
+    memory = desk.memory("minilm")
+    memory.write_diary("Looked at how the zebra formatter rounds; it was wrong below zero.")
+    package = memory.recall_context("the zebra formatter rounds wrong")
+    assert package.quality == "weak" or package.memories or package.primary_targets
+    assert "0 files" not in " ".join(package.brief)
+    return f"{package.quality}: {package.brief[0]}"
 
 
 @row("105", "the label is a warning to verify")

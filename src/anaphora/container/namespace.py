@@ -6,6 +6,7 @@ named where it is called: docs/architecture.md lists these.
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -274,16 +275,17 @@ class NamespaceServices:
 
     @service
     def observations(self) -> Records:
-        """Notes about projects, as the memory lane reads them."""
-        from anaphora.store.records.rows import OBSERVATION
+        """Notes about projects and diary entries, as the memory lane reads them."""
+        from anaphora.store.projects.notes import RECORD_KINDS
         from anaphora.store.records.store import Records
 
-        return Records(self.truth, self.namespace, self._rows, kinds=(OBSERVATION,))
+        return Records(self.truth, self.namespace, self._rows, kinds=RECORD_KINDS)
 
     @service
     def observation_index(self) -> MemoryIndex:
-        """The index of those."""
-        return self._record_index("observations", self.observations)
+        """The index of those. The folder of an earlier one, of observations alone, is removed."""
+        shutil.rmtree(self._index_folder / "observations", ignore_errors=True)
+        return self._record_index("notes", self.observations)
 
     def _record_index(
         self,

@@ -11,12 +11,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
+from anaphora.core.calls import EXIT_PATIENCE
 from anaphora.core.late_threads import begins
+from anaphora.core.limits import wait_for_given_up, wait_within, within_limit
 from anaphora.core.permits import lent
 from anaphora.embed.base import Embedder, Vector, Vectors
 from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measured
@@ -384,6 +387,7 @@ class EmbedderService:
         """Wait for a load that is under way: a process must not end inside a model library."""
         if self._loader is not None:
             self._loader.join()
+        wait_for_given_up(EXIT_PATIENCE)
         self._registry.flush()
         close: Callable[[], None] | None = getattr(self._embedder, "close", None)
         if self.remote and close is not None:
@@ -403,19 +407,20 @@ class EmbedderService:
 
         Waits at most `timeout` seconds for the model (None: as long as it takes). Raises
         EmbedderNotReady when the time runs out, EmbeddingError when the model failed to load or
-        cannot embed the text.
+        cannot embed the text, TimedOut and Cancelled as the limit of the call says.
         """
         vector = self._cache.by_spelling(text)
         if vector is not None:
             return self._reported("hit", text, vector)
         embedder = self._loaded(timeout)
         if self._cache.size == 0:
-            return self._reported("miss", text, self._compute(embedder, text))
+            vector = within_limit(lambda: self._compute(embedder, text))
+            return self._reported("miss", text, vector)
         key = _guarded(embedder.query_key, text)
         vector = self._cache.by_key(text, key)
         if vector is not None:
             return self._reported("hit", text, vector)
-        vector, shared = self._gather(embedder, text, key)
+        vector, shared = within_limit(lambda: self._gather(embedder, text, key))
         self._cache.put(text, key, vector)
         return self._reported("hit" if shared else "miss", text, vector)
 
@@ -427,12 +432,14 @@ class EmbedderService:
         Pages of a text (form feeds end them) are embedded each for itself.
         A text that cannot be embedded has its EmbeddingError in its place and fails no other.
         `progress` is called with (texts done, texts in all). Waits for the model; raises
-        EmbeddingError only when that failed to load, EndpointError while an endpoint is away.
+        EmbeddingError only when that failed to load, EndpointError while an endpoint is away,
+        TimedOut and Cancelled as the limit of the call says.
         """
         embedder = self._loaded(None)
         found: list[Vectors | EmbeddingError] = []
         for start in range(0, len(texts), _GROUP):
-            found.extend(self._embed_pages(embedder, texts[start : start + _GROUP]))
+            group = texts[start : start + _GROUP]
+            found.extend(within_limit(partial(self._embed_pages, embedder, group)))
             if progress is not None:
                 progress(len(found), len(texts))
         return found
@@ -523,7 +530,7 @@ class EmbedderService:
         if not self._ended.is_set():
             asked = time.monotonic()
             with lent():
-                ended = self._ended.wait(timeout)
+                ended = wait_within(self._ended.wait, timeout)
             if not ended:
                 raise EmbedderNotReady(time.monotonic() - asked)
         if self._embedder is None:

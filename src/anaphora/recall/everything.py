@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.analyser import analyse, query_terms
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.core.limits import check_cancelled
+from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
 from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
@@ -149,16 +151,17 @@ class EverythingRecall:
         question, cut = truncated_question(question)
         asked = self._asked(question, choice, top_k, floor)
         lanes = [_LaneAnswer(degraded=cut)]
-        if choice.has("memory") or choice.has("note"):
-            lanes.append(self._memories(asked))
-        if choice.has("turn"):
-            lanes.append(self._turns(asked))
-        if choice.has("file"):
-            lanes.append(self._files(asked))
-        if choice.has("document"):
-            lanes.append(self._documents(asked))
-        if choice.has("tool_call"):
-            lanes.append(self._calls(asked))
+        parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Asked], _LaneAnswer]], ...] = (
+            ("memories", ("memory", "note"), self._memories),
+            ("conversations", ("turn",), self._turns),
+            ("project", ("file",), self._files),
+            ("documents", ("document",), self._documents),
+            ("tool calls", ("tool_call",), self._calls),
+        )
+        for part, kinds, ask in parts:
+            if any(map(choice.has, kinds)):
+                check_cancelled()
+                lanes.append(_in_time(part, partial(ask, asked)))
         return _merged(asked, lanes, budget)
 
     def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
@@ -292,6 +295,14 @@ class EverythingRecall:
                 )
             )
         return _LaneAnswer(tuple(map(_Found, hits)))
+
+
+def _in_time(part: str, ask: Callable[[], _LaneAnswer]) -> _LaneAnswer:
+    """What a lane answers; nothing, and a word of it, where it had no time to read anything."""
+    try:
+        return ask()
+    except TimedOut as error:
+        return _LaneAnswer(degraded=(Degraded(part, str(error)),))
 
 
 def _check_kinds(kinds: Iterable[str]) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from anaphora.core.analyser import query_words
 from anaphora.core.arguments import checked_moment
-from anaphora.errors import EmbeddingError
+from anaphora.errors import EmbeddingError, TimedOut
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.recall.currency import WINDOW, Candidate, order_memories
@@ -131,7 +131,7 @@ class MemoryRecall:
         found = self._candidates(wanted)
         if found.pending and vector is not None and self.fill is not None:
             # A text that cannot be embedded stays behind, and is counted as pending.
-            with suppress(EmbeddingError):
+            with suppress(EmbeddingError, TimedOut):
                 self.fill(FEW)
             found = self._candidates(wanted)
         degraded.extend(found.degraded)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.config import EXACT_CAP
+from anaphora.core.limits import held_within
 from anaphora.errors import AnaphoraError, Closed, SealChanged
 from anaphora.index.maintenance import Background, IndexLost, try_lock
 from anaphora.index.memories.filters import MemoryFilters
@@ -123,7 +124,7 @@ class MemoryIndex:
 
     def sync(self) -> int:
         """Catch up with truth; how many memories are new or changed."""
-        with self._lock:
+        with held_within(self._lock):
             if self._closed:
                 raise Closed
             version = self._records.version()
