@@ -32,5 +32,5 @@ def test_every_variable_is_described() -> None:
     code = source[source.index("def load_settings") :]
     read = set(re.findall(r'"((?:ANAPHORA|OPENAI|ANTHROPIC|GOOGLE|GEMINI)_\w+)"', code))
     read |= set(re.findall(r'"(CLAUDE_\w+|CODEX_\w+)"', code)) | set(config.CONVERSATIONS_VARIABLES)
-    read |= set(config.DECAY_VARIABLES.values()) | {resident.VARIABLE}
+    read |= {name for names in config.DECAY_VARIABLES.values() for name in names} | {resident.VARIABLE}
     assert read == {one.name for one in config.VARIABLES}
