@@ -8,6 +8,7 @@ assertion. A missing row has no answer in the product.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -105,14 +106,20 @@ def run(row: Row, desk: Any) -> Outcome:
             assert anchor in _anchors_of(page), f"{page} has no heading #{anchor}"
     except AssertionError as error:
         verdict: Verdict = "expected failure" if row.expected_failure else "differs"
-        return Outcome(row, verdict, f"AssertionError: {error}")
+        return Outcome(row, verdict, _told(error))
     except Exception as error:  # noqa: BLE001 - any error of the product is a difference
-        return Outcome(row, "differs", f"{type(error).__name__}: {error}")
+        return Outcome(row, "differs", _told(error))
     if row.expected_failure is not None:
         return Outcome(row, "differs", f"expected to fail, but it holds: {seen}")
     if row.missing is not None:
         return Outcome(row, "missing", f"{row.missing} ({seen})")
     return Outcome(row, "on purpose" if row.on_purpose else "works", seen)
+
+
+def _told(error: Exception) -> str:
+    """An error with the line that raised it: many assertions have no words."""
+    line = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {str(error) or line.line} ({Path(line.filename).name}:{line.lineno})"
 
 
 def print_table(seeds: Iterable[Seed], outcomes: Iterable[Outcome]) -> str:
