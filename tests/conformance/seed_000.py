@@ -52,6 +52,7 @@ def newer_first(desk: Desk) -> str:
     memory = desk.memory("minilm")
     store = memory.conversations
     store.append_user("t", "The staging database listens on port 5433.")
+    desk.later(days=1)
     store.append_user("t", "We moved staging: its database listens on port 5439 from today.")
     question = "which port does the staging database listen on?"
     assert [hit.index for hit in memory.recall_conversation("t", question)] == [1, 0]
