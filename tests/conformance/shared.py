@@ -42,11 +42,11 @@ class Tools:
     The session lives in one task of a loop of its own: its scopes must end where they began.
     """
 
-    def __init__(self, home: Path, *words: str) -> None:
+    def __init__(self, home: Path, *words: str, **settings: str) -> None:
         self._loop = asyncio.new_event_loop()
         self._session: Future[ClientSession] = Future()
         self._ended = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, args=(home, words), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(home, words, settings), daemon=True)
         self._thread.start()
 
     def ask(self, question: Callable[[ClientSession], Awaitable[T]]) -> T:
@@ -81,12 +81,12 @@ class Tools:
         self._thread.join(_PATIENCE)
         self._loop.close()
 
-    def _run(self, home: Path, words: tuple[str, ...]) -> None:
-        self._loop.run_until_complete(self._serve(home, words))
+    def _run(self, home: Path, words: tuple[str, ...], settings: dict[str, str]) -> None:
+        self._loop.run_until_complete(self._serve(home, words, settings))
 
-    async def _serve(self, home: Path, words: tuple[str, ...]) -> None:
+    async def _serve(self, home: Path, words: tuple[str, ...], settings: dict[str, str]) -> None:
         try:
-            async with connected(home, *words, embedder="minilm") as session:
+            async with connected(home, *words, embedder="minilm", settings=settings) as session:
                 self._session.set_result(session)
                 await self._ended.wait()
         except BaseException as error:
