@@ -5,11 +5,10 @@ In: an empty folder, and what all rows share. Out: memories over it, which close
 
 from __future__ import annotations
 
-import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,19 +26,11 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError
 
-__all__ = ["BASE", "Counting", "Desk", "Placed", "argument"]
+__all__ = ["BASE", "Counting", "Desk", "Placed"]
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 BASE = "http://127.0.0.1:7411"
 ASKING = "three other ways to search"
-
-
-def argument(call: Callable[..., object], *names: str) -> str:
-    """The first of these names that is an argument of `call`."""
-    parameters = inspect.signature(call).parameters
-    known = [name for name in names if name in parameters]
-    assert known, f"{call.__qualname__} has none of {names}: {list(parameters)}"
-    return known[0]
 
 
 class Counting:
@@ -127,12 +118,10 @@ class Desk:
         """The memory of a home in this desk's folder, opened (again)."""
         settings = {"clock": self.clock, "warm": False, **options}
         model = self.shared.minilm if embedder == "minilm" else embedder
-        return self._open.enter_context(
-            Memory.open(self.folder / home, embedder=model, **settings)
-        )
+        return self._open.enter_context(Memory.open(self.folder / home, embedder=model, **settings))
 
     def model_server(self, *replies: str, status: int = 200) -> OpenAIServer:
-        """An OpenAI-compatible server on the loopback that says these replies, the last for ever."""
+        """A server of a model on the loopback that says these replies, the last for ever."""
         waiting = list(replies)
 
         def answer(request: dict[str, Any]) -> Answer:
@@ -165,7 +154,7 @@ class Desk:
         ]
 
     def anaphora(
-        self, *words: str, home: Path | None = None, **environment: str
+        self, *words: str, home: Path | None = None, settings: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """The command line on this home, or on another one."""
         return subprocess.run(
@@ -177,7 +166,7 @@ class Desk:
                 "ANAPHORA_EMBEDDER": "hashing",
                 "ANAPHORA_RESIDENT": "0",
                 "HOME": str(self.folder),
-                **environment,
+                **(settings or {}),
             },
         )
 
@@ -195,8 +184,10 @@ class Desk:
         """A folder with these files."""
         return write_files(self.folder / "shop", files)
 
-    def json(self, *words: str, home: Path | None = None, **environment: str) -> Any:
+    def json(
+        self, *words: str, home: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> Any:
         """What the command line prints with `--json`."""
-        done = self.anaphora(*words, "--json", home=home, **environment)
+        done = self.anaphora(*words, "--json", home=home, settings=settings)
         assert done.stdout, done.stderr
         return json.loads(done.stdout)

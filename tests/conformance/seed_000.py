@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import shutil
 import threading
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
-from tests.conformance.desk import Counting, Desk, argument
-from tests.conformance.table import Seed, refusal
+from tests.conformance.desk import Counting, Desk
+from tests.conformance.table import Seed, refusal, refusals
 from tests.conformance.threads import ASKED, VERBATIM, long_thread
 
+import anaphora
 from anaphora import AsyncMemory, ConversationStore, Memory, render_recall
-from anaphora.core.config import VARIABLES
 from anaphora.embed.base import Vector, Vectors
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.values.conversations import NewTurn
@@ -81,14 +83,12 @@ def passages(desk: Desk) -> str:
 def whole_turns(desk: Desk) -> str:
     memory = desk.memory("minilm")
     said = long_turn(memory, steps=500)
-    name = argument(
-        Memory.recall_conversation, "whole_turns", "whole", "full", "passages", "excerpts"
-    )
-    wanted: dict[str, Any] = {name: name not in ("passages", "excerpts")}
-    for extra in ({}, {"budget": 100}, {"mode": "vector"}):
-        hit = memory.recall_conversation("t", "zeppelin deployment plan", **wanted, **extra)[0]
+    options: tuple[dict[str, Any], ...] = ({}, {"budget": 100}, {"mode": "vector"})
+    for option in options:
+        wanted = {"whole": True, **option}
+        hit = memory.recall_conversation("t", "zeppelin deployment plan", **wanted)[0]
         assert (hit.text, hit.excerpt) == (said, None)
-    return f"{name}: {len(said)} characters"
+    return f"whole=True: {len(said)} characters"
 
 
 def long_turn(memory: Memory, steps: int) -> str:
@@ -268,15 +268,77 @@ def ranked(desk: Desk) -> str:
     return "mode vector is the cosine of all turns; the default is a sum of parts"
 
 
-@row("43", "ctx: a recall has a time limit and can be cancelled")
+class Waiting(Counting):
+    """An embedder whose questions wait until the row is at its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+        self.ended = threading.Event()
+
+    def embed_query(self, text: str) -> Vector:
+        self.asked.set()
+        self.ended.wait(60)
+        return super().embed_query(text)
+
+
+RECALLS = ("recall_conversation", "recall", "recall_context", "search")
+
+
+@row("43", "ctx: every recall has a time limit")
 def time_limit(desk: Desk) -> str:
-    names = ("timeout", "deadline", "cancel", "time_limit")
-    recalls = ("recall_conversation", "recall", "recall_context", "search")
-    calls = [getattr(kind, name) for kind in (Memory, AsyncMemory) for name in recalls]
-    limits = {argument(call, *names) for call in calls}
-    assert len(limits) == 1
-    del desk
-    return f"{limits.pop()}: an argument of each recall, sync and async"
+    for kind in (Memory, AsyncMemory):
+        for name in RECALLS:
+            assert "timeout" in inspect.signature(getattr(kind, name)).parameters, name
+    embedder = Waiting()
+    memory = desk.memory(embedder)
+    long_thread(memory, 4)
+    limit: dict[str, Any] = {"timeout": 0.3}
+    try:
+        answer = memory.recall_conversation("t", ASKED, **limit)
+        assert embedder.asked.is_set()
+    finally:
+        embedder.ended.set()
+    assert answer[0].index == 0
+    assert answer.degraded
+    return f"timeout: {answer.degraded[0]}"
+
+
+@row("43 cancel", "ctx: every recall can be cancelled")
+def cancelled(desk: Desk) -> str:
+    cancellation = getattr(anaphora, "Cancellation", None)
+    assert cancellation is not None, "anaphora has no Cancellation"
+    memory = desk.shared.thread
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: memory.recall_conversation("t", ASKED),
+        lambda: memory.recall("lunch"),
+        lambda: memory.recall_context("lunch and weather"),
+        lambda: memory.search("lunch"),
+    )
+    with cancellation() as under_way:
+        under_way.cancel()
+        for call in calls:
+            said = refusal(AnaphoraError, call)
+
+    embedder = Waiting()
+    waiting = desk.memory(embedder)
+    long_thread(waiting, 4)
+    ending = cancellation()
+
+    def cancel_once_asked() -> None:
+        embedder.asked.wait(60)
+        ending.cancel()
+
+    other = threading.Thread(target=cancel_once_asked)
+    other.start()
+    try:
+        with ending:
+            refusal(AnaphoraError, lambda: waiting.recall_conversation("t", ASKED))
+        assert not embedder.ended.is_set()
+    finally:
+        embedder.ended.set()
+        other.join()
+    return f"from another thread, while it waits: {said}"
 
 
 @row("45", "at most topK, within the token budget")
@@ -325,7 +387,7 @@ def refreshed(desk: Desk) -> str:
 @row("54 backlog", "a backlog of turns is answered at once: by their vectors, or by words")
 def backlog(desk: Desk) -> str:
     memory = desk.memory("minilm")
-    crew = "turbine kettle harbour violin zebra lantern pepper canvas".split()
+    crew = ["turbine", "kettle", "harbour", "violin", "zebra", "lantern", "pepper", "canvas"]
     turns = [
         NewTurn("user", f"Note {n}: the {crew[n % 8]} near the {crew[n // 8 % 8]} was moved.")
         for n in range(300)
@@ -418,8 +480,11 @@ def deduplicated(desk: Desk) -> str:
     assert len(hits) > 40
     hits = memory.recall_conversation("t", exclude=live[0], **asked)
     assert live[0] not in {hit.text for hit in hits}
-    for bad in ([1], None, 5):
-        refusal(InvalidInput, lambda bad=bad: memory.recall_conversation("t", "x", exclude=bad))
+    refusals(
+        InvalidInput,
+        lambda texts: memory.recall_conversation("t", "x", exclude=texts),
+        ([1], None, 5),
+    )
     return "a list or one text: dropped before the budget is filled; other values are refused"
 
 
@@ -445,19 +510,22 @@ def past_the_resume_seed(desk: Desk) -> str:
 
 @row("67-74", "topK and budget come from the configuration")
 def from_configuration(desk: Desk) -> str:
-    names = [variable.name for variable in VARIABLES]
-    top_k = next((name for name in names if "TOP_K" in name), None)
-    budget = next((name for name in names if "RECALL" in name and "BUDGET" in name), None)
-    assert top_k is not None, names
-    assert budget is not None, names
     home = desk.shared.thread.home
     words = ("conversation", "recall", "chatter about lunch")
-    for settings, most in (({top_k: "2"}, 2), ({budget: "40"}, 2), ({top_k: "9"}, 9)):
-        printed = desk.json(*words, home=home, **settings)
-        hits = printed["hits"] if isinstance(printed, dict) else printed
-        assert 0 < len(hits) <= most, (settings, len(hits))
-    assert len(hits) == 9
-    return f"{top_k}, {budget}"
+
+    def count(**settings: str) -> int:
+        answer = desk.json(*words, home=home, settings=settings)
+        return len(answer["hits"] if isinstance(answer, dict) else answer)
+
+    counts = [count(ANAPHORA_RECALL_TOP_K=most) for most in ("2", "9")]
+    counts.append(count(ANAPHORA_RECALL_BUDGET="40"))
+    assert counts == [2, 9, 2], counts
+    with mock.patch.dict(os.environ, {"ANAPHORA_RECALL_TOP_K": "3"}):
+        memory = desk.memory()
+    long_thread(memory, 10)
+    assert len(memory.recall_conversation("t", "chatter about lunch")) == 3
+    assert len(memory.recall_conversation("t", "chatter about lunch", top_k=4)) == 4
+    return "ANAPHORA_RECALL_TOP_K, ANAPHORA_RECALL_BUDGET; an argument goes before them"
 
 
 @row("81-83", "the header of the block")
@@ -478,15 +546,13 @@ def two_hits(desk: Desk) -> list[Any]:
 
 @row("81-85", "the rendered block, on request")
 def block(desk: Desk) -> str:
-    hits = two_hits(desk)
-    name = argument(render_recall, "days", "dates", "day", "dated", "with_days", "show_days")
-    lines = render_recall(hits, labels={"assistant": "Neo"}, notice="", **{name: False})
-    assert lines.splitlines() == [
+    block_text = render_recall(two_hits(desk), labels={"assistant": "Neo"}, notice="")
+    assert block_text.splitlines() == [
         HEADER,
         "- User: how do I deploy an ERC-20",
         "- Neo: call paxeer-net deploy_token...",
-    ]
-    return f"{name}=False: equal to the seed's three lines"
+    ], block_text
+    return 'notice="": equal to the seed\'s three lines'
 
 
 @row(

@@ -441,7 +441,7 @@ def environment(desk: Desk) -> str:
     ConversationStore(own).append_user("in_own", "x")
 
     def ids(**settings: str) -> set[str]:
-        return {one["conversation_id"] for one in items(desk.json(*words, **settings))}
+        return {one["conversation_id"] for one in items(desk.json(*words, settings=settings))}
 
     words = ("conversation", "list")
     assert ids(NEO_CONVERSATIONS_DIR=str(neo)) == {"in_neo"}

@@ -23,9 +23,7 @@ OFF_TOPIC = "photosynthesis of orchids in greenhouses"
 RIVER = "The turbine is cooled by water from the river."
 
 
-def indexed(
-    desk: Desk, files: dict[str, str] | None = None, embedder: object = "minilm"
-) -> Memory:
+def indexed(desk: Desk, files: dict[str, str] | None = None, embedder: object = "minilm") -> Memory:
     """A memory of the desk's own that has indexed a project."""
     memory = desk.memory(embedder)
     memory.index_project(desk.project(files or FILES), name="shop")
@@ -40,13 +38,14 @@ def paths(package: RecallPackage) -> list[str]:
 
 def kinds_of(package: RecallPackage) -> set[str]:
     """The kinds of the targets and memories of a package."""
-    return {part.kind for part in (*package.primary_targets, *package.memories)}
+    kinds_of_targets = {target.kind for target in package.primary_targets}
+    return kinds_of_targets | {item.kind for item in package.memories}
 
 
 def text_of(package: RecallPackage) -> str:
     """All words of a package's answers."""
-    parts = (*package.memories, *package.history)
-    return " ".join([*package.brief, *(part.text for part in parts)])
+    said = [item.text for item in package.memories]
+    return " ".join([*package.brief, *said, *(item.text for item in package.history)])
 
 
 def supersede(memory: Memory) -> None:
@@ -406,9 +405,7 @@ def history(desk: Desk) -> str:
     (root / "src/shop/wall_clock.py").write_text(wall_clock)
     (root / "docs/queue.md").unlink()
     memory.index_project(root, name="shop")
-    package = memory.recall_context(
-        "why was the session_token changed, what did it import before"
-    )
+    package = memory.recall_context("why was the session_token changed, what did it import before")
     told = {item.kind for item in package.history}
     assert any("supersed" in kind for kind in told), told
     assert any("invalid" in kind or kind == "superseded_relation" for kind in told), told

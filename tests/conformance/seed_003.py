@@ -16,14 +16,14 @@ from unittest import mock
 import numpy as np
 from tests.conformance.desk import Desk, Placed
 from tests.conformance.preferences import PREFERRED, TESTING, VITEST, preferring
-from tests.conformance.table import ROOT, Seed, refusal
+from tests.conformance.table import ROOT, Seed, refusal, refusals
 
 from anaphora import AsyncMemory, Memory
 from anaphora.core.config import EXACT_CAP, load_settings
-from anaphora.errors import AnaphoraError, FilterError, InvalidInput
+from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.index.memories.vectors import STEP
-from anaphora.values.memories import MemoryHit, MemoryType
 from anaphora.values.conversations import RecallMode
+from anaphora.values.memories import MemoryHit, MemoryType
 
 __all__ = ["ELSEWHERE", "SEED"]
 
@@ -52,7 +52,7 @@ def cache_events(memory: Memory) -> list[str]:
 @row("5, 7", "a search without a network round trip")
 def offline(desk: Desk) -> str:
     unshared = shutil.which("unshare")
-    if unshared and not subprocess.run([unshared, "-rn", "true"], capture_output=True).returncode:
+    if unshared and not subprocess.run([unshared, "-rn", "true"], check=False).returncode:
         program = [unshared, "-rn", sys.executable, "-m", "anaphora", "--home", str(desk.home)]
         settings = {"HOME": str(desk.folder), "ANAPHORA_RESIDENT": "0"}
         for words in (["remember", VITEST], ["memory", "recall", "vitest or jest"]):
@@ -129,8 +129,7 @@ def query_required(desk: Desk) -> str:
     blank = memory.recall("  ")
     assert len(blank) == 0
     assert blank.degraded
-    for bad in (None, 5):
-        refusal(InvalidInput, lambda bad=bad: memory.recall(bad))
+    refusals(InvalidInput, memory.recall, (None, 5))
     assert desk.anaphora("memory", "recall").returncode == 2
     return "none or a number: refused; a blank one finds nothing and says so"
 
@@ -150,8 +149,7 @@ def min_score(desk: Desk) -> str:
     best = memory.recall("vitest over jest")[0].score
     assert memory.recall("vitest over jest", min_score=best)
     assert not memory.recall("vitest over jest", min_score=best + 0.01)
-    for bad in (math.nan, "x"):
-        refusal(InvalidInput, lambda bad=bad: memory.recall("vitest", min_score=bad))
+    refusals(InvalidInput, lambda least: memory.recall("vitest", min_score=least), (math.nan, "x"))
     return f"at the score {best:.2f} it comes, above it goes; nan is refused"
 
 
@@ -198,27 +196,14 @@ def lineages(desk: Desk) -> str:
     gamma = memory.remember("gamma fact from beta", parent=beta.id)
     memory.remember("delta fact alone")
 
-    def names(memory_id: str, wanted: set[str]) -> list[str]:
-        """The filters that give what is wanted, with or without the memory itself."""
-        fields = "lineage lineages ancestor ancestors descendant descendants root".split()
-        return [
-            field
-            for field in fields
-            if wanted in (texts := recalled(field, memory_id), texts - {memory_id})
-        ]
-
-    def recalled(field: str, memory_id: str) -> set[str]:
-        try:
-            hits = memory.recall("fact", top_k=10, filters={field: memory_id})
-        except FilterError:
-            return set()
+    def lineage(condition: Any) -> set[str]:
+        hits = memory.recall("fact", top_k=10, filters={"lineage": condition})
         return {hit.id for hit in hits}
 
-    down = names(alpha.id, {beta.id, gamma.id})
-    up = names(gamma.id, {alpha.id, beta.id})
-    assert down, "no filter for descendants"
-    assert up, "no filter for ancestors"
-    return f"descendants by {down[0]}, ancestors by {up[0]}"
+    assert lineage({"descendant_of": alpha.id}) == {beta.id, gamma.id}
+    assert lineage({"ancestor_of": gamma.id}) == {alpha.id, beta.id}
+    assert lineage(beta.id) == {alpha.id, beta.id, gamma.id}
+    return "descendants and ancestors of a memory, and its whole lineage"
 
 
 @row("19-21", "eager warming; ready(), awaited too")
@@ -285,7 +270,7 @@ def observed(desk: Desk) -> str:
 
     memory.on("cache", broken)
     memory.recall("abc")
-    refusal(InvalidInput, lambda: memory.on("cache", 5))  # type: ignore[call-overload]
+    refusal(InvalidInput, lambda: memory.on("cache", 5))  # type: ignore[arg-type]
     return "type and query; a listener that raises disturbs nothing"
 
 
@@ -298,8 +283,7 @@ def cache_size(desk: Desk) -> str:
     types.clear()
     memory.recall("question 0")
     assert types == ["hit"]
-    for bad in ("x", -1, 2.5):
-        refusal(InvalidInput, lambda bad=bad: Memory.open(desk.home, cache_size=bad))
+    refusals(InvalidInput, lambda size: Memory.open(desk.home, cache_size=size), ("x", -1, 2.5))
     return "cache_size=512 keeps 512; a word, -1 and 2.5 are refused"
 
 
@@ -609,14 +593,8 @@ def example(desk: Desk) -> str:
 )
 def text_required(desk: Desk) -> str:
     memory = desk.memory("minilm")
-    for bad in ("", " ", None):
-        refusal(
-            InvalidInput,
-            lambda bad=bad: memory.remember(bad, **PREFERRED),
-        )
+    refusals(InvalidInput, lambda text: memory.remember(text, **PREFERRED), ("", " ", None))
     memory.remember("testing", **PREFERRED)
     hits = memory.recall("testing", min_confidence=0)
-    assert [(hit.path, hit.payload) for hit in hits] == [
-        (PREFERRED["path"], PREFERRED["payload"])
-    ]
+    assert [(hit.path, hit.payload) for hit in hits] == [(PREFERRED["path"], PREFERRED["payload"])]
     return "the text is what is searched; path and payload come with it"

@@ -199,7 +199,7 @@ def iterations_set(desk: Desk) -> str:
     told(desk.memory()).close()
     server = desk.model_server(block("print(1)"))
     words = ("deep", WEEK, "--scope", "all_sessions", "--iterations", "2")
-    steps = desk.json(*words, **settings_of(server))["steps"]
+    steps = desk.json(*words, settings=settings_of(server))["steps"]
     assert [step["kind"] for step in steps].count("code") == 2
     return "--iterations 2: two programs"
 
@@ -219,7 +219,7 @@ def formatted_on_surfaces(desk: Desk) -> str:
     told(desk.memory()).close()
     server = desk.model_server(submits("The curiosity term decays.", "s2#0"))
     words = ("deep", WEEK, "--scope", "all_sessions")
-    text = desk.anaphora(*words, **settings_of(server)).stdout
+    text = desk.anaphora(*words, settings=settings_of(server)).stdout
     assert "s2#0" in text
     assert "decays" in text
     asked_over_mcp = {"query": f"{WEEK} again", "scope": "all_sessions"}
@@ -411,9 +411,9 @@ def time_limit_set(desk: Desk) -> str:
     memory = desk.memory(model=desk.scripted(block("while True: pass"), NOTHING))
     answer = memory.deep_recall(WEEK, scope="all_sessions", budget=Budget(execution_seconds=0.3))
     assert "0.3 s" in (answer.steps[0].error or "")
-    help_text = desk.anaphora("deep", "--help", COLUMNS="200").stdout
+    help_text = desk.anaphora("deep", "--help", settings={"COLUMNS": "200"}).stdout
     assert "--execution-seconds" in help_text
-    refused = desk.anaphora("deep", WEEK, ANAPHORA_EXECUTION_SECONDS="soon")
+    refused = desk.anaphora("deep", WEEK, settings={"ANAPHORA_EXECUTION_SECONDS": "soon"})
     assert refused.returncode == 2
     assert "ANAPHORA_EXECUTION_SECONDS" in refused.stderr
     tools = desk.shared.tools
@@ -447,7 +447,7 @@ def cost_of_a_server(desk: Desk) -> str:
     told(desk.memory()).close()
     server = desk.model_server(DECAYS)
     words = ("deep", WEEK, "--scope", "all_sessions")
-    spent = desk.json(*words, **settings_of(server))["cost"]
+    spent = desk.json(*words, settings=settings_of(server))["cost"]
     assert spent["code"]["calls"] >= 1
     assert spent["input_tokens"] == 1234 * spent["code"]["calls"]
     assert spent["output_tokens"] == 56 * spent["code"]["calls"]
@@ -461,9 +461,10 @@ def price(desk: Desk) -> str:
     dollars = {}
     for provider, name in (("openai", "gpt-4o-mini"), ("anthropic", "claude-3-5-haiku-latest")):
         model = RemoteModel(ModelAddress(provider, name, None, "key"))
-        dollars[name] = model.price(15_000, 1_500)
-        assert dollars[name] is not None
-        assert 0 < dollars[name] < 0.02
+        cost = model.price(15_000, 1_500)
+        assert cost is not None
+        assert 0 < cost < 0.02
+        dollars[name] = round(cost, 4)
     return f"five calls of 3,000 and 300 tokens: {dollars}"
 
 
@@ -645,7 +646,7 @@ def failed_model(desk: Desk) -> str:
     told(desk.memory()).close()
     server = desk.model_server(NOTHING, status=500)
     words = ("deep", WEEK, "--scope", "all_sessions")
-    answer = desk.json(*words, **settings_of(server))
+    answer = desk.json(*words, settings=settings_of(server))
     assert answer["sources"]
     assert answer["degraded"]
     assert answer["gap_id"] is None

@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from mcp import ClientSession
 from tests.conformance.preferences import preferring
@@ -32,8 +32,16 @@ from anaphora.embed.minilm import MiniLM
 __all__ = ["Device", "Server", "Shared", "Tools"]
 
 T = TypeVar("T")
+
 _PATIENCE = 90
 _ANAPHORA = Path(sys.executable).with_name("anaphora")
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+PartT = TypeVar("PartT", bound="Memory | _Closable")
 
 
 class Tools:
@@ -64,7 +72,7 @@ class Tools:
 
     def text(self, tool: str, **arguments: Any) -> str:
         """The text of a result, for clients that read nothing else."""
-        return text_of(self.ask(lambda session: session.call_tool(tool, arguments)))  # type: ignore[arg-type]
+        return text_of(self.ask(lambda session: session.call_tool(tool, arguments)))
 
     def refusal(self, tool: str, **arguments: Any) -> str:
         """The sentence of a call that must be refused."""
@@ -216,7 +224,8 @@ class Shared:
     @cached_property
     def thousand(self) -> Memory:
         """A thousand facts that are much alike."""
-        words = "turbine kettle harbour violin zebra lantern pepper canvas tunnel orchid".split()
+        words = ["turbine", "kettle", "harbour", "violin", "zebra"]
+        words += ["lantern", "pepper", "canvas", "tunnel", "orchid"]
         memory = self._memory("thousand")
         memory.remember_many(
             f"Fact {n}: the {words[n % 10]} of the {words[n // 10 % 10]} is kept near the "
@@ -262,6 +271,6 @@ class Shared:
         home = self._folder / name / "home"
         return self._closing(Memory.open(home, embedder=self.minilm, warm=False))
 
-    def _closing(self, part: Any) -> Any:
+    def _closing(self, part: PartT) -> PartT:
         self._open.callback(part.close)
         return part

@@ -11,13 +11,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tests.docs.pages import anchors
 
-__all__ = ["ROOT", "Outcome", "Row", "Seed", "print_table", "refusal", "run"]
+__all__ = ["ROOT", "Outcome", "Row", "Seed", "print_table", "refusal", "refusals", "run"]
 
 ROOT = Path(__file__).resolve().parents[2]
 Verdict = Literal["works", "on purpose", "expected failure", "differs", "missing"]
@@ -79,9 +79,7 @@ class Seed:
         """Register a function as the trial of a statement."""
 
         def register(look: Look) -> Look:
-            row = Row(
-                self.number, line, says, look, on_purpose, expected_failure, missing, sockets
-            )
+            row = Row(self.number, line, says, look, on_purpose, expected_failure, missing, sockets)
             self.rows.append(row)
             return look
 
@@ -95,6 +93,11 @@ def refusal(kind: type[Exception], call: Callable[[], object]) -> str:
     except kind as error:
         return str(error)
     raise AssertionError(f"no {kind.__name__} was raised")
+
+
+def refusals(kind: type[Exception], call: Callable[[Any], object], values: Iterable[Any]) -> str:
+    """The words of the last of the errors that a call must raise for each of these values."""
+    return [refusal(kind, partial(call, value)) for value in values][-1]
 
 
 def run(row: Row, desk: Any) -> Outcome:
@@ -119,7 +122,8 @@ def run(row: Row, desk: Any) -> Outcome:
 def _told(error: Exception) -> str:
     """An error with the line that raised it: many assertions have no words."""
     line = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {str(error) or line.line} ({Path(line.filename).name}:{line.lineno})"
+    place = f"{Path(line.filename).name}:{line.lineno}"
+    return f"{type(error).__name__}: {str(error) or line.line} ({place})"
 
 
 def print_table(seeds: Iterable[Seed], outcomes: Iterable[Outcome]) -> str:

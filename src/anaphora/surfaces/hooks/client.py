@@ -19,15 +19,7 @@ from anaphora.core.hook_log import report_failure
 PATIENCE: Final = 1.0
 """Seconds that a hook waits for a resident process that starts, and as long again for an answer."""
 
-_PASSED: Final = (
-    "ANAPHORA_",
-    "NEO_CONVERSATIONS_DIR",
-    "SOVSEAL_DECAY_",
-    "HOME",
-    "XDG_",
-    "USERPROFILE",
-    "APPDATA",
-)
+_PASSED: Final = ("ANAPHORA_", "NEO_CONVERSATIONS_DIR", "HOME", "XDG_", "USERPROFILE", "APPDATA")
 _MOST: Final = 4_000_000
 # A prompt may be a pasted file; what is read of it is its beginning and its end.
 _PROMPT: Final = 20_000
