@@ -327,7 +327,7 @@ def append_user(desk: Desk) -> str:
 )
 def append_assistant(desk: Desk) -> str:
     kept = store(desk)
-    refusal(TypeError, lambda: kept.append_assistant("a", "i1", "the text"))  # type: ignore[misc]
+    refusal(TypeError, lambda: kept.append_assistant("a", "i1", "the text"))  # type: ignore[call-arg]
     assert kept.append_assistant("a", "x", intent_id="i")
     assert kept.recent("a")[0].intent_id == "i"
     return "the text second, the intent by keyword; the seed's order is refused"
