@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 from tests.conformance.desk import Desk
 from tests.conformance.shared import Tools
 from tests.conformance.table import Seed
+from tests.deep.openai_server import OpenAIServer
 from tests.processes import children, end
 
 from anaphora import Memory
@@ -73,7 +76,7 @@ def programs(answer: DeepAnswer) -> int:
     return sum(step.kind == "code" for step in answer.steps)
 
 
-def settings_of(server: Any) -> dict[str, str]:
+def settings_of(server: OpenAIServer) -> dict[str, str]:
     """Variables that name the model on a server of the desk."""
     return {"ANAPHORA_MODEL_URL": server.url, "ANAPHORA_MODEL": "loop"}
 
@@ -230,7 +233,7 @@ def formatted_on_surfaces(desk: Desk) -> str:
     finally:
         tools.close()
     assert [source["id"] for source in answer["sources"]] == ["s2#0"]
-    assert answer["cost"]["input_tokens"] > 0
+    assert answer["cost"]["input_tokens"] == 1234 * answer["cost"]["code"]["calls"] > 0
     return "the answer, its sources, its cost"
 
 
@@ -442,17 +445,21 @@ def cost(desk: Desk) -> str:
     return f"{spent.input_tokens} in, {spent.output_tokens} out, {spent.iterations} iterations"
 
 
-@row("106-113 server", "the tokens that the server counted, on the command line", sockets=True)
+@row("106-113 server", "the tokens that the server counted", sockets=True)
 def cost_of_a_server(desk: Desk) -> str:
-    told(desk.memory()).close()
     server = desk.model_server(DECAYS)
-    words = ("deep", WEEK, "--scope", "all_sessions")
-    spent = desk.json(*words, settings=settings_of(server))["cost"]
-    assert spent["code"]["calls"] >= 1
-    assert spent["input_tokens"] == 1234 * spent["code"]["calls"]
-    assert spent["output_tokens"] == 56 * spent["code"]["calls"]
-    assert spent["estimated_dollars"] is None
-    return f"{spent['input_tokens']} in; no dollars for a model without a known price"
+    spent = served(desk, server).deep_recall(WEEK, scope="all_sessions").cost
+    assert spent.code.calls >= 1
+    assert spent.input_tokens == 1234 * spent.code.calls
+    assert spent.output_tokens == 56 * spent.code.calls
+    assert spent.estimated_dollars is None
+    return f"{spent.input_tokens} in; no dollars for a model without a known price"
+
+
+def served(desk: Desk, server: OpenAIServer) -> Memory:
+    """The two sessions, with the model of a server, which variables name."""
+    with mock.patch.dict(os.environ, settings_of(server)):
+        return told(desk.memory())
 
 
 @row("115", "half a cent to two cents a question")
@@ -643,14 +650,12 @@ def gap_without_a_model(desk: Desk) -> str:
 
 @row("138 failed model", "a model that fails: what a search finds, and why", sockets=True)
 def failed_model(desk: Desk) -> str:
-    told(desk.memory()).close()
     server = desk.model_server(NOTHING, status=500)
-    words = ("deep", WEEK, "--scope", "all_sessions")
-    answer = desk.json(*words, settings=settings_of(server))
-    assert answer["sources"]
-    assert answer["degraded"]
-    assert answer["gap_id"] is None
-    return str(answer["degraded"][0]["reason"])[:120]
+    answer = served(desk, server).deep_recall(WEEK, scope="all_sessions")
+    assert answer.sources
+    assert answer.degraded
+    assert answer.gap_id is None
+    return str(answer.degraded[0].reason)[:120]
 
 
 @row("138 dream", "the next dream explores it, and closes what can be answered now")
