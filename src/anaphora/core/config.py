@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,7 +24,11 @@ from anaphora.values.memories import HalfLives
 from anaphora.values.projects import LEAST_BUDGET
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
-DECAY_VARIABLES = {kind: f"ANAPHORA_DECAY_{kind.upper()}" for kind in asdict(HalfLives())}
+DECAY_VARIABLES = {
+    kind: (f"ANAPHORA_DECAY_{kind.upper()}", f"SOVSEAL_DECAY_{kind.upper()}")
+    for kind in asdict(HalfLives())
+}
+"""Each half-life by its own name, and by the name that another program gives it."""
 SETTINGS_FILE = "settings.json"
 EMBEDDERS_FILE = "embedders.json"
 _REFUSALS: dict[int, type[StoreError]] = {
@@ -68,7 +72,8 @@ VARIABLES = tuple(
         ),
         (
             "ANAPHORA_EXACT_CAP",
-            "vectors scanned exactly before LanceDB is used; 0: always LanceDB",
+            "vectors scanned exactly before LanceDB is used; the first 8,192 always are, "
+            "also with 0",
             f"{EXACT_CAP:,}",
         ),
         (
@@ -87,8 +92,12 @@ VARIABLES = tuple(
             f"what the home has, {RECALL_BUDGET:,}",
         ),
         *(
-            (name, f"half-life of {kind} memories, days", str(getattr(HalfLives(), kind)))
-            for kind, name in DECAY_VARIABLES.items()
+            (own, f"half-life of {kind} memories, days", str(getattr(HalfLives(), kind)))
+            for kind, (own, _) in DECAY_VARIABLES.items()
+        ),
+        *(
+            (others, f"the same as `{own}`, where that is not set", "")
+            for own, others in DECAY_VARIABLES.values()
         ),
         ("ANAPHORA_MODEL", "the model that writes the code of deep recall", "none"),
         ("ANAPHORA_MODEL_URL", "its OpenAI-compatible server, ending in `/v1`", "the provider's"),
@@ -170,10 +179,10 @@ def load_settings(
 
     Variables: `ANAPHORA_HOME`, `ANAPHORA_DATABASE`, `ANAPHORA_CONVERSATIONS_DIR` (else
     `NEO_CONVERSATIONS_DIR`), `ANAPHORA_EMBEDDER` (and its `_KEY`), `ANAPHORA_EXACT_CAP`, and the
-    half-lives in days `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL`. For deep recall:
-    `ANAPHORA_MODEL`,
-    `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its
-    own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts;
+    half-lives in days `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL` (else the same with
+    `SOVSEAL_DECAY_`). For deep recall: `ANAPHORA_MODEL`, `ANAPHORA_MODEL_URL`,
+    `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its own a provider's own
+    variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts;
     `ANAPHORA_EXECUTION_SECONDS` bounds one run of the model's code. `ANAPHORA_RECALL_TOP_K` and
     `ANAPHORA_RECALL_BUDGET` hold for recall of conversations; the home remembers them as
     `recall_top_k` and `recall_budget` in its settings.json.
@@ -201,8 +210,8 @@ def load_settings(
         ),
         half_lives=HalfLives(
             **{
-                kind: _positive(env, name, getattr(HalfLives(), kind), "days")
-                for kind, name in DECAY_VARIABLES.items()
+                kind: _positive(env, _first_set(env, names), getattr(HalfLives(), kind), "days")
+                for kind, names in DECAY_VARIABLES.items()
             }
         ),
         execution_seconds=_positive(
@@ -321,6 +330,10 @@ def _not_blank(name: str, value: str | None) -> str | None:
 
 def _text(env: Mapping[str, str], name: str) -> str | None:
     return env.get(name, "").strip() or None
+
+
+def _first_set(env: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((name for name in names if _text(env, name)), names[0])
 
 
 _KEYS = {
