@@ -93,6 +93,7 @@ class NamespaceServices:
         self.ids = container.ids
         self.closed = False
         self._locks: dict[str, threading.RLock] = {}
+        self._projects_known: tuple[int, bool] = (-1, False)
 
     def lock_of(self, name: str) -> threading.RLock:
         """The lock under which one service is made."""
@@ -425,10 +426,8 @@ class NamespaceServices:
         return (self.calls, self.call_index) if len(self.calls.list(limit=1)) else None
 
     def _sections_and_notes(self) -> tuple[SectionIndex, Notes] | None:
-        from anaphora.store.projects.store import holds_any
-
         # The index of sections is opened only where there is anything for it.
-        if not holds_any(self.truth, self.namespace):
+        if not self._holds_projects():
             return None
         return self.with_projects().sections, self.notes
 
@@ -539,11 +538,18 @@ class NamespaceServices:
             self.documents.lane_if_any,
         )
 
-    def _context_if_any(self) -> ContextRecall | None:
+    def _holds_projects(self) -> bool:
         from anaphora.store.projects.store import holds_any
 
+        version, (known, answer) = self.truth.version(self.namespace), self._projects_known
+        if version != known:
+            answer = holds_any(self.truth, self.namespace)
+            self._projects_known = (version, answer)
+        return answer
+
+    def _context_if_any(self) -> ContextRecall | None:
         # The index of sections is opened only where there is anything for it.
-        if not holds_any(self.truth, self.namespace):
+        if not self._holds_projects():
             return None
         return self.with_projects().recall_context
 
