@@ -249,6 +249,7 @@ PROMISES: dict[str, str] = {
     # Recall of memories (S3)
     "recall.formula": "S3 mode='vector' is similarity × decay × reinforcement to the letter.",
     "recall.exact_first": "D Restated memories come near an exact answer in score, never past it.",
+    "recall.repeated": "D A repeated question has the answer of a home opened anew, and reads no record again.",
     "recall.filters": "D Filters apply before the cut and agree with brute force.",
     "docs.adapters": "D The page of a framework runs where the framework is.",
     "docs.figures": "Q Formulas and figures in the documents are those of the code and of the results.",

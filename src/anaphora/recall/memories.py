@@ -108,7 +108,7 @@ class MemoryRecall:
         check_share("min_confidence", floor)
         if as_of is not None:
             checked_moment("as_of", as_of)
-        keep = parse(filters)
+        keep = self.records.resolved(parse(filters))
         # Who names what counts, or a score of nothing, is not asking whether there is anything.
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
