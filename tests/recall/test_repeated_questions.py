@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.memory_home import NOW
 from anaphora import Memory
 from anaphora.values.memories import NewMemory, Verdict
 
-WORDS = "kettle harbour violin zebra lantern pepper tunnel".split()
+WORDS = ["kettle", "harbour", "violin", "zebra", "lantern", "pepper", "tunnel"]
 QUESTIONS = (
     "where is the zebra kept",
     "Where is the zebra kept?",
@@ -116,8 +116,8 @@ class TwoProcesses:
 
 
 @pytest.fixture
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Path]]:
-    yield lambda: tmp_path_factory.mktemp("repeated")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    return lambda: tmp_path_factory.mktemp("repeated")
 
 
 @pytest.mark.promise("recall.repeated")
