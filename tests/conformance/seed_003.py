@@ -182,12 +182,14 @@ def repeated(desk: Desk) -> str:
         f"Fact {n}: the {words[n % 7]} is kept near the {words[n // 7 % 7]}." for n in range(500)
     )
     first = memory.recall("where is the zebra")
-    truth = memory._services().truth
-    before = truth.rows
-    read: list[str] = []
-    with patch.object(
-        type(truth), "rows", lambda self, text, given: read.append(text) or before(text, given)
-    ):
+    truth = type(memory._services().truth)
+    real, read = truth.rows, list[str]()
+
+    def rows(database: Any, text: str, given: Any) -> Any:
+        read.append(text)
+        return real(database, text, given)
+
+    with patch.object(truth, "rows", rows):
         again = memory.recall("where is the zebra")
     assert again.hits == first.hits
     # Nothing but the numbers of truth: what is left to do does not grow with the memories.

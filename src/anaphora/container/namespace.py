@@ -426,10 +426,7 @@ class NamespaceServices:
         return (self.calls, self.call_index) if len(self.calls.list(limit=1)) else None
 
     def _sections_and_notes(self) -> tuple[SectionIndex, Notes] | None:
-        # The index of sections is opened only where there is anything for it.
-        if not self._holds_projects():
-            return None
-        return self.with_projects().sections, self.notes
+        return (self.with_projects().sections, self.notes) if self._holds_projects() else None
 
     @service
     def deep_forgetting(self) -> DeepForgetting:
@@ -539,6 +536,7 @@ class NamespaceServices:
         )
 
     def _holds_projects(self) -> bool:
+        """Whether there is anything for the index of sections, which is opened only then."""
         from anaphora.store.projects.store import holds_any
 
         version, (known, answer) = self.truth.version(self.namespace), self._projects_known
@@ -548,10 +546,7 @@ class NamespaceServices:
         return answer
 
     def _context_if_any(self) -> ContextRecall | None:
-        # The index of sections is opened only where there is anything for it.
-        if not self._holds_projects():
-            return None
-        return self.with_projects().recall_context
+        return self.with_projects().recall_context if self._holds_projects() else None
 
     @service
     def recall_context(self) -> ContextRecall:
