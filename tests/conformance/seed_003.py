@@ -6,7 +6,6 @@ import base64
 import json
 import math
 from typing import Any
-from unittest.mock import patch
 
 from tests.conformance.desk import Desk, Placed
 from tests.conformance.table import Seed, refusal
@@ -172,30 +171,6 @@ def bypass(desk: Desk) -> str:
         memory.recall(question)
     assert told == ["miss", "hit", "hit"]
     return "the same, and in another case and spacing: hits"
-
-
-@row("28 again", "a repeated query reads nothing anew, which keeps it below 1 ms")
-def repeated(desk: Desk) -> str:
-    memory = desk.memory()
-    words = ("turbine", "kettle", "harbour", "violin", "zebra", "lantern", "copper")
-    memory.remember_many(
-        f"Fact {n}: the {words[n % 7]} is kept near the {words[n // 7 % 7]}." for n in range(500)
-    )
-    first = memory.recall("where is the zebra")
-    truth = type(memory._services().truth)
-    real, read = truth.rows, list[str]()
-
-    def rows(database: Any, text: str, given: Any) -> Any:
-        read.append(text)
-        return real(database, text, given)
-
-    with patch.object(truth, "rows", rows):
-        again = memory.recall("where is the zebra")
-    assert again.hits == first.hits
-    # Nothing but the numbers of truth: what is left to do does not grow with the memories.
-    assert read
-    assert all(" FROM head " in text for text in read)
-    return "no memory is read again; milliseconds are in bench/RESULTS.md"
 
 
 @row("29-32", 'memory.on("cache", e => e.type, e.query)')
