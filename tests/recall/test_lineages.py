@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -88,17 +90,15 @@ def test_lineages_agree_with_a_walk(
             assert selected(memory, one) == {one} | above[one] | below
 
 
-@pytest.mark.internal
 @pytest.mark.promise("recall.lineages")
 def test_a_circle_ends(tmp_path: Path) -> None:
     """No writer makes one, but rows may have been changed by hand."""
     with Memory.open(tmp_path, embedder="hashing") as memory:
         first = memory.remember("The first fact.").id
         second = memory.remember("The second fact.", parent=first).id
-        from anaphora.store.db.tables import RECORD
-
-        with memory._services().records.change() as work:
-            work._set(RECORD, {"parent": second}, record_id=first)
+        with closing(sqlite3.connect(tmp_path / "anaphora.db")) as rows:
+            rows.execute("UPDATE record SET parent = ? WHERE record_id = ?", (second, first))
+            rows.commit()
         assert selected(memory, {"descendant_of": first}) == {second}
         assert selected(memory, {"ancestor_of": first}) == {second}
         assert selected(memory, first) == {first, second}
