@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,14 @@ from tests.surfaces.rest_desk import served
 
 from anaphora import Memory
 from anaphora.errors import FilterError
+
+OUTSIDE = """
+import sqlite3, sys
+rows = sqlite3.connect(sys.argv[1])
+rows.execute(sys.argv[2])
+rows.commit()
+rows.close()
+"""
 
 
 def selected(memory: Memory, lineage: Any) -> set[str]:
@@ -96,9 +104,10 @@ def test_a_circle_ends(tmp_path: Path) -> None:
     with Memory.open(tmp_path, embedder="hashing") as memory:
         first = memory.remember("The first fact.").id
         second = memory.remember("The second fact.", parent=first).id
-        with closing(sqlite3.connect(tmp_path / "anaphora.db")) as rows:
-            rows.execute("UPDATE record SET parent = ? WHERE record_id = ?", (second, first))
-            rows.commit()
+        change = f"UPDATE record SET parent = '{second}' WHERE record_id = '{first}'"
+        subprocess.run(
+            [sys.executable, "-c", OUTSIDE, str(tmp_path / "anaphora.db"), change], check=True
+        )
         assert selected(memory, {"descendant_of": first}) == {second}
         assert selected(memory, {"ancestor_of": first}) == {second}
         assert selected(memory, first) == {first, second}
