@@ -79,6 +79,7 @@ PROMISES: dict[str, str] = {
     "mirror.safe": "D Half-saved and unreadable files are left alone and named; secrets leave the file too.",
     "mirror.background": "D In the background both stay alike, one process at a time.",
     "mirror.surfaces": "D A namespace is mirrored from the command line as from Python.",
+    "sync.opens": "S3 A device opens the payload of a query_hash with its own keys, in one call.",
     "sync.surfaces": "Q A namespace is synced from the command line as from Python.",
     "durable.places": "Q File systems and server settings that break the promises are told by doctor.",
     # Truth in SQL
@@ -263,6 +264,8 @@ PROMISES: dict[str, str] = {
     # Recall of memories (S3)
     "recall.formula": "S3 mode='vector' is similarity × decay × reinforcement to the letter.",
     "recall.exact_first": "D Restated memories come near an exact answer in score, never past it.",
+    "recall.lineages": "S3 A filter selects ancestors and descendants of a memory to any depth.",
+    "recall.repeated": "D A repeated question has the answer of a home opened anew, and reads no record again.",
     "recall.filters": "D Filters apply before the cut and agree with brute force.",
     "docs.adapters": "D The page of a framework runs where the framework is.",
     "docs.figures": "Q Formulas and figures in the documents are those of the code and of the results.",

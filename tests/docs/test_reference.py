@@ -10,6 +10,7 @@ import pytest
 from tests.docs.running import ROOT
 
 from anaphora.core import config, resident
+from anaphora.core.incidents import TRACEBACK
 
 
 @pytest.mark.promise("docs.reference")
@@ -33,5 +34,5 @@ def test_every_variable_is_described() -> None:
     read = set(re.findall(r'"((?:ANAPHORA|OPENAI|ANTHROPIC|GOOGLE|GEMINI)_\w+)"', code))
     read |= set(re.findall(r'"(CLAUDE_\w+|CODEX_\w+)"', code)) | set(config.CONVERSATIONS_VARIABLES)
     read |= {name for names in config.DECAY_VARIABLES.values() for name in names}
-    read |= {resident.VARIABLE}
+    read |= {resident.VARIABLE, TRACEBACK}
     assert read == {one.name for one in config.VARIABLES}

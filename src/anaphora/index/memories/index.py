@@ -269,9 +269,11 @@ class MemoryIndex:
     def visible(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
         """Which of these memories may be shown at `moment`."""
         with self._lock:
-            rows, when = self._state.rows, Moment(moment, past)
-            places = zip(record_ids, rows.rows(record_ids).tolist(), strict=True)
-            return {i for i, row in places if row >= 0 and not rows.why_not(row, when)}
+            rows = self._state.rows
+            places = rows.rows(record_ids)
+            known = np.flatnonzero(places >= 0)
+            shown = known[rows.visible(Moment(moment, past), places[known])]
+            return {record_ids[at] for at in shown.tolist()}
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
         """Follow and answer; where the ANN index cannot be read, do without it."""

@@ -302,7 +302,7 @@ _SPECS = (
             "filters": {
                 "type": "object",
                 "description": f"E.g. {FILTER_EXAMPLE}, over category, tags, type, path, "
-                "payload.<field>, created_at.",
+                "payload.<field>, created_at, lineage.",
             },
             "minScore": {"type": "number", "description": "Leave out lower scores.", "minimum": 0},
             "minConfidence": share("As in recall."),
