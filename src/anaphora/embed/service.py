@@ -122,6 +122,8 @@ Got = TypeVar("Got")
 _Run: TypeAlias = Callable[[Sequence[str]], Sequence[Vector]]
 ShareModel = Literal["running", "start"]
 
+# What ends a sentence, in the scripts that have such marks.
+_FINAL_MARKS = " \t\n.?!\u2026\u3002\uff1f\uff01\u061f"
 # Texts handed to the embedder at once: enough to fill batches of equal length, few enough that a
 # progress bar moves.
 _GROUP = 512
@@ -405,6 +407,7 @@ class EmbedderService:
     def query(self, text: str, timeout: float | None = None) -> Vector:
         """The vector of a question, shape (dimensions,), read-only; from the cache if it is there.
 
+        Final punctuation is not embedded: with and without it, it is the same question.
         Waits at most `timeout` seconds for the model (None: as long as it takes). Raises
         EmbedderNotReady when the time runs out, EmbeddingError when the model failed to load or
         cannot embed the text, TimedOut and Cancelled as the limit of the call says.
@@ -412,15 +415,15 @@ class EmbedderService:
         vector = self._cache.by_spelling(text)
         if vector is not None:
             return self._reported("hit", text, vector)
-        embedder = self._loaded(timeout)
+        embedder, question = self._loaded(timeout), _without_final_marks(text)
         if self._cache.size == 0:
-            vector = within_limit(lambda: self._compute(embedder, text))
+            vector = within_limit(lambda: self._compute(embedder, question))
             return self._reported("miss", text, vector)
-        key = _guarded(embedder.query_key, text)
+        key = _guarded(embedder.query_key, question)
         vector = self._cache.by_key(text, key)
         if vector is not None:
             return self._reported("hit", text, vector)
-        vector, shared = within_limit(lambda: self._gather(embedder, text, key))
+        vector, shared = within_limit(lambda: self._gather(embedder, question, key))
         self._cache.put(text, key, vector)
         return self._reported("hit" if shared else "miss", text, vector)
 
@@ -569,6 +572,11 @@ class EmbedderService:
         finally:
             self._failure = None if self._embedder else failure
             self._ended.set()
+
+
+def _without_final_marks(text: str) -> str:
+    """A question without the marks that end a sentence; what is nothing but marks as it is."""
+    return text.rstrip(_FINAL_MARKS) or text
 
 
 def _noted(record: dict[str, Any]) -> Calibration | None:
