@@ -79,6 +79,7 @@ PROMISES: dict[str, str] = {
     "mirror.safe": "D Half-saved and unreadable files are left alone and named; secrets leave the file too.",
     "mirror.background": "D In the background both stay alike, one process at a time.",
     "mirror.surfaces": "D A namespace is mirrored from the command line as from Python.",
+    "sync.opens": "S3 A device opens the payload of a query_hash with its own keys, in one call.",
     "sync.surfaces": "Q A namespace is synced from the command line as from Python.",
     "durable.places": "Q File systems and server settings that break the promises are told by doctor.",
     # Truth in SQL
@@ -152,6 +153,11 @@ PROMISES: dict[str, str] = {
     "marks.visible": "D What hides, moves a cursor or breaks a line is shown by its code, on every surface.",
     "marks.unforgeable": "D Every field from outside stands behind a mark that nothing in it can forge.",
     "recall.pending": "D A large backlog answers by words at once and says that vectors are coming.",
+    "recall.backlog": "S0 A backlog of turns without vectors never means no hits: the likely ones get theirs first.",
+    "recall.timeout": "S0 A recall has a time limit: words answer within it, and the answer says so.",
+    "recall.cancelled": "S0 A recall ends when it is cancelled, by another thread or with its task; a write does not.",
+    "recall.configured": "S0 top_k and the budget of conversation recall come from the configuration.",
+    "recall.whole": "S0 Long turns come whole on request.",
     # Coming in
     "import.formats": "D ChatGPT, Claude.ai, Claude Code, Codex, Gemini, Cursor, Copilot, ShareGPT, Neo, JSONL.",
     "import.memories": "D mem0, claude-mem, MCP memory, Zep, Letta and basic-memory bring memories with dates and source.",
@@ -258,6 +264,8 @@ PROMISES: dict[str, str] = {
     # Recall of memories (S3)
     "recall.formula": "S3 mode='vector' is similarity × decay × reinforcement to the letter.",
     "recall.exact_first": "D Restated memories come near an exact answer in score, never past it.",
+    "recall.lineages": "S3 A filter selects ancestors and descendants of a memory to any depth.",
+    "recall.repeated": "D A repeated question has the answer of a home opened anew, and reads no record again.",
     "recall.filters": "D Filters apply before the cut and agree with brute force.",
     "docs.adapters": "D The page of a framework runs where the framework is.",
     "docs.figures": "Q Formulas and figures in the documents are those of the code and of the results.",
@@ -428,7 +436,8 @@ PROMISES: dict[str, str] = {
     "context.whole_and_parts": "D Paths and hyphenated words match whole and in part.",
     "context.all_words": "D A word far behind a text's beginning counts and is shown.",
     "context.superseded": "D What was replaced is never current; it is history, where that is asked for.",
-    "context.diary": "D Diary entries come only where the focus goes on with work or asks for history.",
+    "context.diary": "S2 Diary entries that match come for any focus; beside files they are targets only where it goes on with work.",
+    "context.evidence": "S2 A package above weak has a target or a memory that can be read.",
     "context.no_terms": "S2 A focus without useful terms gives an empty, weak package.",
     "context.unrelated": "S2 An unrelated focus gives nothing: no evidence is invented.",
     "context.sources": "S2 With sources come the six signals and fuller relations; else none.",

@@ -114,7 +114,7 @@ def clock() -> Clock:
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests see none of the developer's own settings."""
-    for name in [n for n in os.environ if n.startswith(("ANAPHORA_", "NEO_"))]:
+    for name in [n for n in os.environ if n.startswith(("ANAPHORA_", "NEO_", "SOVSEAL_"))]:
         monkeypatch.delenv(name)
     # The developer's own resident process has nothing to do with a test, and no test starts one
     # that does not say so.

@@ -67,7 +67,11 @@ class Child:
     """A process with a memory of its own on `home`. Ends with the `with` block, by itself."""
 
     def __init__(self, home: Path, database: str | None = None) -> None:
-        environ = {k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_"))}
+        environ = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("ANAPHORA_", "NEO_", "SOVSEAL_"))
+        }
         paths = [str(ROOT), str(ROOT / "src"), environ.get("PYTHONPATH", "")]
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         self.process = subprocess.Popen(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from anaphora.api.aio import AsyncMemory
     from anaphora.api.memory import Memory
     from anaphora.client.memory import RemoteMemory
+    from anaphora.core.limits import Cancellation
     from anaphora.core.recalled import strip_recalled
     from anaphora.recall.render import render_recall
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncMemory",
+    "Cancellation",
     "ConversationStore",
     "Memory",
     "NewMemory",
@@ -43,6 +45,7 @@ _LAZY = {
     "Memory": "anaphora.api.memory",
     "AsyncMemory": "anaphora.api.aio",
     "RemoteMemory": "anaphora.client.memory",
+    "Cancellation": "anaphora.core.limits",
     "NewMemory": "anaphora.values.memories",
     "ConversationStore": "anaphora.store.threads.file_store",
     "conversations_dir": "anaphora.store.threads.file_store",

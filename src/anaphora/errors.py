@@ -47,6 +47,8 @@ AnaphoraError
 ├── NotOffered (also NotImplementedError)  what only a memory on this machine can do
 ├── SandboxError                        the sandbox could not be started
 ├── CommandRefused                      a command of a model's tool that cannot be done
+├── TimedOut (also TimeoutError)        a recall could read nothing in the time that it had
+├── Cancelled                           a recall was cancelled
 ├── MissingExtra (also ImportError)     an optional dependency is not installed
 └── Closed (also RuntimeError)          a memory or session was used after `close()`
 
@@ -64,6 +66,7 @@ from anaphora.installing import install_command
 __all__ = [
     "AccessDenied",
     "AnaphoraError",
+    "Cancelled",
     "Closed",
     "CommandRefused",
     "Conflict",
@@ -106,6 +109,7 @@ __all__ = [
     "StoreError",
     "SyncError",
     "Tampered",
+    "TimedOut",
     "UnknownFormat",
     "Unreadable",
     "UnreadableDocument",
@@ -367,6 +371,21 @@ class Closed(AnaphoraError, RuntimeError):
     def __init__(self, what: str = "this memory") -> None:
         self.what = what
         super().__init__(f"{what} is closed")
+
+
+class TimedOut(AnaphoraError, TimeoutError):
+    """A recall could read nothing in its `seconds`; what it could read, it answers with."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"the time limit of {seconds:g} s is over")
+
+
+class Cancelled(AnaphoraError):
+    """A recall was ended by `Cancellation.cancel()`, or with the task that awaited it."""
+
+    def __init__(self) -> None:
+        super().__init__("the recall was cancelled")
 
 
 class ModelError(AnaphoraError):

@@ -1,21 +1,23 @@
 """What a row is tried at: a home of its own, a clock that stands still, scripted models.
 
-In: an empty folder. Out: memories over it, which close with the desk.
+In: an empty folder, and what all rows share. Out: memories over it, which close with the desk.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.conformance.shared import Shared
+from tests.conformance.shop import write_files
+from tests.deep.openai_server import Answer, OpenAIServer
 
 from anaphora import Memory
 from anaphora.deep.models.base import Message
@@ -24,7 +26,7 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError
 
-__all__ = ["BASE", "Counting", "Desk"]
+__all__ = ["BASE", "Counting", "Desk", "Placed"]
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 BASE = "http://127.0.0.1:7411"
@@ -91,7 +93,8 @@ class Placed:
 class Desk:
     """A folder and a clock for one row; what it opens is closed with it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, shared: Shared) -> None:
+        self.shared = shared
         self.folder = folder
         self.home = folder / "home"
         self.now = NOW
@@ -109,10 +112,27 @@ class Desk:
         """Move the clock."""
         self.now += timedelta(**by)
 
-    def memory(self, embedder: Any = "hashing", **options: Any) -> Memory:
-        """The memory of this desk's home, opened (again)."""
-        given = {"clock": self.clock, "warm": False, **options}
-        return self._open.enter_context(Memory.open(self.home, embedder=embedder, **given))
+    def memory(
+        self, embedder: Any = "hashing", *, home: str | Path = "home", **options: Any
+    ) -> Memory:
+        """The memory of a home in this desk's folder, opened (again)."""
+        settings = {"clock": self.clock, "warm": False, **options}
+        model = self.shared.minilm if embedder == "minilm" else embedder
+        return self._open.enter_context(Memory.open(self.folder / home, embedder=model, **settings))
+
+    def model_server(self, *replies: str, status: int = 200) -> OpenAIServer:
+        """A server of a model on the loopback that says these replies, the last for ever."""
+        waiting = list(replies)
+
+        def answer(request: dict[str, Any]) -> Answer:
+            if ASKING in json.dumps(request["messages"]):
+                return Answer("one other way\nanother way\na third way", status, (1234, 56))
+            text = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+            return Answer(text, status, (1234, 56))
+
+        server = OpenAIServer()
+        server.route = answer
+        return self._open.enter_context(server)
 
     def scripted(self, *replies: str) -> ScriptedModel:
         """A model that says these replies in order, then the last one for ever."""
@@ -133,14 +153,21 @@ class Desk:
             if ASKING not in messages[0].text
         ]
 
-    def anaphora(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """The command line on this home."""
+    def anaphora(
+        self, *words: str, home: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """The command line on this home, or on another one."""
         return subprocess.run(
-            [Path(sys.executable).with_name("anaphora"), "--home", self.home, *words],
+            [Path(sys.executable).with_name("anaphora"), "--home", home or self.home, *words],
             capture_output=True,
             text=True,
             check=False,
-            env={"ANAPHORA_EMBEDDER": "hashing", "HOME": str(self.folder), **environment},
+            env={
+                "ANAPHORA_EMBEDDER": "hashing",
+                "ANAPHORA_RESIDENT": "0",
+                "HOME": str(self.folder),
+                **(settings or {}),
+            },
         )
 
     def client(self, **options: Any) -> Any:
@@ -153,44 +180,14 @@ class Desk:
         app = create_app(memory, settings=ServerOptions(page=None, **options))
         return self._open.enter_context(TestClient(app, base_url=BASE))
 
-    def mcp(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The structured answer of one tool, asked by the official client over a real process."""
-        from tests.mcp_client import call
-
-        answer: dict[str, Any] = self._over_mcp(
-            lambda session: call(session, tool, **arguments), "--tools", "all"
-        )
-        return answer
-
-    def mcp_text(self, tool: str, **arguments: Any) -> str:
-        """The text of one tool's answer."""
-        from tests.mcp_client import text_of
-
-        return text_of(self._over_mcp(lambda session: session.call_tool(tool, arguments)))
-
-    def mcp_tools(self) -> list[str]:
-        """The tools that the server lists as it is started."""
-        listing = self._over_mcp(lambda session: session.list_tools())
-        return [tool.name for tool in listing.tools]
-
-    def _over_mcp(self, ask: Callable[[Any], Awaitable[Any]], *words: str) -> Any:
-        from tests.mcp_client import connected
-
-        async def scenario() -> Any:
-            async with connected(self.home, *words) as session:
-                return await ask(session)
-
-        return asyncio.run(scenario())
-
     def project(self, files: dict[str, str]) -> Path:
         """A folder with these files."""
-        root = self.folder / "shop"
-        for name, text in files.items():
-            place = root / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text)
-        return root
+        return write_files(self.folder / "shop", files)
 
-    def json(self, *words: str) -> Any:
+    def json(
+        self, *words: str, home: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> Any:
         """What the command line prints with `--json`."""
-        return json.loads(self.anaphora(*words, "--json").stdout)
+        done = self.anaphora(*words, "--json", home=home, settings=settings)
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)

@@ -1,23 +1,27 @@
 """The table: rows that run the product, and the verdict that each gives.
 
 In: rows, each a function that uses the product as a caller would and returns what it saw. Out: a
-verdict for each. A row that fails differs; one that names a page differs on purpose, and then the
-page must hold the words that say so; one that is missing must still be missing.
+verdict for each. A row that raises differs. A row with an anchor differs on purpose: it shows what
+the product does instead, and the page must have that heading. An expected failure must fail, by an
+assertion. A missing row has no answer in the product.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-__all__ = ["Outcome", "Row", "Seed", "print_table", "refusal", "run"]
+from tests.docs.pages import anchors
+
+__all__ = ["ROOT", "Outcome", "Row", "Seed", "print_table", "refusal", "refusals", "run"]
 
 ROOT = Path(__file__).resolve().parents[2]
-Verdict = Literal["works", "differs on purpose", "missing", "differs"]
+Verdict = Literal["works", "on purpose", "expected failure", "differs", "missing"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Look = Callable[[Any], str]
 
 
@@ -25,16 +29,19 @@ Look = Callable[[Any], str]
 class Row:
     """One statement of a seed: where it stands, what it says in our words, and how it is tried.
 
-    `on_purpose` is (page, words on it) where the product does something else on purpose; `missing`
-    is what the statement still lacks.
+    `on_purpose` is the anchor ("docs/page.md#heading") that says what the product does instead;
+    `expected_failure` is why the statement does not hold yet; `missing` is what it still
+    lacks. `sockets`: the row talks to a server on the loopback.
     """
 
     seed: str
     line: str
     says: str
     look: Look
-    on_purpose: tuple[str, str] | None = None
+    on_purpose: str | None = None
+    expected_failure: str | None = None
     missing: str | None = None
+    sockets: bool = False
 
     @property
     def id(self) -> str:
@@ -64,13 +71,16 @@ class Seed:
         line: str,
         says: str,
         *,
-        on_purpose: tuple[str, str] | None = None,
+        on_purpose: str | None = None,
+        expected_failure: str | None = None,
         missing: str | None = None,
+        sockets: bool = False,
     ) -> Callable[[Look], Look]:
         """Register a function as the trial of a statement."""
 
         def register(look: Look) -> Look:
-            self.rows.append(Row(self.number, line, says, look, on_purpose, missing))
+            row = Row(self.number, line, says, look, on_purpose, expected_failure, missing, sockets)
+            self.rows.append(row)
             return look
 
         return register
@@ -85,18 +95,35 @@ def refusal(kind: type[Exception], call: Callable[[], object]) -> str:
     raise AssertionError(f"no {kind.__name__} was raised")
 
 
+def refusals(kind: type[Exception], call: Callable[[Any], object], values: Iterable[Any]) -> str:
+    """The words of the last of the errors that a call must raise for each of these values."""
+    return [refusal(kind, partial(call, value)) for value in values][-1]
+
+
 def run(row: Row, desk: Any) -> Outcome:
     """Try one row at a desk of its own."""
     try:
         seen = row.look(desk)
         if row.on_purpose is not None:
-            page, words = row.on_purpose
-            assert words in _words_of(page), f"{page} does not say: {words}"
-    except Exception as error:  # noqa: BLE001 - whatever it is, the row differs
-        return Outcome(row, "differs", f"{type(error).__name__}: {error}")
+            page, _, anchor = row.on_purpose.partition("#")
+            assert anchor in _anchors_of(page), f"{page} has no heading #{anchor}"
+    except AssertionError as error:
+        verdict: Verdict = "expected failure" if row.expected_failure else "differs"
+        return Outcome(row, verdict, _told(error))
+    except Exception as error:  # noqa: BLE001 - any error of the product is a difference
+        return Outcome(row, "differs", _told(error))
+    if row.expected_failure is not None:
+        return Outcome(row, "differs", f"expected to fail, but it holds: {seen}")
     if row.missing is not None:
         return Outcome(row, "missing", f"{row.missing} ({seen})")
-    return Outcome(row, "differs on purpose" if row.on_purpose else "works", seen)
+    return Outcome(row, "on purpose" if row.on_purpose else "works", seen)
+
+
+def _told(error: Exception) -> str:
+    """An error with the line that raised it: many assertions have no words."""
+    line = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(line.filename).name}:{line.lineno}"
+    return f"{type(error).__name__}: {str(error) or line.line} ({place})"
 
 
 def print_table(seeds: Iterable[Seed], outcomes: Iterable[Outcome]) -> str:
@@ -104,25 +131,25 @@ def print_table(seeds: Iterable[Seed], outcomes: Iterable[Outcome]) -> str:
     by_seed: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         by_seed.setdefault(outcome.row.seed, []).append(outcome)
-    verdicts: tuple[Verdict, ...] = ("works", "differs on purpose", "differs", "missing")
-    lines = ["| seed | rows | " + " | ".join(verdicts) + " |", "|---|---:|---:|---:|---:|---:|"]
-    total = dict.fromkeys(verdicts, 0)
+    lines = ["| seed | rows | " + " | ".join(VERDICTS) + " |", "|---|" + "---:|" * 6]
+    total = dict.fromkeys(VERDICTS, 0)
     for seed in seeds:
-        counts = {v: sum(o.verdict == v for o in by_seed[seed.number]) for v in verdicts}
+        counts = {v: sum(o.verdict == v for o in by_seed[seed.number]) for v in VERDICTS}
         lines.append(_counted(f"{seed.number} {seed.title}", counts))
-        total = {v: total[v] + counts[v] for v in verdicts}
+        total = {v: total[v] + counts[v] for v in VERDICTS}
     lines.append(_counted("all", total))
     for seed in seeds:
         lines += ["", f"## Seed {seed.number}: {seed.title}", ""]
         lines += ["| line | it says | verdict | seen |", "|---|---|---|---|"]
-        for one in by_seed[seed.number]:
-            where = f" ({one.row.on_purpose[0]})" if one.row.on_purpose else ""
-            cells = (one.row.line, one.row.says, one.verdict + where, one.seen)
+        for outcome in by_seed[seed.number]:
+            row = outcome.row
+            where = f" ({row.on_purpose})" if row.on_purpose else ""
+            cells = (row.line, row.says, outcome.verdict + where, outcome.seen)
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
     return "\n".join(lines)
 
 
-def _counted(title: str, counts: dict[Verdict, int]) -> str:
+def _counted(title: str, counts: Mapping[Verdict, int]) -> str:
     return f"| {title} | {sum(counts.values())} | {' | '.join(map(str, counts.values()))} |"
 
 
@@ -131,5 +158,5 @@ def _cell(text: str) -> str:
 
 
 @cache
-def _words_of(page: str) -> str:
-    return re.sub(r"\s+", " ", (ROOT / page).read_text())
+def _anchors_of(page: str) -> set[str]:
+    return anchors((ROOT / page).read_text("utf-8"))

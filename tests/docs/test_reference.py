@@ -33,5 +33,6 @@ def test_every_variable_is_described() -> None:
     code = source[source.index("def load_settings") :]
     read = set(re.findall(r'"((?:ANAPHORA|OPENAI|ANTHROPIC|GOOGLE|GEMINI)_\w+)"', code))
     read |= set(re.findall(r'"(CLAUDE_\w+|CODEX_\w+)"', code)) | set(config.CONVERSATIONS_VARIABLES)
-    read |= set(config.DECAY_VARIABLES.values()) | {resident.VARIABLE, TRACEBACK}
+    read |= {name for names in config.DECAY_VARIABLES.values() for name in names}
+    read |= {resident.VARIABLE, TRACEBACK}
     assert read == {one.name for one in config.VARIABLES}

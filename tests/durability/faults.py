@@ -215,7 +215,11 @@ class Zygote:
     """A process that forks for each job, so that a run costs no start of an interpreter."""
 
     def __init__(self, script: Path, *arguments: str) -> None:
-        environ = {k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_"))}
+        environ = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("ANAPHORA_", "NEO_", "SOVSEAL_"))
+        }
         paths = [str(ROOT), str(ROOT / "src"), environ.get("PYTHONPATH", "")]
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -98,7 +98,7 @@ def test_prefixes_and_dimensions_are_part_of_the_setting(
         fill(memory)
         memory.recall("milk?", mode="vector")
         named = memory.stats().embedder
-    assert "ask milk?" in server.texts
+    assert "ask milk" in server.texts
     assert f"tell {FACTS[0]}" in server.texts
     assert {body["dimensions"] for *_, body in server.requests} == {64}
     with Memory.open(tmp_path, embedder=server.openai) as memory:

@@ -137,14 +137,65 @@ def test_what_was_replaced_comes_only_as_history(desk: ContextDesk) -> None:
 
 
 @pytest.mark.promise("context.diary")
-def test_diary_entries_come_only_where_the_focus_goes_on(desk: ContextDesk) -> None:
-    """A diary entry drops out of a plain focus and comes for one that resumes work."""
+def test_diary_entries_that_match_come_for_any_focus(desk: ContextDesk) -> None:
+    """One that matches is a memory; beside files it is a target only where the focus goes on."""
     diary = desk.diary("Rewrote the cart total; rounding is still open.")
     plain = desk.recall("cart total rounding")
-    assert diary not in [one.id for one in plain.memories]
+    assert [one.kind for one in plain.memories if one.id == diary] == ["diary"]
+    assert plain.primary_targets
     assert diary not in [one.id for one in plain.primary_targets]
     resumed = desk.recall("continue the work on cart total rounding")
-    assert diary in [one.id for one in resumed.memories]
+    assert diary in [one.id for one in resumed.primary_targets]
+    other = desk.recall("payment provider")
+    assert diary not in [one.id for one in other.memories]
+
+
+@pytest.mark.promise("context.diary")
+def test_a_diary_entry_alone_is_evidence(tmp_path: Path, clock: Clock) -> None:
+    """Without a project the entry is target and memory, and the brief speaks of no files."""
+    with context_desk(tmp_path, clock) as alone:
+        diary = alone.diary("Looked at how the zebra formatter rounds negative numbers.")
+        for focus in ("the zebra formatter rounds wrong", "ebra formatte"):
+            package = alone.recall(focus)
+            assert [one.id for one in package.memories] == [diary]
+            assert [one.id for one in package.primary_targets] == [diary]
+            assert "files" not in package.brief[0]
+
+
+@pytest.mark.promise("context.evidence")
+def test_a_package_in_which_nothing_fits_is_weak(tmp_path: Path, clock: Clock) -> None:
+    """A label above weak stands only over evidence: the smallest budget has no room for any."""
+    with context_desk(tmp_path, clock) as alone:
+        alone.diary("Looked at how the zebra formatter rounds. " + "It takes a while. " * 60)
+        assert alone.recall("zebra formatter rounds").quality == "partial"
+        small = alone.recall("zebra formatter rounds", budget=LEAST_BUDGET)
+        evidence = (*small.primary_targets, *small.memories)
+        assert bool(evidence) == (small.quality != "weak")
+        assert small.brief[0].startswith(small.quality.capitalize())
+
+
+@pytest.mark.promise("context.history")
+@pytest.mark.parametrize(
+    "asked",
+    ["prior work on", "replacements for", "a replacement of", "what replaces", "migrations of",
+     "migrating", "what supersedes", "earlier attempts at", "rollbacks of", "decisions about"],
+)  # fmt: skip
+def test_every_form_of_a_word_that_asks_for_the_past_brings_history(
+    desk: ContextDesk, asked: str
+) -> None:
+    """Singular or plural, verb or noun."""
+    old = desk.note("Decision: store carts in Redis for speed.", kind="decision")
+    desk.note("Decision: store carts in PostgreSQL.", kind="decision", supersedes=old)
+    assert old in [one.id for one in desk.recall(f"{asked} where we store carts").history]
+
+
+@pytest.mark.promise("context.history")
+@pytest.mark.parametrize("asked", ["continuous integration of", "an invalid block of", "using"])
+def test_words_that_only_look_like_the_past_bring_none(desk: ContextDesk, asked: str) -> None:
+    """ "continuous" is no form of "continue" that asks to go on."""
+    old = desk.note("Decision: store carts in Redis for speed.", kind="decision")
+    desk.note("Decision: store carts in PostgreSQL.", kind="decision", supersedes=old)
+    assert desk.recall(f"{asked} the store of carts").history == ()
 
 
 @pytest.mark.promise("context.no_terms")

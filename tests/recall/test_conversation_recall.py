@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, InvalidInput
 from anaphora.rank.budget import token_cost
-from anaphora.values.conversations import TurnHit
+from anaphora.values.conversations import RelatedTurn, TurnHit
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -341,7 +342,7 @@ def test_the_block_for_the_prompt() -> None:
 
 @pytest.mark.promise("recall.render")
 def test_the_block_as_the_seed_has_it() -> None:
-    """Without the notice the block is header and items, as the seed's but for the dates."""
+    """Without the notice the block is header and items, as the seed's; days come on request."""
     hits = [
         hit("user", "how do I deploy an ERC-20"),
         hit("assistant", "call paxeer-net deploy_token..."),
@@ -349,9 +350,28 @@ def test_the_block_as_the_seed_has_it() -> None:
     assert render_recall(hits, labels={"assistant": "Neo"}, notice="") == (
         "Relevant earlier in this conversation "
         "(the live exchange below is more current — it wins on any conflict):\n"
-        "- User (2026-03-02): how do I deploy an ERC-20\n"
-        "- Neo (2026-03-02): call paxeer-net deploy_token..."
+        "- User: how do I deploy an ERC-20\n"
+        "- Neo: call paxeer-net deploy_token..."
     )
+    dated = render_recall(hits, notice="", days=True).splitlines()
+    assert dated[1] == "- User (2026-03-02): how do I deploy an ERC-20"
+
+
+@pytest.mark.promise("recall.render")
+def test_a_block_without_days_tells_none_anywhere() -> None:
+    """Neither beside a label, nor in the lines on what replaced a turn or when it was said."""
+    old = RelatedTurn("chat", 0, "user", "port 5432", datetime(2026, 1, 5, tzinfo=UTC))
+    changed = replace(hit("user", "port 5433"), previous=(old,), occurrences=(old,))
+    replaced = replace(hit("user", "port 5431"), current=False, older_than=old)
+    dated = render_recall([changed, replaced])
+    assert dated.count("2026-03-02") == 3
+    assert dated.count("2026-01-05") == 3
+    for across in (False, True):
+        block = render_recall([changed, replaced], days=False, across=across)
+        assert "2026" not in block
+        assert '(before: "port 5432")' in block
+        assert "(said 2 times)" in block
+        assert '(older: "port 5432")' in block
 
 
 @pytest.mark.promise("recall.render_data")

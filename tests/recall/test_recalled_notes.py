@@ -71,3 +71,16 @@ def test_notes_of_a_cold_writer_are_found(tmp_path: Path) -> None:
         memory.ready(60)
         (hit,) = memory.recall("which database holds the jobs?", min_confidence=0)
         assert hit.factors["meaning"] > 0.2
+
+
+@pytest.mark.promise("project.notes")
+def test_a_diary_entry_is_recalled_like_a_note(memory: Memory) -> None:
+    """By recall and by search; its id gets it whole; forgotten, it is gone."""
+    entry = memory.write_diary("Moved the queue to PostgreSQL; the retries are still open.")
+    assert texts(memory) == [entry.summary]
+    hits = memory.search(ASKED, kinds=("note",))
+    assert [(hit.kind, hit.id) for hit in hits] == [("note", entry.id)]
+    assert memory.resolve_id(entry.id[-12:]) == entry.id
+    assert memory.get(entry.id).text == entry.summary
+    memory.forget(entry.id)
+    assert not memory.search(ASKED, kinds=("note",), min_confidence=0)

@@ -97,7 +97,9 @@ def test_cancelled_calls_harm_nothing(home: Path) -> None:
 @pytest.mark.promise("mcp.ends")
 def test_a_killed_client_takes_its_server_along(home: Path) -> None:
     """After kill -9 amid calls the server is gone, and what was acknowledged is there."""
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_"))}
+    environ = {
+        k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_", "SOVSEAL_"))
+    }
     with subprocess.Popen(
         [sys.executable, CHILD, home],
         stdout=subprocess.PIPE,

@@ -1,8 +1,8 @@
 """`AsyncMemory`: the facade for programs with an event loop. Every call runs in a worker thread.
 
 Handlers and progress callbacks run in the event loop, in the order of what they tell. A call that
-is cancelled before it began is not made; one that has begun is finished in its thread, so that
-nothing is half-done, and `close` waits for it.
+is cancelled before it began is not made, and a recall that has begun ends at its next step; any
+other call is finished in its thread, so that nothing is half-done, and `close` waits for it.
 """
 
 # The methods are made below, out of those of `Memory`: type checkers read them in `aio.pyi`, which

@@ -24,6 +24,8 @@ from anaphora.store.tokens import Tokens
 from anaphora.sync.hosted import HostedLogs
 from anaphora.sync.manager import Sync
 from anaphora.values.conversations import (
+    RECALL_BUDGET,
+    RECALL_TOP_K,
     Check,
     Health,
     ImportReport,
@@ -214,8 +216,8 @@ class AsyncMemory:
         conversation_id: str | None,
         query: str,
         *,
-        top_k: int = 6,
-        budget: int = 2500,
+        top_k: int = RECALL_TOP_K,
+        budget: int = RECALL_BUDGET,
         exclude: str | Iterable[str] = (),
         mode: RecallMode = "hybrid",
         since: datetime | None = None,
@@ -223,6 +225,8 @@ class AsyncMemory:
         speaker: str | None = None,
         role: TurnRole | None = None,
         min_confidence: float | None = None,
+        whole: bool = False,
+        timeout: float | None = None,
     ) -> Recall[TurnHit]:
         """As `Memory.recall_conversation`."""
 
@@ -241,6 +245,7 @@ class AsyncMemory:
         directory: str | os.PathLike[str] | None = None,
         exclude: str | Iterable[str] = (),
         min_confidence: float | None = None,
+        timeout: float | None = None,
     ) -> Recall[SearchHit]:
         """As `Memory.search`."""
 
@@ -350,6 +355,7 @@ class AsyncMemory:
         as_of: datetime | None = None,
         explain: bool = False,
         min_confidence: float | None = None,
+        timeout: float | None = None,
     ) -> Recall[MemoryHit]:
         """As `Memory.recall`."""
 
@@ -468,6 +474,7 @@ class AsyncMemory:
         project: str | None = None,
         budget: int = 2000,
         include_sources: bool = False,
+        timeout: float | None = None,
     ) -> RecallPackage:
         """As `Memory.recall_context`."""
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from anaphora.api.view import NamespaceView
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import counts_calls
+from anaphora.core.limits import limited
 from anaphora.core.progress import Progress, labelled
 from anaphora.core.tracing import span
 from anaphora.errors import NotFound
@@ -108,6 +109,7 @@ class LastingMemories(NamespaceView):
         as_of: datetime | None = None,
         explain: bool = False,
         min_confidence: float | None = None,
+        timeout: float | None = None,
     ) -> Recall[MemoryHit]:
         """The memories that matter for `query`: similarity × decay × reinforcement × currency.
 
@@ -119,10 +121,12 @@ class LastingMemories(NamespaceView):
         moment; `explain` also returns the rejected candidates with the reason. What holds now
         stands before what it replaced. Where the probability that a hit answers is below
         `min_confidence` (0 to 1, by default a calibrated floor; 0: never), there are no hits, and
-        `Recall.nearest` has what came closest. Raises `InvalidInput` and `FilterError` naming the
-        place.
+        `Recall.nearest` has what came closest. After `timeout` seconds nothing is waited for any
+        more: words answer alone, and `Recall.degraded` says so. Raises `InvalidInput` and
+        `FilterError` naming the place, `TimedOut` where nothing could be read in the time,
+        `Cancelled` where a `Cancellation` ended the call.
         """
-        with span("recall", mode=mode, top_k=top_k):
+        with span("recall", mode=mode, top_k=top_k), limited(timeout):
             found = self._asked(
                 lambda services: services.recall_kept.recall(
                     query,

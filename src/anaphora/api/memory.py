@@ -20,10 +20,13 @@ from anaphora.container.home import EVENTS, Container, Handler
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
 from anaphora.core.config import load_settings, resolve_places
+from anaphora.core.limits import limited
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
 from anaphora.values.conversations import (
+    RECALL_BUDGET,
+    RECALL_TOP_K,
     Check,
     Health,
     ImportReport,
@@ -143,8 +146,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         conversation_id: str | None,
         query: str,
         *,
-        top_k: int = 6,
-        budget: int = 2500,
+        top_k: int = RECALL_TOP_K,
+        budget: int = RECALL_BUDGET,
         exclude: str | Iterable[str] = (),
         mode: RecallMode = "hybrid",
         since: datetime | None = None,
@@ -152,12 +155,16 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         speaker: str | None = None,
         role: TurnRole | None = None,
         min_confidence: float | None = None,
+        whole: bool = False,
+        timeout: float | None = None,
     ) -> Recall[TurnHit]:
         """The turns of one thread (or, with None, of all threads) that matter for `query`.
 
         At most `top_k` hits whose texts cost at most `budget` tokens (ceil of UTF-8 bytes / 4),
-        but one hit if there is any. Of a long turn that does not fit the passage that bears on the
+        but one hit if there is any; without them, what `ANAPHORA_RECALL_TOP_K` and
+        `ANAPHORA_RECALL_BUDGET` say. Of a long turn that does not fit the passage that bears on the
         question comes, with its place (`TurnHit.excerpt`); another that does not fit is skipped.
+        With `whole` every turn comes whole: the best in any case, others where they fit.
         Of a query with a trace, a log or code pasted into it only what asks and what identifies
         that is read. Texts in `exclude` (the live transcript; one text is one) are dropped before
         anything is filled, compared without outer white space. A thread
@@ -170,10 +177,15 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         are no hits, and `Recall.nearest` has what came closest. A question for a time and
         nothing else ("what happened on 5 May?") gets turns of that time alone.
         `Recall.notices` says where a speaker is not known, or nothing was said at the time
-        that is asked about; `Recall.degraded` names what was unavailable. Raises
-        `InvalidInput` for bad arguments.
+        that is asked about; `Recall.degraded` names what was unavailable. After `timeout` seconds
+        nothing is waited for any more: words answer alone, and `degraded` says so. Inside
+        `with Cancellation()` another thread ends the call. Raises `InvalidInput` for bad
+        arguments, `TimedOut` where nothing could be read in the time, `Cancelled`.
         """
-        with span("recall_conversation", mode=mode, top_k=top_k):
+        settings = self._container.settings
+        top_k = settings.recall_top_k if top_k is RECALL_TOP_K else top_k
+        budget = settings.recall_budget if budget is RECALL_BUDGET else budget
+        with span("recall_conversation", mode=mode, top_k=top_k), limited(timeout):
             # It may be gone through twice.
             live = (exclude,) if isinstance(exclude, str) else tuple(exclude)
             found = self._asked(
@@ -186,6 +198,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                     mode=mode,
                     choice=TurnChoice(since, until, speaker, role),
                     min_confidence=min_confidence,
+                    whole=whole,
                 )
             )
         self._container.tell("recall", found)
@@ -206,6 +219,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         directory: str | os.PathLike[str] | None = None,
         exclude: str | Iterable[str] = (),
         min_confidence: float | None = None,
+        timeout: float | None = None,
     ) -> Recall[SearchHit]:
         """What bears on a question, of everything that is kept, in one list, best first.
 
@@ -217,11 +231,12 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         `directory` is where the question is asked: sessions of other projects than the one around
         it count less. Where no lane is likely to
         answer (`min_confidence`, by default a calibrated floor), there are no hits, and
-        `Recall.nearest` has what came closest. Raises `InvalidInput`, and `NotFound` for a project.
+        `Recall.nearest` has what came closest. `timeout` is that of `recall_conversation`. Raises
+        `InvalidInput`, `NotFound` for a project, and `Cancelled`.
         """
         from anaphora.recall.everything import SearchChoice
 
-        with span("search", top_k=top_k):
+        with span("search", top_k=top_k), limited(timeout):
             choice = SearchChoice(
                 tuple(kinds),
                 since,

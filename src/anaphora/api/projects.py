@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from anaphora.api.view import NamespaceView
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import counts_calls
+from anaphora.core.limits import limited
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.values.projects import (
@@ -138,16 +139,19 @@ class ProjectMemories(NamespaceView):
         project: str | None = None,
         budget: int = 2000,
         include_sources: bool = False,
+        timeout: float | None = None,
     ) -> RecallPackage:
         """What a task needs to know, for one or several focus statements.
 
         Where to look first and why, sections, notes, relations and, where the focus asks for it,
         history; at most `budget` tokens (120 or more) as text. `quality` says how far to trust it:
         strong, partial or weak. Files that changed since they were indexed are taken in first.
-        `include_sources` adds the signals of every score and all relations. Raises `InvalidInput`
-        for bad arguments, `NotFound` for a project.
+        `include_sources` adds the signals of every score and all relations. After `timeout` seconds
+        nothing is waited for any more, and `degraded` says what was left out. Raises
+        `InvalidInput` for bad arguments, `NotFound` for a project, `Cancelled` where a
+        `Cancellation` ended the call.
         """
-        with span("recall_context"):
+        with span("recall_context"), limited(timeout):
             found = self._asked(
                 lambda services: services.with_projects().recall_context.recall(
                     focus, project=project, budget=budget, include_sources=include_sources

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from anaphora.core.limits import Cancellation
 from anaphora.errors import Closed
 
 P = ParamSpec("P")
@@ -36,7 +37,21 @@ class Workers:
 
     async def do(self, call: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs) -> ResultT:
         """What `call` returns or raises, from a worker thread with the caller's context."""
-        return await asyncio.wrap_future(self.submit(partial(call, *args, **kwargs)))
+        return await self.begin(partial(call, *args, **kwargs))
+
+    def begin(self, call: Callable[[], ResultT]) -> asyncio.Future[ResultT]:
+        """Begin a call in a worker thread, to be awaited. When that is cancelled, a call that has
+        not begun is not made, and a recall ends at its next step; anything else is finished.
+        """
+        cancellation = Cancellation()
+
+        def work() -> ResultT:
+            with cancellation:
+                return call()
+
+        future = asyncio.wrap_future(self.submit(work))
+        future.add_done_callback(lambda done: cancellation.cancel() if done.cancelled() else None)
+        return future
 
     def submit(self, call: Callable[[], ResultT]) -> Future[ResultT]:
         """Begin a call in a worker thread, whether or not anybody waits for it."""

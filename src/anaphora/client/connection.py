@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from anaphora.client.problems import error_of
 from anaphora.core.calls import Calls
+from anaphora.core.limits import limited, within_limit
 from anaphora.errors import (
     AnaphoraError,
     InvalidInput,
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
+_RECALLS: Final = frozenset(
+    ("/v1/recall", "/v1/search", "/v1/conversations/recall", "/v1/context/recall")
+)
+"""Requests that a `Cancellation` may give up: whether they end changes nothing."""
 _AWAY: Final = frozenset((502, 503, 504))
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 10.0
@@ -161,8 +166,12 @@ class Connection:
                 request.file.seek(start)
 
     def _once(self, namespace: str, request: Request) -> httpx.Response:
+        built = self._built(namespace, request, _JSON)
         try:
-            return self._client.send(self._built(namespace, request, _JSON))
+            if request.path not in _RECALLS:
+                return self._client.send(built)
+            with limited(None):
+                return within_limit(lambda: self._client.send(built))
         except self._http.HTTPError as error:
             raise self._unreachable(error) from error
 

@@ -43,6 +43,8 @@ from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound, NotOffered, ServerError
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import (
+    RECALL_BUDGET,
+    RECALL_TOP_K,
     Check,
     Health,
     ImportedConversation,
@@ -148,8 +150,8 @@ class RemoteMemory(Memory):
         conversation_id: str | None,
         query: str,
         *,
-        top_k: int = 6,
-        budget: int = 2500,
+        top_k: int = RECALL_TOP_K,
+        budget: int = RECALL_BUDGET,
         exclude: str | Iterable[str] = (),
         mode: RecallMode = "hybrid",
         since: Any = None,
@@ -157,6 +159,8 @@ class RemoteMemory(Memory):
         speaker: str | None = None,
         role: TurnRole | None = None,
         min_confidence: float | None = None,
+        whole: bool = False,
+        timeout: float | None = None,
     ) -> Recall[TurnHit]:
         """As `Memory.recall_conversation`."""
         if conversation_id is not None:
@@ -164,8 +168,9 @@ class RemoteMemory(Memory):
         body = {
             "conversation_id": conversation_id,
             "query": query,
-            "top_k": top_k,
-            "budget": budget,
+            # Without them the server's configuration holds.
+            "top_k": None if top_k is RECALL_TOP_K else top_k,
+            "budget": None if budget is RECALL_BUDGET else budget,
             "exclude": [exclude] if isinstance(exclude, str) else list(exclude),
             "mode": mode,
             "since": since,
@@ -173,6 +178,8 @@ class RemoteMemory(Memory):
             "speaker": speaker,
             "role": role,
             "min_confidence": min_confidence,
+            "whole": whole,
+            "timeout": timeout,
         }
         request = Request("POST", "/v1/conversations/recall", body=_plain(body), repeatable=True)
         try:

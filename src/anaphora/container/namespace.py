@@ -6,6 +6,7 @@ named where it is called: docs/architecture.md lists these.
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -93,6 +94,7 @@ class NamespaceServices:
         self.ids = container.ids
         self.closed = False
         self._locks: dict[str, threading.RLock] = {}
+        self._projects_known: tuple[int, bool] = (-1, False)
 
     def lock_of(self, name: str) -> threading.RLock:
         """The lock under which one service is made."""
@@ -274,16 +276,17 @@ class NamespaceServices:
 
     @service
     def observations(self) -> Records:
-        """Notes about projects, as the memory lane reads them."""
-        from anaphora.store.records.rows import OBSERVATION
+        """Notes about projects and diary entries, as the memory lane reads them."""
+        from anaphora.store.projects.notes import RECORD_KINDS
         from anaphora.store.records.store import Records
 
-        return Records(self.truth, self.namespace, self._rows, kinds=(OBSERVATION,))
+        return Records(self.truth, self.namespace, self._rows, kinds=RECORD_KINDS)
 
     @service
     def observation_index(self) -> MemoryIndex:
-        """The index of those."""
-        return self._record_index("observations", self.observations)
+        """The index of those. The folder of an earlier one, of observations alone, is removed."""
+        shutil.rmtree(self._index_folder / "observations", ignore_errors=True)
+        return self._record_index("notes", self.observations)
 
     def _record_index(
         self,
@@ -425,12 +428,7 @@ class NamespaceServices:
         return (self.calls, self.call_index) if len(self.calls.list(limit=1)) else None
 
     def _sections_and_notes(self) -> tuple[SectionIndex, Notes] | None:
-        from anaphora.store.projects.store import holds_any
-
-        # The index of sections is opened only where there is anything for it.
-        if not holds_any(self.truth, self.namespace):
-            return None
-        return self.with_projects().sections, self.notes
+        return (self.with_projects().sections, self.notes) if self._holds_projects() else None
 
     @service
     def deep_forgetting(self) -> DeepForgetting:
@@ -539,13 +537,18 @@ class NamespaceServices:
             self.documents.lane_if_any,
         )
 
-    def _context_if_any(self) -> ContextRecall | None:
+    def _holds_projects(self) -> bool:
+        """Whether there is anything for the index of sections, which is opened only then."""
         from anaphora.store.projects.store import holds_any
 
-        # The index of sections is opened only where there is anything for it.
-        if not holds_any(self.truth, self.namespace):
-            return None
-        return self.with_projects().recall_context
+        version, (known, answer) = self.truth.version(self.namespace), self._projects_known
+        if version != known:
+            answer = holds_any(self.truth, self.namespace)
+            self._projects_known = (version, answer)
+        return answer
+
+    def _context_if_any(self) -> ContextRecall | None:
+        return self.with_projects().recall_context if self._holds_projects() else None
 
     @service
     def recall_context(self) -> ContextRecall:

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,11 +19,16 @@ from typing import Any
 from anaphora.core.arguments import path_of
 from anaphora.core.environment import environment, set_default
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
+from anaphora.values.conversations import RECALL_BUDGET, RECALL_TOP_K
 from anaphora.values.memories import HalfLives
 from anaphora.values.projects import LEAST_BUDGET
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
-DECAY_VARIABLES = {kind: f"ANAPHORA_DECAY_{kind.upper()}" for kind in asdict(HalfLives())}
+DECAY_VARIABLES = {
+    kind: (f"ANAPHORA_DECAY_{kind.upper()}", f"SOVSEAL_DECAY_{kind.upper()}")
+    for kind in asdict(HalfLives())
+}
+"""Each half-life by its own name, and by the name that another program gives it."""
 SETTINGS_FILE = "settings.json"
 EMBEDDERS_FILE = "embedders.json"
 _REFUSALS: dict[int, type[StoreError]] = {
@@ -67,7 +72,8 @@ VARIABLES = tuple(
         ),
         (
             "ANAPHORA_EXACT_CAP",
-            "vectors scanned exactly before LanceDB is used; 0: always LanceDB",
+            "vectors scanned exactly before LanceDB is used; the first 8,192 always are, "
+            "also with 0",
             f"{EXACT_CAP:,}",
         ),
         (
@@ -75,9 +81,23 @@ VARIABLES = tuple(
             "tokens that the core block may take in every session",
             str(CORE_TOKENS),
         ),
+        (
+            "ANAPHORA_RECALL_TOP_K",
+            "hits of `recall_conversation`, where a call does not say",
+            f"what the home has, {RECALL_TOP_K}",
+        ),
+        (
+            "ANAPHORA_RECALL_BUDGET",
+            "tokens that they may cost together",
+            f"what the home has, {RECALL_BUDGET:,}",
+        ),
         *(
-            (name, f"half-life of {kind} memories, days", str(getattr(HalfLives(), kind)))
-            for kind, name in DECAY_VARIABLES.items()
+            (own, f"half-life of {kind} memories, days", str(getattr(HalfLives(), kind)))
+            for kind, (own, _) in DECAY_VARIABLES.items()
+        ),
+        *(
+            (others, f"the same as `{own}`, where that is not set", "")
+            for own, others in DECAY_VARIABLES.values()
         ),
         ("ANAPHORA_MODEL", "the model that writes the code of deep recall", "none"),
         ("ANAPHORA_MODEL_URL", "its OpenAI-compatible server, ending in `/v1`", "the provider's"),
@@ -118,7 +138,8 @@ class Settings:
     `conversations` holds the threads of the default namespace; `database` is a PostgreSQL URL,
     None for the SQLite file of the home; `embedder` is a setting that `anaphora.embed` knows;
     `exact_cap` is how many vectors of a namespace are scanned exactly before the extra `large`
-    takes over (0: it always does); `core_tokens` is what the core block may take in a session.
+    takes over (0: it always does); `core_tokens` is what the core block may take in a session;
+    `recall_top_k` and `recall_budget` hold for `recall_conversation` where a call does not say.
     """
 
     home: Path
@@ -130,6 +151,8 @@ class Settings:
     openai_key: str | None = field(default=None, repr=False)
     exact_cap: int = EXACT_CAP
     core_tokens: int = CORE_TOKENS
+    recall_top_k: int = RECALL_TOP_K
+    recall_budget: int = RECALL_BUDGET
     half_lives: HalfLives = field(default_factory=HalfLives)
     # Deep recall: "provider:model" or a name at the base URL of an OpenAI-compatible server; the
     # model that writes code, and the one that reads; how long one run of its code may take where a
@@ -156,11 +179,13 @@ def load_settings(
 
     Variables: `ANAPHORA_HOME`, `ANAPHORA_DATABASE`, `ANAPHORA_CONVERSATIONS_DIR` (else
     `NEO_CONVERSATIONS_DIR`), `ANAPHORA_EMBEDDER` (and its `_KEY`), `ANAPHORA_EXACT_CAP`, and the
-    half-lives in days `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL`. For deep recall:
-    `ANAPHORA_MODEL`,
-    `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its
-    own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts;
-    `ANAPHORA_EXECUTION_SECONDS` bounds one run of the model's code.
+    half-lives in days `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL` (else the same with
+    `SOVSEAL_DECAY_`). For deep recall: `ANAPHORA_MODEL`, `ANAPHORA_MODEL_URL`,
+    `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its own a provider's own
+    variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts;
+    `ANAPHORA_EXECUTION_SECONDS` bounds one run of the model's code. `ANAPHORA_RECALL_TOP_K` and
+    `ANAPHORA_RECALL_BUDGET` hold for recall of conversations; the home remembers them as
+    `recall_top_k` and `recall_budget` in its settings.json.
     An empty variable is one that is not set, but for those that say where a memory lies: an empty
     one of these is a mistake, and what it was meant to be is nowhere near the default. Raises
     `InvalidInput` for it, and for any other value that cannot be used.
@@ -177,10 +202,16 @@ def load_settings(
         openai_key=_text(env, "OPENAI_API_KEY"),
         exact_cap=_count(env, "ANAPHORA_EXACT_CAP", EXACT_CAP),
         core_tokens=_count(env, "ANAPHORA_CORE_TOKENS", CORE_TOKENS, LEAST_BUDGET),
+        recall_top_k=_count(
+            env, "ANAPHORA_RECALL_TOP_K", remembered.get("recall_top_k", RECALL_TOP_K), 1
+        ),
+        recall_budget=_count(
+            env, "ANAPHORA_RECALL_BUDGET", remembered.get("recall_budget", RECALL_BUDGET)
+        ),
         half_lives=HalfLives(
             **{
-                kind: _positive(env, name, getattr(HalfLives(), kind), "days")
-                for kind, name in DECAY_VARIABLES.items()
+                kind: _positive(env, _first_set(env, names), getattr(HalfLives(), kind), "days")
+                for kind, names in DECAY_VARIABLES.items()
             }
         ),
         execution_seconds=_positive(
@@ -234,6 +265,10 @@ def _remembered(root: Path) -> dict[str, Any]:
         raise StoreError("read", place, str(error)) from error
     if not isinstance(found, dict) or not isinstance(found.get("embedder", ""), str):
         raise StoreError("read", place, "expected a JSON object with the embedder's name")
+    for name, least in (("recall_top_k", 1), ("recall_budget", 0)):
+        value = found.get(name, least)
+        if type(value) is not int or value < least:
+            raise StoreError("read", place, f"{name}: expected a whole number, {least} or more")
     return found
 
 
@@ -295,6 +330,10 @@ def _not_blank(name: str, value: str | None) -> str | None:
 
 def _text(env: Mapping[str, str], name: str) -> str | None:
     return env.get(name, "").strip() or None
+
+
+def _first_set(env: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((name for name in names if _text(env, name)), names[0])
 
 
 _KEYS = {

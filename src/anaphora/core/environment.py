@@ -28,7 +28,8 @@ _LIBRARIES: Final = (
 _DATABASE: Final = "PG"
 """libpq takes host, user and password of a database from variables that begin with it."""
 
-_OURS: Final = "ANAPHORA_"
+# "SOVSEAL_DECAY_" are other names for half-lives.
+_OURS: Final = ("ANAPHORA_", "SOVSEAL_DECAY_")
 _READ: Final = (
     "NEO_CONVERSATIONS_DIR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY",
     "GEMINI_API_KEY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", *_FOLDERS,

@@ -80,7 +80,7 @@ class Permits:
 @contextmanager
 def lent() -> Iterator[None]:
     """While this thread waits inside, another one has its permit. Nothing where it has none."""
-    permits: Permits | None = getattr(_here, "permits", None)
+    permits = current_permits()
     if permits is None:
         yield
         return
@@ -96,6 +96,17 @@ def defer(enough: Callable[[], bool]) -> None:
 
     Until there is `enough` of it, and not for long. Nothing for a thread that has no permit.
     """
-    permits: Permits | None = getattr(_here, "permits", None)
+    permits = current_permits() or getattr(_here, "deferring_to", None)
     if permits is not None:
         permits._defer(enough)
+
+
+def current_permits() -> Permits | None:
+    """Those of which this thread holds one."""
+    permits: Permits | None = getattr(_here, "permits", None)
+    return permits
+
+
+def defer_for(permits: Permits | None) -> None:
+    """Let this thread, which works for one that has lent its permit, defer as that one would."""
+    _here.deferring_to = permits

@@ -11,12 +11,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
+from anaphora.core.calls import EXIT_PATIENCE
 from anaphora.core.late_threads import begins
+from anaphora.core.limits import wait_for_given_up, wait_within, within_limit
 from anaphora.core.permits import lent
 from anaphora.embed.base import Embedder, Vector, Vectors
 from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measured
@@ -119,6 +122,8 @@ Got = TypeVar("Got")
 _Run: TypeAlias = Callable[[Sequence[str]], Sequence[Vector]]
 ShareModel = Literal["running", "start"]
 
+# What ends a sentence, in the scripts that have such marks.
+_FINAL_MARKS = " \t\n.?!\u2026\u3002\uff1f\uff01\u061f"
 # Texts handed to the embedder at once: enough to fill batches of equal length, few enough that a
 # progress bar moves.
 _GROUP = 512
@@ -384,6 +389,7 @@ class EmbedderService:
         """Wait for a load that is under way: a process must not end inside a model library."""
         if self._loader is not None:
             self._loader.join()
+        wait_for_given_up(EXIT_PATIENCE)
         self._registry.flush()
         close: Callable[[], None] | None = getattr(self._embedder, "close", None)
         if self.remote and close is not None:
@@ -401,21 +407,23 @@ class EmbedderService:
     def query(self, text: str, timeout: float | None = None) -> Vector:
         """The vector of a question, shape (dimensions,), read-only; from the cache if it is there.
 
+        Final punctuation is not embedded: with and without it, it is the same question.
         Waits at most `timeout` seconds for the model (None: as long as it takes). Raises
         EmbedderNotReady when the time runs out, EmbeddingError when the model failed to load or
-        cannot embed the text.
+        cannot embed the text, TimedOut and Cancelled as the limit of the call says.
         """
         vector = self._cache.by_spelling(text)
         if vector is not None:
             return self._reported("hit", text, vector)
-        embedder = self._loaded(timeout)
+        embedder, question = self._loaded(timeout), _without_final_marks(text)
         if self._cache.size == 0:
-            return self._reported("miss", text, self._compute(embedder, text))
-        key = _guarded(embedder.query_key, text)
+            vector = within_limit(lambda: self._compute(embedder, question))
+            return self._reported("miss", text, vector)
+        key = _guarded(embedder.query_key, question)
         vector = self._cache.by_key(text, key)
         if vector is not None:
             return self._reported("hit", text, vector)
-        vector, shared = self._gather(embedder, text, key)
+        vector, shared = within_limit(lambda: self._gather(embedder, question, key))
         self._cache.put(text, key, vector)
         return self._reported("hit" if shared else "miss", text, vector)
 
@@ -427,12 +435,14 @@ class EmbedderService:
         Pages of a text (form feeds end them) are embedded each for itself.
         A text that cannot be embedded has its EmbeddingError in its place and fails no other.
         `progress` is called with (texts done, texts in all). Waits for the model; raises
-        EmbeddingError only when that failed to load, EndpointError while an endpoint is away.
+        EmbeddingError only when that failed to load, EndpointError while an endpoint is away,
+        TimedOut and Cancelled as the limit of the call says.
         """
         embedder = self._loaded(None)
         found: list[Vectors | EmbeddingError] = []
         for start in range(0, len(texts), _GROUP):
-            found.extend(self._embed_pages(embedder, texts[start : start + _GROUP]))
+            group = texts[start : start + _GROUP]
+            found.extend(within_limit(partial(self._embed_pages, embedder, group)))
             if progress is not None:
                 progress(len(found), len(texts))
         return found
@@ -523,7 +533,7 @@ class EmbedderService:
         if not self._ended.is_set():
             asked = time.monotonic()
             with lent():
-                ended = self._ended.wait(timeout)
+                ended = wait_within(self._ended.wait, timeout)
             if not ended:
                 raise EmbedderNotReady(time.monotonic() - asked)
         if self._embedder is None:
@@ -562,6 +572,11 @@ class EmbedderService:
         finally:
             self._failure = None if self._embedder else failure
             self._ended.set()
+
+
+def _without_final_marks(text: str) -> str:
+    """A question without the marks that end a sentence; what is nothing but marks as it is."""
+    return text.rstrip(_FINAL_MARKS) or text
 
 
 def _noted(record: dict[str, Any]) -> Calibration | None:

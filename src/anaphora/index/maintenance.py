@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import Context
 from pathlib import Path
 
 from anaphora.store.disk import make_directory
@@ -30,15 +31,19 @@ class Background:
         thread = self._thread
         return thread is not None and thread.is_alive()
 
-    def begin(self, work: Callable[[], None]) -> None:
-        """Do `work` in a thread, unless one is under way or it is stopping."""
+    def begin(self, work: Callable[[], None]) -> bool:
+        """Do `work` in a thread; False where one is under way or it is stopping."""
         with self._lock:
             if self.stopping.is_set() or self.running:
-                return
-            thread = threading.Thread(target=work, name=self._name, daemon=True)
+                return False
+            # In a context of its own: the limit of the call that begins it is not the work's.
+            thread = threading.Thread(
+                target=Context().run, args=(work,), name=self._name, daemon=True
+            )
             thread.start()
             # Not before: a thread that has not begun, or could not, must not be waited for.
             self._thread = thread
+            return True
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the work to end; False when `timeout` seconds did not suffice."""

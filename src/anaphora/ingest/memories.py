@@ -483,7 +483,7 @@ class MemoryEraser:
         """
         from anaphora.store.records.forgetting import forget_softly, would_forget
 
-        keep = _one_of(record_id, filters)
+        keep = self._records.resolved(_one_of(record_id, filters))
         wanted = [record_id] if record_id is not None else self._matching(keep)
         with self._records.change() as work:
             # What a filter found may have changed since.

@@ -39,13 +39,14 @@ def fill(
     *,
     top_k: int,
     budget: int,
+    whole: bool = False,
 ) -> list[Filled[Hit]]:
     """Take at most `top_k` of `hits` in their order, their sizes adding up to `budget` or less.
 
-    Of one that does not fit a passage is taken where it is longer than `LONG`; else it is skipped,
-    and smaller ones after it may still be taken. The first is taken in any case, so that an answer
-    is never empty because its best hit does not fit. It ends after `PATIENCE` skipped ones, or with
-    the budget used up. `top_k` of 0 or less takes nothing.
+    Of one that does not fit a passage is taken where it is longer than `LONG`, unless texts are to
+    come `whole`; else it is skipped, and smaller ones after it may still be taken. The first is
+    taken in any case, so that an answer is never empty because its best hit does not fit. It ends
+    after `PATIENCE` skipped ones, or with the budget used up. `top_k` of 0 or less takes nothing.
     """
     taken: list[Filled[Hit]] = []
     left = budget
@@ -54,7 +55,10 @@ def fill(
         if len(taken) >= top_k or skipped >= PATIENCE or (taken and left <= 0):
             break
         needed = size(hit)
-        room = None if needed <= left else _room(needed, left, first=not taken)
+        if needed <= left or (whole and not taken):
+            room = None
+        else:
+            room = 0 if whole else _room(needed, left, first=not taken)
         if room == 0:
             skipped += 1
             continue

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from anaphora.core.analyser import QueryWord, analyse, query_words
 from anaphora.core.arguments import EARLIEST, from_epoch
+from anaphora.core.limits import check_cancelled
 from anaphora.core.recalled import quotes_recalled, strip_recalled
 from anaphora.rank.budget import LONG, fill, token_cost
 from anaphora.rank.embedders import traits_of
@@ -98,6 +99,13 @@ WORD_HITS = 200
 # meaning there is little more than which letters two texts share.
 WORDS_HALF_ALONE = 5.0
 
+# Turns without a vector that get theirs before the answer, though words find something.
+LIKELY = 64
+
+# Seconds that a question waits for the vectors of turns: some 400 short ones. Those of an
+# interactive memory are there by then; a history that was just imported takes longer.
+PATIENCE = 1.0
+
 ANY_TURN = TurnChoice()
 
 # More tokens than any thread holds.
@@ -144,11 +152,15 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """What hits may take up: how many, how many tokens, and which texts are in the prompt."""
+    """What hits may take up: how many, how many tokens, and which texts are in the prompt.
+
+    `whole`: no passage stands for a long turn.
+    """
 
     top_k: int
     budget: int = NO_BUDGET
     live: frozenset[str] = frozenset()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +206,7 @@ class ConversationRecall:
         mode: RecallMode = "hybrid",
         choice: TurnChoice = ANY_TURN,
         min_confidence: float | None = None,
+        whole: bool = False,
         silent_times: list[str] | None = None,
     ) -> Recall[TurnHit]:
         """The best turns for `query`; see `Memory.recall_conversation` for the arguments.
@@ -210,12 +223,12 @@ class ConversationRecall:
             return Recall((), (BLANK,))
         query, cut = truncated_question(query)
         followed, view = self._index.synced_view(conversation_id)
+        rows, notices = _rows_asked(view, conversation_id, choice)
+        if mode != "words" and not view.embedded[rows].all():
+            likely = _likely(view, rows, query)
+            followed, view = self._index.embed_first(likely, PATIENCE, conversation_id)
+            rows, notices = _rows_asked(view, conversation_id, choice)
         degraded = (*cut, *followed.degraded)
-        if conversation_id is None:
-            rows = np.arange(len(view), dtype=np.intp)
-        else:
-            rows = view.rows(conversation_id)
-        rows, notices = chosen_rows(view.table, rows, choice)
         if not len(rows):
             return Recall((), degraded, notices=notices)
         now = self._clock()
@@ -224,7 +237,7 @@ class ConversationRecall:
         if silent_times is not None:
             silent_times.extend(narrowed.notices)
         question = _Question(view, narrowed.rows, query, _seconds(times), mode)
-        limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude))
+        limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude), whole)
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
         notices += narrowed.notices + answer.notices
@@ -380,6 +393,7 @@ class ConversationRecall:
             lambda one: token_cost(one.text),
             top_k=limits.top_k,
             budget=limits.budget,
+            whole=limits.whole,
         )
         related = self._related(view, scores, [one.hit for one in taken], finder, limits)
         hits = []
@@ -439,6 +453,7 @@ class ConversationRecall:
         """Places and their texts, best first, without the turns of the live transcript."""
         done, size = 0, max(FIRST_CHUNK, limits.top_k + 2)
         while True:
+            check_cancelled()
             places = best_rows(view.table, scores, done + size)
             chunk = places[done:]
             texts = self._index.texts_of(view, scores.rows[chunk])
@@ -492,6 +507,29 @@ class ConversationRecall:
         thread = self._store.get(conversation_id)
         known = thread is not None and position < len(thread.turns)
         return thread.turns[position].role if thread is not None and known else "other"
+
+
+def _rows_asked(
+    view: TurnView, conversation_id: str | None, choice: TurnChoice
+) -> tuple[Rows, tuple[str, ...]]:
+    """The rows of one conversation, or of all, that were chosen, and what to say of the choice."""
+    if conversation_id is None:
+        rows = np.arange(len(view), dtype=np.intp)
+    else:
+        rows = view.rows(conversation_id)
+    return chosen_rows(view.table, rows, choice)
+
+
+def _likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
+    """Hashes of turns without a vector that may answer: by their words, then the latest.
+
+    A few where words answer meanwhile; where no turn has a word of the question, all.
+    """
+    words = view.words(view.look_up(query_words(query)))
+    lacking = rows[~view.embedded[rows]]
+    order = np.lexsort((-lacking, -view.table.ts[lacking], -words[lacking]))
+    most = LIKELY if words[rows].any() else len(order)
+    return [view.hashes[row] for row in lacking[order[:most]].tolist()]
 
 
 def _seconds(times: Iterable[TimeSpan]) -> Spans:

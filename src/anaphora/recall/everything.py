@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.analyser import analyse, query_terms
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.core.limits import check_cancelled
+from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
 from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
 from anaphora.recall.query import BLANK, check_count, check_share, truncated_question
 from anaphora.recall.render import version_lines
 from anaphora.recall.snippets import best_part, snippet
+from anaphora.recall.view_cache import ViewCache
 from anaphora.store.documents import section_title
 from anaphora.values.conversations import Degraded, Recall, TurnChoice, TurnHit
 from anaphora.values.memories import MemoryHit, MemoryRecord
@@ -44,6 +47,9 @@ FILES: Final[Mapping[Quality, float]] = {"strong": 0.6, "partial": 0.3, "weak": 
 """How likely files are to answer, by how far a package may be trusted."""
 
 _READ: Final = 2_000
+_KEPT: Final = 2_000_000
+"""Characters of texts whose snippets are held for the next question."""
+_OVERHEAD: Final = 500
 _WIDER: Final = 3
 _FILES_BUDGET: Final = 4_000
 
@@ -77,10 +83,14 @@ class SearchChoice:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A hit, and its cosine with the question; None where only its own `score` can be told."""
+    """A hit, and its cosine with the question; None where only a `score` can be told.
+
+    That is the hit's own, where none is given.
+    """
 
     hit: SearchHit
     cosine: float | None = None
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,32 @@ class _LaneAnswer:
     silent_times: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class _TextReading:
+    """One text as it is read for some terms: that takes longer than recalling it."""
+
+    text: str
+    terms: tuple[str, ...]
+    _snippet: tuple[str, tuple[tuple[int, int], ...]] | None = None
+    _words: frozenset[str] | None = None
+
+    def snippet(self) -> tuple[str, tuple[tuple[int, int], ...]]:
+        """What is shown of it, and where that matches."""
+        if self._snippet is None:
+            self._snippet = snippet(self.text, self.terms)
+        return self._snippet
+
+    def words(self) -> frozenset[str]:
+        """The words of the part that is read."""
+        if self._words is None:
+            self._words = frozenset(analyse(best_part(self.text, self.terms, _READ)))
+        return self._words
+
+
+def _size_of(reading: _TextReading) -> int:
+    return _OVERHEAD + len(reading.text)
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """A question, its terms, what was chosen, and the sessions of the project that was named."""
@@ -108,8 +144,18 @@ class _Asked:
     top_k: int
     floor: float
     sessions: frozenset[str] | None
+    shown: ViewCache[_TextReading]
     own: frozenset[str] = frozenset()
     placed: Collection[str] = field(default=())
+
+    def reading(self, text: str) -> _TextReading:
+        """A text as it is read for this question."""
+        key = (text, self.terms)
+        return self.shown.of(None, key, lambda: _TextReading(text, self.terms))
+
+    def snippet(self, text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+        """What is shown of a text, and where that matches."""
+        return self.reading(text).snippet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +171,7 @@ class EverythingRecall:
     places: SessionPlaces
     context: Callable[[], ContextRecall | None]
     documents: Callable[[], MemoryRecall | None] = lambda: None
+    shown: ViewCache[_TextReading] = field(default_factory=lambda: ViewCache(_KEPT, _size_of))
 
     def recall(
         self,
@@ -149,16 +196,17 @@ class EverythingRecall:
         question, cut = truncated_question(question)
         asked = self._asked(question, choice, top_k, floor)
         lanes = [_LaneAnswer(degraded=cut)]
-        if choice.has("memory") or choice.has("note"):
-            lanes.append(self._memories(asked))
-        if choice.has("turn"):
-            lanes.append(self._turns(asked))
-        if choice.has("file"):
-            lanes.append(self._files(asked))
-        if choice.has("document"):
-            lanes.append(self._documents(asked))
-        if choice.has("tool_call"):
-            lanes.append(self._calls(asked))
+        parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Asked], _LaneAnswer]], ...] = (
+            ("memories", ("memory", "note"), self._memories),
+            ("conversations", ("turn",), self._turns),
+            ("project", ("file",), self._files),
+            ("documents", ("document",), self._documents),
+            ("tool calls", ("tool_call",), self._calls),
+        )
+        for part, kinds, ask in parts:
+            if any(map(choice.has, kinds)):
+                check_cancelled()
+                lanes.append(_in_time(part, partial(ask, asked)))
         return _merged(asked, lanes, budget)
 
     def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
@@ -170,7 +218,7 @@ class EverythingRecall:
         own = self.places.around(choice.directory) if choice.directory else frozenset()
         placed = self.places.all() if own else ()
         terms = query_terms(question)
-        return _Asked(question, terms, choice, top_k, floor, sessions, own, placed)
+        return _Asked(question, terms, choice, top_k, floor, sessions, self.shown, own, placed)
 
     def _project_ids(self, project: str) -> set[str]:
         """The id of an indexed project, if there is one of this name, folder or id."""
@@ -277,7 +325,7 @@ class EverythingRecall:
         )
         hits = []
         for hit in found:
-            shown, matches = snippet(hit.text, asked.terms)
+            shown, matches = asked.snippet(hit.text)
             hits.append(
                 SearchHit(
                     "tool_call",
@@ -292,6 +340,14 @@ class EverythingRecall:
                 )
             )
         return _LaneAnswer(tuple(map(_Found, hits)))
+
+
+def _in_time(part: str, ask: Callable[[], _LaneAnswer]) -> _LaneAnswer:
+    """What a lane answers; nothing, and a word of it, where it had no time to read anything."""
+    try:
+        return ask()
+    except TimedOut as error:
+        return _LaneAnswer(degraded=(Degraded(part, str(error)),))
 
 
 def _check_kinds(kinds: Iterable[str]) -> None:
@@ -319,7 +375,7 @@ def _answer(
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
             cosine = scale * hit.factors.get("meaning", 0.0) if compared else None
-            yield _Found(replace(convert(hit), score=UNKNOWN * max(hit.score, 0.0) / best), cosine)
+            yield _Found(convert(hit), cosine, UNKNOWN * max(hit.score, 0.0) / best)
 
     return _LaneAnswer(
         tuple(each(found.hits)),
@@ -334,7 +390,7 @@ def _valued(found: Sequence[_Found], asked: _Asked, unseen: int) -> Iterator[Sea
     """A lane's hits with the scores by which they are put among those of other lanes."""
     last = 1.0
     for one in found:
-        score = one.hit.score
+        score = one.hit.score if one.score is None else one.score
         if one.cosine is not None:
             score = probability(one.cosine, unseen / (len(asked.terms) + 2))
         last = min(last, score)
@@ -347,7 +403,7 @@ def _unseen(asked: _Asked, lanes: Iterable[_LaneAnswer]) -> int:
     for lane in lanes:
         for one in (*lane.hits, *lane.nearest):
             if missing:
-                missing -= set(analyse(best_part(one.hit.text, asked.terms, _READ)))
+                missing -= asked.reading(one.hit.text).words()
     return len(missing)
 
 
@@ -359,7 +415,7 @@ def _nearness(conversation_id: str, asked: _Asked) -> float:
 
 
 def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
-    shown, matches = snippet(hit.text, asked.terms)
+    shown, matches = asked.snippet(hit.text)
     return SearchHit(
         "turn",
         f"{hit.conversation_id}#{hit.index}",
@@ -379,16 +435,20 @@ def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
 
 def _of_memory(hit: MemoryHit, asked: _Asked) -> SearchHit:
     kind: SearchKind = "note" if hit.type in NOTE_KINDS else "memory"
-    found = _of_record(kind, hit, hit.path or next(iter(hit.sources), hit.type), asked)
-    return replace(found, current=hit.current, versions=tuple(version_lines(hit)))
+    title = hit.path or next(iter(hit.sources), hit.type)
+    return _of_record(
+        kind, hit, title, asked, current=hit.current, versions=tuple(version_lines(hit))
+    )
 
 
 def _of_document(hit: MemoryHit, record: MemoryRecord | None, asked: _Asked) -> SearchHit:
     return _of_record("document", hit, section_title(record) if record is not None else "", asked)
 
 
-def _of_record(kind: SearchKind, hit: MemoryHit, title: str, asked: _Asked) -> SearchHit:
-    shown, matches = snippet(hit.text, asked.terms)
+def _of_record(
+    kind: SearchKind, hit: MemoryHit, title: str, asked: _Asked, **more: Any
+) -> SearchHit:
+    shown, matches = asked.snippet(hit.text)
     return SearchHit(
         kind,
         hit.id,
@@ -400,6 +460,7 @@ def _of_record(kind: SearchKind, hit: MemoryHit, title: str, asked: _Asked) -> S
         title=title,
         tags=hit.tags,
         factors=hit.factors,
+        **more,
     )
 
 
@@ -411,7 +472,7 @@ def _of_files(package: RecallPackage, asked: _Asked, sure: float) -> Iterator[Se
             # A note: the lane of memories has it.
             continue
         text = texts.get((target.project, target.path), "")
-        shown, matches = snippet(text or target.title, asked.terms)
+        shown, matches = asked.snippet(text or target.title)
         yield SearchHit(
             "file",
             target.path,

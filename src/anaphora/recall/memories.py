@@ -18,11 +18,12 @@ import numpy as np
 
 from anaphora.core.analyser import query_words
 from anaphora.core.arguments import checked_moment
-from anaphora.errors import EmbeddingError
+from anaphora.errors import EmbeddingError, TimedOut
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.recall.currency import WINDOW, Candidate, order_memories
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector, truncated_question
+from anaphora.recall.record_reads import Neighbours, RecordReads
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.memories.state import Candidates, MemoryQuery
-    from anaphora.store.records.rows import RecordLink
+    from anaphora.recall.view_cache import ViewCache
     from anaphora.store.records.store import Records
 
 Fill: TypeAlias = Callable[[int], object]
@@ -77,6 +78,7 @@ class MemoryRecall:
     fill: Fill | None = None
     notes: KeptNotes | None = None
     by_currency: bool = True
+    reads: RecordReads = field(default_factory=RecordReads)
 
     def recall(
         self,
@@ -106,7 +108,7 @@ class MemoryRecall:
         check_share("min_confidence", floor)
         if as_of is not None:
             checked_moment("as_of", as_of)
-        keep = parse(filters)
+        keep = self.records.resolved(parse(filters))
         # Who names what counts, or a score of nothing, is not asking whether there is anything.
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
@@ -131,14 +133,16 @@ class MemoryRecall:
         found = self._candidates(wanted)
         if found.pending and vector is not None and self.fill is not None:
             # A text that cannot be embedded stays behind, and is counted as pending.
-            with suppress(EmbeddingError):
+            with suppress(EmbeddingError, TimedOut):
                 self.fill(FEW)
             found = self._candidates(wanted)
         degraded.extend(found.degraded)
         if found.pending:
             reason = f"{found.pending} memories have no vector yet and are found by words only"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        work = _AnswerBuilder(self, query, wanted, not bare, explain)
+        # What was read for earlier questions is of the home as it was sealed then.
+        self.records.check()
+        work = _AnswerBuilder(self, query, wanted, not bare, explain, found.version)
         hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
@@ -154,7 +158,11 @@ class MemoryRecall:
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
-        ids = list(record_ids)
+        self.records.check()
+        return self.reads.many(self.records.version(), record_ids, self.read_records)
+
+    def read_records(self, ids: list[str]) -> dict[str, MemoryRecord]:
+        """The same, from truth."""
         found = self.records.many(ids)
         if self.notes is not None and len(found) < len(ids):
             found |= self.notes.records.many(one for one in ids if one not in found)
@@ -187,6 +195,8 @@ def _joined(one: Candidates, other: Candidates) -> Candidates:
     return replace(
         one,
         columns=columns,
+        # What is read after this is at least as new as either.
+        version=max(one.version, other.version),
         excluded=one.excluded + other.excluded,
         degraded=tuple(dict.fromkeys(one.degraded + other.degraded)),
         pending=one.pending + other.pending,
@@ -206,6 +216,7 @@ class _AnswerBuilder:
     _wanted: MemoryQuery
     _hybrid: bool
     _explain: bool
+    _version: int
     confidence: float = 0.0
     _rejected: list[tuple[int, str]] = field(default_factory=list)
     _scores: MemoryScores | None = None
@@ -216,7 +227,8 @@ class _AnswerBuilder:
         scores = self._scores = self._rank(found)
         ids = found.columns.ids
         taken: list[Candidate] = []
-        links = _Links(self._lane.records, [ids[p] for p in scores.order.tolist()])
+        best_first = [ids[p] for p in scores.order.tolist()]
+        links = _Links(self._lane.records, best_first, self._lane.reads.neighbours, self._version)
         same: dict[str, list[str]] = {}
         for one in self._ordered(found, scores):
             shown = (ids[other.place] for other in taken)
@@ -249,7 +261,7 @@ class _AnswerBuilder:
         """What has anything in common with the question, what holds now before what it replaced."""
         places: list[int] = scores.order.tolist()
         if self._hybrid and not self._wanted.every:
-            silent = {place for place in places if scores.similarity[place] <= 0.0}
+            silent = set(np.flatnonzero(scores.similarity <= 0.0).tolist())
             self._rejected += [(place, "nothing_in_common") for place in places if place in silent]
             places = [place for place in places if place not in silent]
         candidates = self._candidates(found, scores, places)
@@ -281,7 +293,8 @@ class _AnswerBuilder:
         """What is known of these ids, and of others: each is read once, after the search."""
         unread = [one for one in ids if one not in self._read]
         if unread:
-            self._read |= self._lane.many(unread)
+            lane = self._lane
+            self._read |= lane.reads.many(self._version, unread, lane.read_records)
         return self._read
 
     def _mentioned(self, ids: Sequence[str], taken: Sequence[Candidate]) -> set[str]:
@@ -331,38 +344,57 @@ class _AnswerBuilder:
 
 
 class _Links:
-    """The links of candidates, read when they are first asked for, some candidates at a time."""
+    """The links of candidates, read when they are first asked for, some candidates at a time.
+
+    Those that were read at this `version` before are taken from `cache`.
+    """
 
     _STEP = 16
 
-    def __init__(self, records: Records, ids: list[str]) -> None:
+    def __init__(
+        self, records: Records, ids: list[str], cache: ViewCache[Neighbours], version: int
+    ) -> None:
         self._records = records
         self._waiting = ids
-        self._known: dict[str, list[tuple[str, str]]] = {}
+        self._cache = cache
+        self._version = version
+        self._known: dict[str, Neighbours] = {}
 
     def others(self, record_id: str, kind: str = "") -> list[str]:
         """Ids that are linked with this one, the closest first; of one kind, or of any."""
-        self._read(record_id)
-        found = self._known.get(record_id, [])
-        return [other for other, of_kind in found if kind in ("", of_kind)]
+        ends = self._neighbours(record_id)
+        return [other for other, of_kind in ends if kind in ("", of_kind)]
 
     def shown_twin(self, record_id: str, shown: Iterable[str]) -> str:
         """The hit that says the same as this candidate, "" where there is none."""
         same = set(self.others(record_id, _SAME))
         return next((one for one in shown if one in same), "")
 
+    def _neighbours(self, record_id: str) -> Neighbours:
+        ends = self._known.get(record_id)
+        if ends is None:
+            ends = self._cache.get(self._version, record_id)
+        if ends is None:
+            self._read(record_id)
+            ends = self._known.get(record_id, ())
+        self._known[record_id] = ends
+        return ends
+
     def _read(self, record_id: str) -> None:
         while record_id not in self._known and self._waiting:
             some, self._waiting = self._waiting[: self._STEP], self._waiting[self._STEP :]
-            self._known.update({one: [] for one in some})
+            ends: dict[str, dict[tuple[str, str], None]] = {one: {} for one in some}
             for link in self._records.links(some):
-                self._add(link)
-
-    def _add(self, link: RecordLink) -> None:
-        kind = _SAME if link.kind == _SAME else "related"
-        for one, other in ((link.record_id, link.other_id), (link.other_id, link.record_id)):
-            if one in self._known and (other, kind) not in self._known[one]:
-                self._known[one].append((other, kind))
+                kind = _SAME if link.kind == _SAME else "related"
+                for one, other in (
+                    (link.record_id, link.other_id),
+                    (link.other_id, link.record_id),
+                ):
+                    if one in ends:
+                        ends[one][other, kind] = None
+            for one, own in ends.items():
+                self._known[one] = tuple(own)
+                self._cache.put(self._version, one, self._known[one])
 
 
 @dataclass(frozen=True, slots=True)

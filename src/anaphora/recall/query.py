@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.limits import check_cancelled
 from anaphora.core.pasted import ASKING, has_pasted, tell_apart
-from anaphora.errors import EmbeddingError, InvalidInput
+from anaphora.errors import EmbeddingError, InvalidInput, TimedOut
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
@@ -48,9 +49,10 @@ def check_share(name: str, value: float) -> None:
 
 def query_vector(embedder: EmbedderService, text: str, degraded: list[Degraded]) -> Vector | None:
     """The vector of a question; None where it cannot be had, and `degraded` gets the reason."""
+    check_cancelled()
     try:
         return embedder.query(text, timeout=MODEL_PATIENCE)
-    except EmbeddingError as error:
+    except (EmbeddingError, TimedOut) as error:
         degraded.append(Degraded("embeddings", f"only words were searched: {error}"))
         return None
 

@@ -53,6 +53,7 @@ def render_recall(
     header: str | None = None,
     notice: str = NOTICE,
     across: bool | None = None,
+    days: bool | None = None,
 ) -> str:
     """The block: header, notice, then "- Label (day): text" for each hit; empty without a hit.
 
@@ -69,18 +70,23 @@ def render_recall(
     neither of the two lines.
     `across` says that all conversations were searched (by default: that hits are of several): each
     item then says from which turn of which one it is, and the header speaks of conversations.
+    `days` says whether the days of turns are told (by default: unless `notice=""`, which asks for
+    the bare block).
     """
     names = {"user": "User", "assistant": "Assistant", **(labels or {})}
     given = tuple(hits)
     if across is None:
         across = len({hit.conversation_id for hit in given}) > 1
+    if days is None:
+        days = bool(notice)
     items = []
     for hit in given:
         label = one_line(hit.speaker or names.get(hit.role, hit.role), _LABEL)
         text = visible(cut_text(hit.excerpt, strip_recalled(hit.text))).replace("\n", "\n  ")
-        place = _place(hit) if across else _day(hit.ts)
+        day = _day(hit.ts) if days else ""
+        place = _place(hit, day) if across else day
         items.append(f"- {label}{f' ({place})' if place else ''}: {text}")
-        items += [f"  ({line})" for line in version_lines(hit)]
+        items += [f"  ({line})" for line in version_lines(hit, days=days)]
     if header is None:
         header = HEADER_ACROSS if across else HEADER
     if not items:
@@ -113,26 +119,28 @@ def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
         yield f"  ({one_line(line, _RELATED)})"
 
 
-def version_lines(hit: TurnHit | MemoryHit) -> list[str]:
+def version_lines(hit: TurnHit | MemoryHit, *, days: bool = True) -> list[str]:
     """What to say of a hit beside its words: what replaced it, what it replaced, when it was said.
 
-    Words of others are quoted in one line, their control characters shown by their codes.
+    `days` says whether days are told. Words of others are quoted in one line, their control
+    characters shown by their codes.
     """
     lines = []
     if isinstance(hit, TurnHit) and hit.excerpt is not None:
         lines.append(f"excerpt: {excerpt_place(hit.excerpt)}; all of it is {_turn(hit)}")
     if hit.older_than is not None:
-        lines.append(f"older: {_quoted(hit.older_than)}")
+        lines.append(f"older: {_quoted(hit.older_than, days=days)}")
     if hit.previous:
         last = hit.previous[0]
-        until = _day(_moment(hit))
-        lines.append(f"until {until}: {_quoted(last)}" if until else f"before: {_quoted(last)}")
+        until = _day(_moment(hit)) if days else ""
+        before = _quoted(last, days=days)
+        lines.append(f"until {until}: {before}" if until else f"before: {before}")
     if isinstance(hit, TurnHit) and hit.quotes_recalled:
         lines.append("it also quotes recalled text")
     if isinstance(hit, TurnHit) and hit.occurrences:
-        days = dict.fromkeys(day for one in hit.occurrences if (day := _day(one.ts)))
-        shown = list(days)[-_MOST_DAYS:]
-        also = f", also on {', '.join(shown)}" if shown else ""
+        said = dict.fromkeys(day for one in hit.occurrences if (day := _day(one.ts)))
+        shown = list(said)[-_MOST_DAYS:]
+        also = f", also on {', '.join(shown)}" if shown and days else ""
         lines.append(f"said {len(hit.occurrences) + 1} times{also}")
     return lines
 
@@ -154,8 +162,8 @@ def _turn(hit: TurnHit) -> str:
     return f"turn {hit.index} of {one_line(hit.conversation_id)}"
 
 
-def _quoted(other: RelatedTurn | RelatedMemory) -> str:
-    day = _day(_moment(other))
+def _quoted(other: RelatedTurn | RelatedMemory, *, days: bool) -> str:
+    day = _day(_moment(other)) if days else ""
     words = one_line(other.text, _RELATED)
     return f'{f"on {day} " if day else ""}"{words}"'
 
@@ -169,6 +177,5 @@ def _day(when: datetime) -> str:
     return f"{when:%Y-%m-%d}" if when.year > 1 else ""
 
 
-def _place(hit: TurnHit) -> str:
-    day = _day(hit.ts)
+def _place(hit: TurnHit, day: str) -> str:
     return f"{one_line(hit.conversation_id)} #{hit.index}{f', {day}' if day else ''}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.analyser import query_words
 from anaphora.index.memories.state import MemoryQuery
+from anaphora.recall.record_reads import RecordReads
 from anaphora.store.records.rows import session_key
 from anaphora.values.conversations import TurnChoice
 from anaphora.values.memories import MemoryRecord
@@ -31,6 +32,7 @@ class ToolCallRecall:
     records: Records
     index: MemoryIndex
     clock: Callable[[], datetime]
+    reads: RecordReads = field(default_factory=RecordReads)
 
     def recall(
         self,
@@ -49,14 +51,16 @@ class ToolCallRecall:
         if not terms:
             return ()
         wanted = MemoryQuery(self.clock(), _OVERFETCH * top_k, terms=terms, all_words=True)
-        columns = self.index.candidates(wanted).columns
+        found = self.index.candidates(wanted)
+        columns = found.columns
         held = {
             record_id: share
             for record_id, share in zip(columns.ids, columns.words.tolist(), strict=True)
             if share >= least
         }
         hits = []
-        for record in self.records.many(held).values():
+        self.records.check()
+        for record in self.reads.many(found.version, held, self.records.many).values():
             session = record.conversation_id or ""
             if conversations is not None and session not in conversations:
                 continue

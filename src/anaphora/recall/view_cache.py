@@ -11,12 +11,18 @@ ValueT = TypeVar("ValueT")
 
 
 class ViewCache(Generic[ValueT]):
-    """The `size` values that were used last, of one view. Safe to share between threads."""
+    """The values that were used last, of one view. Safe to share between threads.
 
-    def __init__(self, size: int) -> None:
+    `weigh` says what a value takes up, 1 by default; together they take up at most `size`. A view
+    is an object or a number: equal ones are the same view.
+    """
+
+    def __init__(self, size: int, weigh: Callable[[ValueT], int] | None = None) -> None:
         self._size = size
+        self._weigh = weigh or _one
         self._view: object = None
-        self._values: OrderedDict[Hashable, ValueT] = OrderedDict()
+        self._weight = 0
+        self._values: OrderedDict[Hashable, tuple[ValueT, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, view: object, key: Hashable, make: Callable[[], ValueT]) -> ValueT:
@@ -30,17 +36,29 @@ class ViewCache(Generic[ValueT]):
     def get(self, view: object, key: Hashable) -> ValueT | None:
         """The value that this view gave for `key`, None where it was not asked."""
         with self._lock:
-            if view is not self._view or key not in self._values:
+            if view != self._view or key not in self._values:
                 return None
             self._values.move_to_end(key)
-            return self._values[key]
+            return self._values[key][0]
 
     def put(self, view: object, key: Hashable, value: ValueT) -> None:
-        """Keep a value; those of an earlier view go."""
+        """Keep a value that is not heavier than `size`; those of an earlier view go."""
+        weight = self._weigh(value)
         with self._lock:
-            if view is not self._view:
+            if view != self._view:
                 self._view = view
                 self._values.clear()
-            self._values[key] = value
-            while len(self._values) > self._size:
-                self._values.popitem(last=False)
+                self._weight = 0
+            self._drop(key)
+            self._values[key] = (value, weight)
+            self._weight += weight
+            while self._weight > self._size:
+                self._drop(key if weight > self._size else next(iter(self._values)))
+
+    def _drop(self, key: Hashable) -> None:
+        _, weight = self._values.pop(key, (None, 0))
+        self._weight -= weight
+
+
+def _one(value: object) -> int:
+    return 1

@@ -65,6 +65,9 @@ class Documents(NamespaceReader):
         self.versions = Records(truth, namespace, sealer, kinds=(DOCUMENT,))
         self.sections = Records(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
         self.vectors = RecordVectors(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
+        # As of a number of truth: each search asks, and looks through every record where there are
+        # none.
+        self._holds_any: tuple[int, bool] = (-1, False)
 
     @contextmanager
     def change(self) -> Iterator[DocumentTransaction]:
@@ -80,7 +83,11 @@ class Documents(NamespaceReader):
 
     def holds_any(self) -> bool:
         """Whether there is any document, past ones too."""
-        return bool(self._rows(_ANY))
+        version, (known, answer) = self.version(), self._holds_any
+        if version != known:
+            answer = bool(self._rows(_ANY))
+            self._holds_any = (version, answer)
+        return answer
 
     def count(self) -> int:
         """How many there are, past versions not among them."""

@@ -14,7 +14,11 @@ all of them. A field has a value (which means `eq`) or an object of operators, a
 |                                  | does); in (any tag is one of them); exists                    |
 | times, numbers                   | eq, ne, gt, gte, lt, lte, in, exists                          |
 | payload.name, payload.name.inner | all of them; a value of another type does not match           |
+| lineage                          | descendant_of, ancestor_of (an id); eq, ne, in (the whole     |
+|                                  | lineage of an id, itself among it)                            |
 
+A lineage follows `parent` to any depth. Records do not hold theirs: `Filter.resolved` puts the ids
+in its place first.
 A field that a record lacks (absent, None, no tags) matches `ne` and `exists: false`, nothing else.
 NOT turns the answer round: what lacks a field is let through by NOT around a condition on it.
 Texts compare exactly, case and accents included. Times are aware datetimes or RFC 3339 texts.
@@ -40,6 +44,7 @@ from anaphora.values.memories import MEMORY_FIELDS
 Read = Callable[[object, str], Any]
 Holds = Callable[[Any, Any], bool]
 Rules = dict[str, tuple[Read, Holds]]
+Lineage = Callable[[str, frozenset[str]], frozenset[str]]
 _Key = tuple[str, Any]
 
 
@@ -187,6 +192,19 @@ RULES: dict[str, Rules] = {
 }
 
 
+LINEAGE: Final = "lineage"
+"""What is looked up by `parent`, to any depth, before records are asked."""
+
+ONE_WAY: Final = ("descendant_of", "ancestor_of")
+
+LINEAGE_RULES: Final[Mapping[str, Read]] = {
+    "eq": _text,
+    "ne": _text,
+    "in": _any_of(_text),
+    "descendant_of": _text,
+    "ancestor_of": _text,
+}
+
 MAX_DEPTH: Final = 32
 """AND, OR and NOT within one another."""
 MAX_NODES: Final = 1_000
@@ -203,6 +221,7 @@ FIELDS: Final = (*KINDS, "payload")
 """What a record is asked about: the names of the mapping that `Filter.matches` takes."""
 _OPERATORS = (
     "eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "startswith", "exists",
+    "descendant_of", "ancestor_of",
 )  # fmt: skip
 _JUNCTIONS = ("AND", "OR", "NOT")
 
@@ -223,6 +242,22 @@ class _Condition:
         if value is None:
             return self.operator == "ne"
         return self.holds(value, self.operand)
+
+
+@dataclass(frozen=True, slots=True)
+class _Relatives:
+    """One operator on the lineages of some ids."""
+
+    operator: str
+    ids: frozenset[str]
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        raise AssertionError("a lineage is looked up before records are asked")
+
+    def resolved(self, lineage: Lineage) -> _Node:
+        ids = lineage(self.operator if self.operator in ONE_WAY else "eq", self.ids)
+        inside = _Condition(("id",), "in", ids, RULES["text"]["in"][1])
+        return _Not(inside) if self.operator == "ne" else inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +284,17 @@ class _Not:
         return not self.part.matches(record)
 
 
-_Node = _Condition | _All | _Any | _Not
+_Node = _Condition | _Relatives | _All | _Any | _Not
+
+
+def _resolved(node: _Node, lineage: Lineage) -> _Node:
+    if isinstance(node, _Relatives):
+        return node.resolved(lineage)
+    if isinstance(node, _Not):
+        return _Not(_resolved(node.part, lineage))
+    if isinstance(node, _All | _Any):
+        return type(node)(tuple(_resolved(part, lineage) for part in node.parts))
+    return node
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +315,15 @@ class Filter:
         None and an absent key are the same.
         """
         return self._root is None or self._root.matches(record)
+
+    def resolved(self, lineage: Lineage) -> Filter:
+        """The same with ids for lineages: `lineage("descendant_of", ids)` gives those of them.
+
+        The operators are those of `ONE_WAY`, and "eq" for both ways and the ids themselves.
+        """
+        if self._root is None or LINEAGE not in self.fields:
+            return self
+        return Filter(self.fields - {LINEAGE} | {"id"}, _resolved(self._root, lineage))
 
 
 def parse(filters: Mapping[str, Any] | None) -> Filter:
@@ -348,8 +402,10 @@ class _Reader:
 
     def _condition(
         self, path: tuple[str, ...], kind: str, operator: str, operand: object, place: str
-    ) -> _Condition:
+    ) -> _Node:
         self._count(place)
+        if kind == LINEAGE:
+            return _relatives(operator, operand, place)
         if operator == "exists":
             return _Condition(path, operator, read_flag(operand, place), _never)
         rule = RULES[kind].get(operator)
@@ -365,12 +421,20 @@ class _Reader:
             raise fault(place, "…", f"more than {MAX_NODES} conditions")
 
 
+def _relatives(operator: str, operand: object, place: str) -> _Relatives:
+    read = LINEAGE_RULES.get(operator)
+    if read is None:
+        raise fault(place, operand, f"{LINEAGE} has {', '.join(LINEAGE_RULES)} only")
+    ids = read(operand, place)
+    return _Relatives(operator, frozenset((ids,)) if isinstance(ids, str) else ids)
+
+
 def _kind_of(name: str, place: str) -> str:
     if name.startswith(_PAYLOAD):
         if all(name.split(".")):
             return "payload"
         raise fault(place, name, "the field name has an empty part")
-    kind = KINDS.get(name)
+    kind = LINEAGE if name == LINEAGE else KINDS.get(name)
     if kind is not None:
         return kind
     if name == "payload":
@@ -379,8 +443,9 @@ def _kind_of(name: str, place: str) -> str:
         raise fault(place, name, "a memory's text cannot be filtered on: put it into the query")
     if name.upper() in _JUNCTIONS:
         raise fault(place, name, f"write {name.upper()} in capital letters")
-    fields = (*KINDS, "payload.<name>")
-    reason = f"unknown field; expected one of {', '.join(fields)}{_near(name, KINDS)}"
+    fields = (*KINDS, LINEAGE)
+    known = ", ".join((*fields, "payload.<name>"))
+    reason = f"unknown field; expected one of {known}{_near(name, fields)}"
     raise fault(place, name, reason)
 
 

@@ -87,6 +87,8 @@ _EVERYWHERE: Final = {
     "tag": "A word to filter by; may be repeated.",
     "text": "The text, stored verbatim.",
     "timeout": "Wait at most so many seconds.",
+    "whole": "Long turns come whole instead of as a passage: the best in any case, others if they "
+    "fit.",
     "title": "The title; if empty, the first question becomes the title again.",
     "tokens": "Tokens of all calls together, in and out.",
     "top_k": "At most this many hits.",
@@ -103,9 +105,16 @@ _ABOUT: Final = "Name, id or folder of the project that it is about."
 _CLEANED: Final = "The text; keys and card numbers are redacted."
 _ONE: Final = "Name, id or folder of the project."
 _TOKENS: Final = "At most this many tokens of text."
+LIMIT: Final = (
+    "After so many seconds nothing is waited for any more: words answer alone, and it says so."
+)
+_QUESTIONS: Final = ("Ask", "SearchQuestion", "TurnQuestion", "ContextQuestion")
 _HERE: Final = {
     ("ContextQuestion", "budget"): _TOKENS,
-    ("TurnQuestion", "budget"): _TOKENS,
+    ("TurnQuestion", "top_k"): "At most this many hits. Without it, `ANAPHORA_RECALL_TOP_K`, "
+    "else 6.",
+    ("TurnQuestion", "budget"): f"{_TOKENS} Without it, `ANAPHORA_RECALL_BUDGET`, else 2,500.",
+    **{(question, "timeout"): LIMIT for question in _QUESTIONS},
     ("SearchQuestion", "budget"): "At most this many tokens of snippets.",
     ("SearchQuestion", "project"): "Only what belongs to this project: name, folder or repository.",
     ("SearchQuestion", "speaker"): "Only turns by this speaker: the name, or its first word.",

@@ -91,7 +91,15 @@ def _members(value: Any) -> dict[str, Any]:
 def recalled_turns(
     memory: Memory, conversation_id: str | None, query: str, **options: Any
 ) -> Recall[TurnHit]:
-    """As `Memory.recall_conversation`, but `NotFound` for a conversation that is not there."""
+    """As `Memory.recall_conversation`, but `NotFound` for a conversation that is not there.
+
+    A count that is None is the configured one.
+    """
+    options = {
+        name: value
+        for name, value in options.items()
+        if value is not None or name not in {"top_k", "budget"}
+    }
     found = memory.recall_conversation(conversation_id, query, **options)
     if not found.hits:
         # What has hits is there; only otherwise is the whole conversation looked for.

@@ -27,6 +27,7 @@ from anaphora.sync.membership import (
     membership_of,
     new_membership,
 )
+from anaphora.sync.opening import open_entry
 from anaphora.sync.pairing import PATIENCE, Meeting, new_code, read_code
 from anaphora.sync.project import Devices, Project
 from anaphora.sync.reader import Progress
@@ -37,6 +38,7 @@ from anaphora.sync.store import CAPTURED, SyncStore
 from anaphora.values.sync import (
     SYNC_EVERY,
     SyncDevice,
+    SyncEntry,
     SyncReport,
     SyncRollback,
     SyncStatus,
@@ -234,6 +236,15 @@ class Sync:
         """What a path, or a conversation's id, is found by at a server: its `query_hash`."""
         with self._client() as client:
             return client.hash_of(name)
+
+    def open(self, payload: Mapping[str, Any] | str | bytes) -> SyncEntry:
+        """Open what a server gave for a `query_hash`: its `payload`, or the whole answer.
+
+        Nothing is taken in, and no remote is asked. Raises InvalidInput for what is no entry,
+        WrongKey for one of another project or of a key that this device does not have,
+        RemoteTampered for one that was altered or cut.
+        """
+        return open_entry(Project(self._store, self._member(), self._random), payload)
 
     def fork(self) -> SyncStatus:
         """Go on as a device of its own: a home that was copied, or restored from a backup.

@@ -13,7 +13,10 @@ from anaphora.values.sessions import SessionPlace, ToolCall
 
 __all__ = [
     "FINISH_VECTORS",
+    "RECALL_BUDGET",
+    "RECALL_TOP_K",
     "Check",
+    "ConfigurableCount",
     "Degraded",
     "Excerpt",
     "Health",
@@ -37,6 +40,18 @@ __all__ = [
 ]
 
 HitT = TypeVar("HitT", covariant=True)
+
+
+class ConfigurableCount(int):
+    """The default of an argument that the configuration may replace, unlike the same number when
+    a caller passes it."""
+
+
+RECALL_TOP_K: Final = ConfigurableCount(6)
+"""Hits of a recall of conversations."""
+
+RECALL_BUDGET: Final = ConfigurableCount(2500)
+"""Tokens that they may cost."""
 
 RecallMode = Literal["hybrid", "words", "vector"]
 TurnRole = Literal["user", "assistant", "other"]

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["SyncDevice", "SyncReport", "SyncRollback", "SyncStatus", "SyncVerification"]
+__all__ = [
+    "SyncDevice",
+    "SyncEntry",
+    "SyncItem",
+    "SyncReport",
+    "SyncRollback",
+    "SyncStatus",
+    "SyncVerification",
+]
 
 SYNC_EVERY: Final = 10.0
 """Seconds between two exchanges, unless told."""
@@ -74,3 +82,39 @@ class SyncRollback:
     restated: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncItem:
+    """What an entry says of one thing: its `kind` ("memory", "thread", "observation", …) and id.
+
+    `values` are the fields that were set, such as `text`, `path` and `payload` of a memory; `added`
+    are parts that are only ever added, such as the turns of a thread, by their keys; `dropped` are
+    the keys of those that were forgotten, and `forgotten` says that all of it was.
+    """
+
+    kind: str
+    id: str
+    at: datetime
+    values: Mapping[str, Any] = field(default_factory=dict)
+    added: Mapping[str, Any] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    forgotten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncEntry:
+    """An entry of a device's log, opened: `id` is its snapshot id, `at` is when it was made.
+
+    `signed`: the signature of its device was checked; False where this device does not know that
+    one yet, and only the project's key vouches for the entry. `without_content`: all that it said
+    was forgotten, or is said again in a later entry.
+    """
+
+    id: str
+    device: str
+    number: int
+    at: datetime | None = None
+    items: tuple[SyncItem, ...] = ()
+    signed: bool = False
+    without_content: bool = False

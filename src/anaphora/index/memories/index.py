@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.config import EXACT_CAP
+from anaphora.core.limits import held_within
 from anaphora.errors import AnaphoraError, Closed, SealChanged
 from anaphora.index.maintenance import Background, IndexLost, try_lock
 from anaphora.index.memories.filters import MemoryFilters
@@ -123,7 +124,7 @@ class MemoryIndex:
 
     def sync(self) -> int:
         """Catch up with truth; how many memories are new or changed."""
-        with self._lock:
+        with held_within(self._lock):
             if self._closed:
                 raise Closed
             version = self._records.version()
@@ -268,9 +269,11 @@ class MemoryIndex:
     def visible(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
         """Which of these memories may be shown at `moment`."""
         with self._lock:
-            rows, when = self._state.rows, Moment(moment, past)
-            places = zip(record_ids, rows.rows(record_ids).tolist(), strict=True)
-            return {i for i, row in places if row >= 0 and not rows.why_not(row, when)}
+            rows = self._state.rows
+            places = rows.rows(record_ids)
+            known = np.flatnonzero(places >= 0)
+            shown = known[rows.visible(Moment(moment, past), places[known])]
+            return {record_ids[at] for at in shown.tolist()}
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
         """Follow and answer; where the ANN index cannot be read, do without it."""

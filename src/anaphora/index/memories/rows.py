@@ -115,16 +115,21 @@ class MemoryRows(KeyedRows):
         self._put_stored([_stored(record) for record in records])
         return [self.row(record.id) for record in records]
 
-    def visible(self, moment: Moment) -> NDArray[np.bool_]:
-        """Which rows an answer for `moment` may show, shape (N,).
+    def visible(self, moment: Moment, rows: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
+        """Which rows (None: all, in order) an answer for `moment` may show, shape (N,).
 
         Now: neither superseded nor expired nor forgotten. Then: what was valid at that time.
         """
+
+        def column(name: str) -> NDArray[Any]:
+            values = self.column(name)
+            return values if rows is None else values[rows]
+
         at = moment.micros
-        until = self.column("valid_until")
-        keep: NDArray[np.bool_] = (self.column("state") == CURRENT) & (self.column("expires") > at)
+        until = column("valid_until")
+        keep: NDArray[np.bool_] = (column("state") == CURRENT) & (column("expires") > at)
         if moment.past:
-            keep &= (self.column("valid_from") <= at) & (until > at)
+            keep &= (column("valid_from") <= at) & (until > at)
         else:
             # Not `until > at`: a clock that jumped back must not bring back what was replaced.
             keep &= until == NEVER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Generic, TypeVar
 
@@ -59,7 +59,7 @@ class Candidates:
     """M candidates as columns, why each may not be shown ("" where it may), and what was lacking.
 
     `pending` counts memories that could be shown and have no vector yet; `notices` tell of words
-    that were read as others.
+    that were read as others. `version` is truth's number that they were found at.
     """
 
     columns: MemoryCandidates
@@ -67,12 +67,13 @@ class Candidates:
     degraded: tuple[Degraded, ...] = ()
     pending: int = 0
     notices: tuple[str, ...] = ()
+    version: int = -1
 
 
-def _nothing(*, cosines: bool) -> Candidates:
+def _nothing(seq: int, *, cosines: bool) -> Candidates:
     numbers, none = np.empty(0, np.int64), np.empty(0)
     columns = MemoryCandidates((), none if cosines else None, none, *[numbers] * 4)
-    return Candidates(columns)
+    return Candidates(columns, version=seq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class MemoryState:
         """
         if not len(self.rows):
             # As most homes hold no notes: their words and vectors need not be looked through.
-            return _nothing(cosines=wanted.vector is not None)
+            return _nothing(seq, cosines=wanted.vector is not None)
         key, now = _answer_key(wanted), Moment(wanted.moment).micros
         known = self._answers.get(key)
         if known is not None and known.holds(seq, now):
@@ -130,7 +131,10 @@ class MemoryState:
         keep = visible.value
         if wanted.keep.fields:
             keep = keep & self.filters.mask(wanted.keep, self.rows, self.records)
-        found = self._among(wanted, keep)
+        found = replace(self._among(wanted, keep), version=seq)
+        if self.vectors.lost:
+            # They are made again behind this, without a new number.
+            return found
         self._answers[key] = _Cached(seq, visible.since, visible.until, found)
         self._answers.move_to_end(key)
         if len(self._answers) > _KEPT:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from anaphora.core.limits import held_within, time_is_up
 from anaphora.errors import Closed
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.folder import IndexFolder
@@ -27,6 +28,9 @@ from anaphora.index.words.segment import SegmentMeta
 
 TAIL_LIMIT = 500
 """Rows of words in memory before they are written; beyond, opening would take longer."""
+
+READ_ANYWAY = 32
+"""Threads that are read in any case, however little time a call has."""
 
 _TRANSACTION = 2_000
 _ROUNDS = 5
@@ -64,6 +68,8 @@ class IndexCore:
         # How often it was opened, and as of which opening all threads were synced.
         self.openings = 0
         self._whole_at = 0
+        # Threads that the last sync left to the next one, because its time was over.
+        self.unread = 0
 
     def close(self) -> None:
         """Let go of the file for good: what is asked afterwards raises Closed."""
@@ -81,7 +87,7 @@ class IndexCore:
     def with_index(self, action: Callable[[], ResultT]) -> ResultT:
         """Do something with the open index; where that is torn or gone, make it again and retry."""
         reason = "it was lost repeatedly"
-        with self.lock:
+        with held_within(self.lock):
             for _ in range(_ROUNDS):
                 try:
                     self.opened()
@@ -184,7 +190,7 @@ class IndexCore:
         else:
             if self.openings != opening:
                 raise IndexLost("it was removed repeatedly")
-        if conversation_id is None:
+        if conversation_id is None and not self.unread:
             self._whole_at = self.openings
         self.state.view()
         return added
@@ -229,19 +235,25 @@ class IndexCore:
         state, source = self.state, self.source
         keys = dict.fromkeys(source.differing(state.known_checkpoints(), conversation_id))
         noted = {key for key in self._noted if conversation_id in (None, key)}
-        self._noted -= noted
         keys.update((key, None) for key in sorted(noted) if key in state.checkpoints)
         indexed = Indexed(
             lambda checkpoint: self.opened().digests(checkpoint.code), state.speakers_of
         )
         changes = []
-        for key in keys:
+        self.unread = 0
+        for count, key in enumerate(keys):
+            if count >= READ_ANYWAY and time_is_up():
+                # The rest is read by the next call.
+                self.unread = len(keys) - count
+                break
             # Against the file, not the overlay: the overlay gives way to the whole difference.
             change = source.change(key, state.checkpoints.get(key), indexed, noted=key in noted)
             if change is not None:
                 changes.append(change)
             else:
                 state.drop(key)
+        else:
+            self._noted -= noted
         done = {change.conversation_id for change in changes}
         return changes, [c for key, c in state.overlay.items() if key not in done]
 

@@ -6,9 +6,12 @@ is right.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.config import EXACT_CAP
+from anaphora.core.limits import is_limited, part_of_time, time_left, wait_within
 from anaphora.core.progress import ProgressCount
 from anaphora.errors import EmbeddingError
 from anaphora.index.backlog import GROUP, embed_texts
@@ -79,6 +83,10 @@ class TurnIndex:
         self._embedding = threading.Lock()
         # Whether a call embeds everything: others answer meanwhile from what is there.
         self._embeds_all = False
+        # Texts that questions wait for, which are embedded next, and whether the background embeds.
+        self._first: dict[bytes, None] = {}
+        self._at_work = False
+        self._progress = threading.Condition()
         self._worker = Background("anaphora-index", self._core.lock)
         self._closed = False
 
@@ -111,6 +119,76 @@ class TurnIndex:
         lost = Degraded("index", "it was removed repeatedly while it was read")
         return replace(result, degraded=(*result.degraded, lost)), view
 
+    def embed_first(
+        self, keys: Sequence[bytes], seconds: float, conversation_id: str | None
+    ) -> tuple[SyncResult, TurnView]:
+        """Make the vectors of these texts, by hash, before those of others; then `synced_view`.
+
+        Waits at most `seconds` once the model is there, and half of the time that this call has:
+        what is not done by then comes in the background.
+        """
+        missing = set(self._missing())
+        wanted = [key for key in keys if key in missing]
+        # A short backlog was just tried: what is left of it cannot be embedded.
+        waits = self._at_work or self._embeds_all or len(missing) > INLINE_BACKLOG
+        if waits and wanted and self._outage is None and self._embedder.ready(time_left()):
+            self._wait_for(wanted, time.monotonic() + part_of_time(seconds))
+        return self.synced_view(conversation_id, embed="none")
+
+    def _wait_for(self, keys: Sequence[bytes], ends: float) -> None:
+        """Wait until these texts were tried, at most until `ends`."""
+
+        def settled() -> bool:
+            idle = not self._at_work and not self._embeds_all
+            return idle or self._first.keys().isdisjoint(keys)
+
+        def wait(seconds: float | None) -> bool:
+            with self._progress:
+                return self._progress.wait_for(settled, seconds)
+
+        with self._progress:
+            self._first.update(dict.fromkeys(keys))
+        try:
+            for _ in range(_ROUNDS):
+                if not self._embeds_all:
+                    self._begin_work()
+                in_time = wait_within(wait, max(0.0, ends - time.monotonic()))
+                if not in_time or self._outage or self._first.keys().isdisjoint(keys):
+                    return
+                # It has gone over to writing, or is ending: another one begins after it.
+                wait_within(self._worker.wait, max(0.0, ends - time.monotonic()))
+        finally:
+            self._tried(keys)
+
+    def _next(self, waiting: dict[bytes, None], count: int) -> list[bytes]:
+        """Take the next texts to embed out of those that wait: first what a question waits for."""
+        with self._progress:
+            first = [key for key in self._first if key in waiting][:count]
+        others = (key for key in waiting if key not in self._first)
+        batch = first or list(islice(others, count))
+        for key in batch:
+            del waiting[key]
+        return batch
+
+    def _tried(self, keys: Sequence[bytes]) -> None:
+        with self._progress:
+            for key in keys:
+                self._first.pop(key, None)
+            self._progress.notify_all()
+
+    def _begin_work(self) -> None:
+        with self._progress:
+            if self._at_work:
+                return
+            self._at_work = True
+        if not self._worker.begin(self._work):
+            self._end_embedding()
+
+    def _end_embedding(self) -> None:
+        with self._progress:
+            self._at_work = False
+            self._progress.notify_all()
+
     def _sync(
         self, conversation_id: str | None, embed: EmbedMode, progress: ProgressCount | None
     ) -> tuple[SyncResult, TurnView, bool]:
@@ -129,7 +207,7 @@ class TurnIndex:
         elif embed == "inline":
             embedded = self._embed_inline() if missing else 0
             if core.words_due() or core.ann_due(STEP):
-                self._worker.begin(self._work)
+                self._begin_work()
         if embed == "all" or (embed == "inline" and missing):
             missing, view, now = core.with_index(
                 lambda: (core.missing(), core.state.view(), core.openings)
@@ -247,11 +325,19 @@ class TurnIndex:
     def _embed_inline(self) -> int:
         if self._worker.running or self._embeds_all:
             return 0
+        if is_limited():
+            # An embedder cannot be interrupted: the background waits for it, and this call may go.
+            missing = self._missing()
+            if len(missing) <= INLINE_BACKLOG:
+                self._wait_for(missing, time.monotonic() + part_of_time(math.inf))
+                return len(missing) - len(self._missing())
+            self._begin_work()
+            return 0
         with self._embedding:
             missing = self._missing()
             if len(missing) <= INLINE_BACKLOG:
                 return self._embed(missing)
-        self._worker.begin(self._work)
+        self._begin_work()
         return 0
 
     def _missing(self) -> list[bytes]:
@@ -260,17 +346,20 @@ class TurnIndex:
     def _embed_all(self, progress: ProgressCount | None) -> int:
         done = 0
         with self._embedding:
-            missing = self._missing()
-            self._embeds_all = len(missing) > INLINE_BACKLOG
+            waiting = dict.fromkeys(self._missing())
+            count = len(waiting)
+            self._embeds_all = count > INLINE_BACKLOG
             try:
-                for start in range(0, len(missing), GROUP):
-                    done += self._embed(missing[start : start + GROUP])
+                while batch := self._next(waiting, GROUP):
+                    done += self._embed(batch)
+                    self._tried(batch)
                     if progress is not None:
-                        progress(min(start + GROUP, len(missing)), len(missing))
+                        progress(count - len(waiting), count)
                     if self._outage is not None:
                         break
             finally:
                 self._embeds_all = False
+                self._tried(())
         return done
 
     def _embed(self, keys: list[bytes]) -> int:
@@ -300,6 +389,9 @@ class TurnIndex:
 
     def _degraded(self, pending: int) -> tuple[Degraded, ...]:
         parts = list(self._core.source.problems)
+        if self._core.unread:
+            reason = "there was no time to read it; the next question goes on"
+            parts.append(Degraded("conversations", f"{self._core.unread} have changed: {reason}"))
         failed = len(self._core.state.failures)
         ledger = self._core.file.ledger
         if ledger is not None and not ledger.on_disk and not self._core.waiting:
@@ -323,13 +415,18 @@ class TurnIndex:
 
     def _work(self) -> None:
         tried: set[bytes] = set()
-        while not self._worker.stopping.is_set():
-            with self._embedding:
-                missing = [key for key in self._missing() if key not in tried][:INLINE_BACKLOG]
-                tried.update(missing)
-                self._embed(missing)
-            if not missing or self._outage is not None:
-                break
+        try:
+            while not self._worker.stopping.is_set():
+                with self._embedding:
+                    waiting = {key: None for key in self._missing() if key not in tried}
+                    batch = self._next(waiting, INLINE_BACKLOG)
+                    tried.update(batch)
+                    self._embed(batch)
+                self._tried(batch)
+                if not batch or self._outage is not None:
+                    break
+        finally:
+            self._end_embedding()
         if self._core.words_due():
             self.commit_words()
         if not self._worker.stopping.is_set():

@@ -42,7 +42,7 @@ class TurnWords:
     term_of: Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TurnView:
     """N turns at one moment. `table` has their columns, `embedded` (N,) says which have a vector.
 

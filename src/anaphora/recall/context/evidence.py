@@ -2,7 +2,7 @@
 
 Relations come from a bounded walk of the graph, two steps from the best files and the entities that
 the focus names; notes that concern the files come with them. What was superseded comes only as
-history, and history and diary entries only for a focus that asks.
+history, and history only for a focus that asks; so do diary entries that share no word with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.display import one_line
 from anaphora.rank.context.choice import prune, shingles, spread
-from anaphora.rank.context.table import DOCUMENT_KINDS
 from anaphora.recall.context.excerpts import EXCERPT, Excerpts
 from anaphora.recall.context.targets import NamedModule, beginning_of
 from anaphora.store.documents import section_title
@@ -220,14 +219,10 @@ def memory_section_keys(ranked: RankedCandidates) -> list[str]:
 
 def _shown_places(ranked: RankedCandidates) -> Iterator[int]:
     """Places that may be shown, best first."""
-    count = 0
-    for place in ranked.rows.order.tolist():
-        kind = DOCUMENT_KINDS[int(ranked.table.kind[ranked.row(place)])]
-        if not ranked.rows.grounded[place] or count == LOOKED_AT:
+    for place in ranked.rows.order[:LOOKED_AT].tolist():
+        if not ranked.rows.grounded[place]:
             return
-        if kind != "diary" or ranked.question.asks_for("history"):
-            count += 1
-            yield place
+        yield place
 
 
 def _different(ranked: RankedCandidates, said: Mapping[int, str], most: int) -> list[int]:

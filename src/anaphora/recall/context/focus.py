@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Final, Literal
 
@@ -351,12 +352,22 @@ _INTENT_LINES: Final[Mapping[Intent, str]] = {
     "decisions": "why decision decisions decide decided chose choose chosen rationale adr reason"
     " tradeoff trade-off alternative alternatives constraint policy",
     # The seed's list of what asks for the past, and the ways in which it is asked for otherwise.
-    "history": "history historical previous previously prior old before changed why superseded"
-    " invalidated replaced replace migration migrated attempt tried rollback continue resume"
-    " blocked earlier formerly decision used",
+    "history": "historical previous previously prior old before changed why invalidated tried"
+    " continue continues continued continuing resume resumes resumed resuming blocked earlier"
+    " formerly used",
 }
 _INTENT_WORDS: Final = {intent: frozenset(line.split()) for intent, line in _INTENT_LINES.items()}
+_HISTORY_WORDS: Final = (
+    "history supersede replace replacement migrate migration attempt rollback decision predecessor"
+)
+"""Words of which every form asks for the past. Those of `_INTENT_LINES` have forms that do not:
+"continuous", "invalid", "use", "block"."""
 _WORDS: Final = re.compile(r"[a-z]+(?:-[a-z]+)*")
+
+
+@cache
+def _history_stems() -> frozenset[str]:
+    return frozenset(analyse(_HISTORY_WORDS))
 
 
 def _intents(parts: Sequence[Part]) -> tuple[Intent, ...]:
@@ -364,5 +375,7 @@ def _intents(parts: Sequence[Part]) -> tuple[Intent, ...]:
     told = " ".join(part.text for part in parts if part.kind in ("first", "prose"))[:4_000]
     words = _WORDS.findall(fold(told))
     said = {intent: sum(word in known for word in words) for intent, known in _INTENT_WORDS.items()}
+    stems = _history_stems()
+    said["history"] += sum(token in stems for token in analyse(told))
     order = sorted((i for i in said if said[i]), key=lambda intent: -said[intent])
     return tuple(order)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from anaphora.core.limits import check_cancelled, time_is_up
 from anaphora.index.sections.state import SectionCandidates, SectionQuery
 from anaphora.rank.context.scores import quality_of
 from anaphora.recall.context.candidates import (
@@ -106,9 +107,14 @@ class ContextRecall:
         """The projects asked about, id to name, brought in line with their files."""
         rows = self.projects.rows() if project is None else (self.projects.find(project),)
         degraded: list[Degraded] = []
-        if self.refresh is not None:
-            for row in rows:
-                degraded.extend(self.refresh(row.id))
+        for row in rows:
+            if self.refresh is None:
+                break
+            if time_is_up():
+                reason = "there was no time to look which files have changed"
+                degraded.append(Degraded("project", reason))
+                break
+            degraded.extend(self.refresh(row.id))
         return {row.id: row.name for row in rows}, degraded
 
     def _answer(
@@ -134,6 +140,7 @@ class ContextRecall:
             return _empty(question, budget, degraded, what)
         if rung != "words":
             degraded.append(Degraded("word index", _RUNGS[rung]))
+        check_cancelled()
         named = named_entities(question)
         ranked = rank_candidates(self._names, question, found, wanted.now, named)
         # What only parts of words have found is a lead at best.
@@ -147,6 +154,9 @@ class ContextRecall:
         first = targets(ranked, near.files, modules)
         items = memories(ranked, near, modules)
         before = history(ranked, near, replace(wanted, past=True, limit=20, vector=None))
+        if not first and not items:
+            # What was ranked may have been forgotten since, or be nothing that a package brings.
+            quality = "weak"
         package = RecallPackage(
             brief=tuple(brief_lines(quality, ranked, first, items, before)),
             primary_targets=tuple(first),

@@ -28,6 +28,9 @@ from anaphora.values.projects import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from anaphora.recall.context.candidates import RankedCandidates
 
 
@@ -56,6 +59,7 @@ _NOTES: Final = frozenset((*NOTE_KINDS, "diary", "document"))
 _BRIEF_CHARACTERS: Final = 150
 _SIGNALS_SHOWN: Final = 2
 _NO_LIMIT: Final = 2**62
+_NOTHING_FITS: Final = "Weak: nothing of what was found fits into this budget."
 
 ItemT = TypeVar("ItemT")
 
@@ -131,6 +135,10 @@ def assemble(found: RecallPackage, budget: int, *, sources: bool = False) -> Rec
         late = left.take(more, rendered_memory, MEMORIES, most["memories"] - len(memories))
         known |= {id(one) for one in late}
         memories = [one for one in found.memories if id(one) in known]
+    if found.quality != "weak" and not targets and not memories:
+        # A label above "weak" promises evidence that can be read.
+        empty = replace(found, brief=(_NOTHING_FITS,), primary_targets=(), memories=())
+        return assemble(replace(empty, quality="weak"), budget, sources=sources)
     package = replace(
         found,
         brief=tuple(brief),
@@ -298,15 +306,24 @@ def brief_lines(
 
 def _support_line(ranked: RankedCandidates, notes: int) -> str:
     """What holds how much of the focus: files, or the notes where no file does."""
-    held = ranked.targets.held
-    share = round(100 * float(held.max())) if len(held) else 0
-    files = int((ranked.targets.files >= 0).sum())
-    if files or not notes:
+    held, is_file = ranked.targets.held, ranked.targets.files >= 0
+    files = int(is_file.sum())
+    if files:
+        share = _percentage(held[is_file])
         where = f"{files} file{'s' * (files != 1)} hold{'s' * (files == 1)} words of the focus"
-        return f"{where}, the best part {share}% of their weight"
+        line = f"{where}, the best part {share}% of their weight"
+        best_note = _percentage(held[~is_file])
+        return f"{line}; a note holds {best_note}%" if notes and best_note > share else line
+    if not notes:
+        return "no file and no note holds words of the focus"
+    share = _percentage(held)
     if notes == 1:
         return f"no file, but a note holds words of the focus, {share}% of their weight"
     return f"no file, but {notes} notes hold words of the focus, the best {share}% of their weight"
+
+
+def _percentage(held: NDArray[np.float64]) -> int:
+    return round(100 * float(held.max(initial=0.0)))
 
 
 _ADVICE: Final[dict[Quality, str]] = {

@@ -65,7 +65,8 @@ def targets(
     """Modules, files and notes, best first. `entities` are of the files, by project and path.
 
     Of files or notes that say nearly the same the best one speaks for the others, and says how
-    many they are. Diary entries are none unless the focus asks to go on, or for history.
+    many they are. Beside files, diary entries are targets only where the focus asks to go on, or
+    for history.
     """
     chosen = _chosen(ranked)
     found = [_file(o, entities) if o.note is None else _note(o, o.note) for o in chosen]
@@ -142,6 +143,7 @@ def _possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
     """What may be a target, best first, with its text; a few are read at a time."""
     question, scores = ranked.question, ranked.targets
     most = min(len(scores), LOOKED_AT)
+    diary = question.asks_for("history") or not (scores.files >= 0).any()
     for start in range(0, most, MORE):
         sections = question.reader.sections(target_section_keys(ranked, start))
         for at in range(start, min(most, start + MORE)):
@@ -150,7 +152,7 @@ def _possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
                 yield TargetCandidate(ranked, at, None, sections.get(key))
                 continue
             note = question.reader.notes([key]).get(key)
-            if note is not None and (note.kind != "diary" or question.asks_for("history")):
+            if note is not None and (note.kind != "diary" or diary):
                 yield TargetCandidate(ranked, at, note, None)
 
 

@@ -20,7 +20,7 @@ from anaphora.errors import InvalidInput, NotFound, Unreadable
 from anaphora.store.codecs import readable
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT
-from anaphora.store.filters import Filter
+from anaphora.store.filters import ONE_WAY, Filter
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, Rows, ids_named
 from anaphora.store.records.rows import (
     CLOSENESS,
@@ -74,6 +74,22 @@ _EVENTS = RECORD_EVENT.select() + "AND record_id = :id ORDER BY at, seq"
 _LINKS = " UNION ALL ".join(
     LINK.select() + f"AND {end} IN ({{ids}})" for end in ("record_id", "other_id")
 )
+
+# UNION, not UNION ALL: what came before is not followed again, so a circle ends.
+_RELATIVES = {
+    "descendant_of": (
+        "WITH RECURSIVE line(id) AS (SELECT record_id FROM record WHERE {own}AND parent = :id "
+        "UNION SELECT record_id FROM record JOIN line ON parent = id WHERE {own}) "
+        "SELECT id FROM line"
+    ),
+    "ancestor_of": (
+        "WITH RECURSIVE line(id) AS (SELECT parent FROM record WHERE {own}"
+        "AND record_id = :id AND parent IS NOT NULL "
+        "UNION SELECT parent FROM record JOIN line ON record_id = id "
+        "WHERE {own}AND parent IS NOT NULL) SELECT id FROM line"
+    ),
+}
+_LINEAGES_KEPT = 64
 
 
 class RecordReader(NamespaceReader, Generic[ValueT]):
@@ -180,6 +196,7 @@ class Records(RecordReader[MemoryRecord]):
             truth, namespace, sealer, kinds=kinds, noun="memory", value=RECORD_MAPPING.value
         )
         self._passed: set[str] = set()
+        self._lineages: tuple[int, dict[tuple[str, frozenset[str]], frozenset[str]]] = (-1, {})
 
     def check(self) -> None:
         """Raise `SealChanged` when the home was sealed, opened up or given other keys meanwhile."""
@@ -196,6 +213,28 @@ class Records(RecordReader[MemoryRecord]):
                 there |= {row[0] for row in self._rows(asked, **some)}
             self._passed &= there
         return tuple(sorted(self._passed))
+
+    def resolved(self, keep: Filter) -> Filter:
+        """A filter whose lineages are looked up: ids stand in their place."""
+        return keep.resolved(self._lineage)
+
+    def _lineage(self, operator: str, ids: frozenset[str]) -> frozenset[str]:
+        """The relatives of these memories, in history too; "eq" has both ways and themselves."""
+        version, (known, lineages) = self.version(), self._lineages
+        if version != known or len(lineages) >= _LINEAGES_KEPT:
+            lineages = {}
+            self._lineages = (version, lineages)
+        if (operator, ids) not in lineages:
+            ways = (operator,) if operator in ONE_WAY else ONE_WAY
+            one_by_one = (self._relatives(way, one) for way in ways for one in sorted(ids))
+            relatives = frozenset().union(*one_by_one)
+            lineages[operator, ids] = relatives if operator in ONE_WAY else relatives | ids
+        return lineages[operator, ids]
+
+    def _relatives(self, way: str, record_id: str) -> set[str]:
+        statement = _RELATIVES[way].format(own=self._of_kind)
+        # Of a circle, which no writer makes, itself would be among them.
+        return {str(row[0]) for row in self._rows(statement, id=record_id)} - {record_id}
 
     def with_same_key(self, key: str) -> tuple[MemoryRecord, ...]:
         """The records of this identity, in no order."""
@@ -246,6 +285,7 @@ class Records(RecordReader[MemoryRecord]):
         """
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
+        keep = None if keep is None else self.resolved(keep)
         found: list[MemoryRecord] = []
         for record in self._backwards(_seq_of(cursor), history):
             expired = now is not None and record.expires_at is not None and record.expires_at <= now

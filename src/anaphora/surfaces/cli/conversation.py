@@ -15,7 +15,7 @@ from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
-from anaphora.surfaces.cli.options import Json, MinConfidence
+from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.cli.output import (
     EXIT_INPUT,
     EXIT_INTERRUPTED,
@@ -34,7 +34,7 @@ from anaphora.surfaces.cli.output import (
 from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import Where, known_conversation, note_missing, opened, place
-from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
+from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import counted, must_exist, recalled_turns, time_of
 from anaphora.values.conversations import ImportReport, RecallMode, TurnRole
 
@@ -322,16 +322,25 @@ def recall(
     conversation_id: Annotated[
         str | None, typer.Option("--in", help="One conversation only (default: all of them).")
     ] = None,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = 6,
-    budget: Annotated[int, typer.Option(min=0, help=TOKENS)] = 2500,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", "-k", min=1, help=meaning("top_k", "TurnQuestion"))
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(min=0, help=meaning("budget", "TurnQuestion"))
+    ] = None,
     mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
     since: Annotated[str | None, typer.Option(help=f"{meaning('since')} {WHEN}")] = None,
     until: Annotated[str | None, typer.Option(help=f"{meaning('until')} {WHEN}")] = None,
     speaker: Annotated[str | None, typer.Option(help=meaning("speaker", "TurnQuestion"))] = None,
     role: Annotated[str | None, typer.Option(help="user, assistant or other.")] = None,
     min_confidence: MinConfidence = None,
+    whole: Annotated[bool, typer.Option("--whole", help=meaning("whole"))] = False,
+    timeout: Timeout = None,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The block for a system prompt.")] = False,
+    days: Annotated[
+        bool, typer.Option("--days/--no-days", help="Whether the block tells days.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Recall the turns that matter for a question."""
@@ -350,13 +359,15 @@ def recall(
             speaker=speaker,
             role=cast(TurnRole | None, role),
             min_confidence=min_confidence,
+            whole=whole,
+            timeout=timeout,
         )
     if as_json:
         emit(found)
     elif block:
         from anaphora.recall.render import render_recall
 
-        console().print(Text(render_recall(found, across=conversation_id is None)))
+        console().print(Text(render_recall(found, across=conversation_id is None, days=days)))
         show_notes(found)
     else:
         show_hits(found, why=why)

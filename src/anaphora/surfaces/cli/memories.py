@@ -15,7 +15,7 @@ from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.cli.documents import show_document, show_whole
-from anaphora.surfaces.cli.options import Json, MinConfidence
+from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.cli.output import (
     console,
     emit,
@@ -138,6 +138,7 @@ def recall(
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show what was rejected too.")] = False,
     min_confidence: MinConfidence = None,
+    timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
     """Recall memories: similarity × decay × reinforcement × currency."""
@@ -151,6 +152,7 @@ def recall(
             as_of=time_of("as-of", as_of),
             explain=explain,
             min_confidence=min_confidence,
+            timeout=timeout,
         )
     give(found, lambda found: _show_memories(found, why=why), as_json=as_json)
 

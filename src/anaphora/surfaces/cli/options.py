@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from anaphora.surfaces.meanings import meaning
+from anaphora.surfaces.meanings import LIMIT, meaning
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 """The option of every command that shows something."""
@@ -14,3 +14,5 @@ Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
 MinConfidence = Annotated[
     float | None, typer.Option(min=0, max=1, help=meaning("min_confidence"), show_default=False)
 ]
+
+Timeout = Annotated[float | None, typer.Option(min=0, help=LIMIT, show_default=False)]

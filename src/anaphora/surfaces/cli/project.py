@@ -12,7 +12,7 @@ from rich.text import Text
 
 from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id
-from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.options import Json, Timeout
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
@@ -142,13 +142,16 @@ def recall(
     focus: Annotated[list[str], typer.Argument(help="The task, in one or several statements.")],
     project: InProject = None,
     budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help=TOKENS)] = 2000,
+    timeout: Timeout = None,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
     as_json: Json = False,
 ) -> None:
     """Recall what a task needs to know: where to look first, notes, relations, history."""
     with opened(context, warm=True) as memory:
-        package = memory.recall_context(focus, project=project, budget=budget, include_sources=why)
+        package = memory.recall_context(
+            focus, project=project, budget=budget, include_sources=why, timeout=timeout
+        )
     if as_json:
         emit(package)
     elif block:

@@ -11,7 +11,7 @@ from typing import Annotated, cast
 import typer
 
 from anaphora.surfaces.cli.asking import BUDGET, TOP, ask
-from anaphora.surfaces.cli.options import Json, MinConfidence
+from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
 from anaphora.surfaces.wire import time_of
 from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchKind
@@ -43,6 +43,7 @@ def recall(
     ] = False,
     tag: Annotated[list[str] | None, typer.Option(help="Only memories with this tag.")] = None,
     min_confidence: MinConfidence = None,
+    timeout: Timeout = None,
     full: Annotated[bool, typer.Option("--full", help="Whole texts instead of snippets.")] = False,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     as_json: Json = False,
@@ -68,4 +69,5 @@ def recall(
         project=project,
         tags=tag or (),
         min_confidence=min_confidence,
+        timeout=timeout,
     )

@@ -6,6 +6,7 @@ the machine could see.
 
 from __future__ import annotations
 
+import json
 import platform
 import re
 import sys
@@ -23,6 +24,7 @@ from anaphora.surfaces.wire import counted, time_of
 from anaphora.values.sync import (
     SYNC_EVERY,
     SyncDevice,
+    SyncEntry,
     SyncReport,
     SyncRollback,
     SyncStatus,
@@ -195,6 +197,24 @@ def rollback(
     give(done, _show_rollback, as_json=as_json)
 
 
+@app.command("open")
+def open_payload(
+    context: typer.Context,
+    payload: Annotated[
+        Path,
+        typer.Argument(
+            parser=place, metavar="FILE", help="The server's answer, or its payload; - for stdin."
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Open an entry that a server gave for a query_hash, with this device's keys."""
+    data = _read(payload)
+    with opened(context) as memory:
+        found = memory.sync.open(data)
+    give(found, _show_entry, as_json=as_json)
+
+
 @app.command()
 def key(context: typer.Context, as_json: Json = False) -> None:
     """Print the key with which another device joins. Whoever has it can read everything."""
@@ -256,6 +276,20 @@ def _show_devices(found: list[SyncDevice]) -> None:
     console().print(table("Devices", ("device", "name", "entries", "last written", ""), rows))
 
 
+def _show_entry(entry: SyncEntry) -> None:
+    out = console()
+    made = "" if entry.at is None else f", {entry.at:%Y-%m-%d %H:%M}"
+    out.print(shown(f"entry {entry.number} of device {entry.device}{made}"))
+    if entry.without_content:
+        out.print("it has no content any more")
+    elif not entry.signed:
+        out.print("its device is not known here yet: `anaphora sync now`")
+    for item in entry.items:
+        out.print(shown(f"{item.kind} {item.id}{' (forgotten)' if item.forgotten else ''}", "bold"))
+        for name, value in {**item.values, **item.added}.items():
+            out.print(shown(f"  {name}: {json.dumps(value, ensure_ascii=False)}"))
+
+
 def _show_verified(found: SyncVerification) -> None:
     entries = counted(found.entries, "entry", "entries")
     text = f"{entries} of {counted(found.devices, 'device')} are what they were"
@@ -285,8 +319,10 @@ def _address(given: str) -> str:
 
 
 def _secret(path: Path | None) -> str | None:
-    if path is None:
-        return None
+    return None if path is None else _read(path)
+
+
+def _read(path: Path) -> str:
     if str(path) == "-":
         return sys.stdin.read().strip()
     try:

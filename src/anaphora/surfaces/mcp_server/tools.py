@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.meanings import FILTER_EXAMPLE, NOTE, TOKENS, meaning
+from anaphora.surfaces.meanings import FILTER_EXAMPLE, LIMIT, NOTE, meaning
 from anaphora.values.conversations import Degraded, RecallMode, TurnHit, TurnRole
 from anaphora.values.deep import DeepAnswer, Gap, Scope
 from anaphora.values.memories import (
@@ -51,10 +51,11 @@ def text(description: str, **more: Any) -> Schema:
     return {"type": "string", **_said(description), **more}
 
 
-def count(description: str, low: int, high: int, default: int) -> Schema:
+def count(description: str, low: int, high: int, default: int | None = None) -> Schema:
     """A whole number between two bounds."""
-    bounds = {"minimum": low, "maximum": high, "default": default}
-    return {"type": "integer", **_said(description), **bounds}
+    bounds = {"minimum": low, "maximum": high}
+    usual = {} if default is None else {"default": default}
+    return {"type": "integer", **_said(description), **bounds, **usual}
 
 
 def _said(description: str) -> Schema:
@@ -301,7 +302,7 @@ _SPECS = (
             "filters": {
                 "type": "object",
                 "description": f"E.g. {FILTER_EXAMPLE}, over category, tags, type, path, "
-                "payload.<field>, created_at.",
+                "payload.<field>, created_at, lineage.",
             },
             "minScore": {"type": "number", "description": "Leave out lower scores.", "minimum": 0},
             "minConfidence": share("As in recall."),
@@ -368,8 +369,8 @@ _SPECS = (
         {
             "query": text("What to look for.", minLength=1),
             "conversationId": text("Only this conversation (default: all)."),
-            "topK": count("At most this many turns.", 1, 50, 6),
-            "budget": count(TOKENS, 0, 100_000, 2500),
+            "topK": count(meaning("top_k", "TurnQuestion"), 1, 50),
+            "budget": count(meaning("budget", "TurnQuestion"), 0, 100_000),
             "since": text(f"{meaning('since')} {_DAY}"),
             "until": text(f"{meaning('until')} {_DAY}"),
             "speaker": text(meaning("speaker", "TurnQuestion")),
@@ -379,6 +380,8 @@ _SPECS = (
                 "description": meaning("role", "TurnQuestion"),
             },
             "minConfidence": share(meaning("min_confidence")),
+            "whole": flag(False, meaning("whole")),
+            "timeout": {"type": "number", "description": LIMIT, "minimum": 0, "maximum": 3_600},
         },
         enveloped_rows(
             result(

@@ -89,13 +89,13 @@ class Service:
         return await self.begin(kind, call)
 
     def begin(self, kind: Kind, call: Callable[[], ResultT]) -> asyncio.Future[ResultT]:
-        """The same, to be awaited. Cancelled before it began, it is not made."""
+        """The same, to be awaited. Cancelled before it began, it is not made; a recall ends."""
         waiting = self.options.long_waiting if kind in _THREADS else self.options.waiting
         if len(self.workers[kind].running) >= self._threads[kind] + waiting:
             raise Problem(
                 503, "busy", "too many calls are waiting for this memory", {"Retry-After": "1"}
             )
-        return asyncio.wrap_future(self.workers[kind].submit(partial(_without_stops, call)))
+        return self.workers[kind].begin(partial(_without_stops, call))
 
     def running(self) -> int:
         """How many calls are under way or wait."""

@@ -181,7 +181,8 @@ def _filter() -> dict[str, Any]:
         "description": (
             "Which memories count. A field has a value (equality) or operators (eq, ne, gt, gte, "
             "lt, lte, in, contains, startswith, exists); several must all hold. Fields: "
-            f"{', '.join(names)}, payload.<name>. What cannot be meant is refused, its place named."
+            f"{', '.join(names)}, payload.<name>, lineage (descendant_of, ancestor_of or the id "
+            "of a memory). What cannot be meant is refused, its place named."
         ),
         "type": "object",
         "properties": {"AND": junction, "OR": junction, "NOT": part},

@@ -63,6 +63,8 @@ _STATUSES: tuple[tuple[type[errors.AnaphoraError], int, str], ...] = (
     (errors.EmbeddingError, 503, "embedding"),
     (errors.EncryptionError, 503, "encryption"),
     (errors.ModelTimeout, 504, "model_timeout"),
+    (errors.TimedOut, 504, "timed_out"),
+    (errors.Cancelled, 503, "cancelled"),
     (errors.NoModel, 501, "no_model"),
     (errors.ModelError, 502, "model"),
     (errors.SandboxError, 503, "sandbox"),
@@ -85,6 +87,7 @@ _MEMBERS: Final[tuple[tuple[type[errors.AnaphoraError], tuple[str, ...]], ...]] 
     (errors.SandboxError, ("reason",)),
     (errors.MissingExtra, ("extra", "needs")),
     (errors.Closed, ("what",)),
+    (errors.TimedOut, ("seconds",)),
     (errors.SyncError, ("remote", "reason")),
 )
 

@@ -59,6 +59,7 @@ Query = str
 Tags = Annotated[list[Name], Field(max_length=1_000)]
 Count = Annotated[int, Field(ge=1, le=1_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(ge=0, le=3_600)]
 Filters = Annotated[
     dict[str, Any] | None,
     # The document of the whole knows the language of filters; a part alone cannot.
@@ -152,6 +153,7 @@ class Ask(Body):
     as_of: Time | None = None
     explain: bool = False
     min_confidence: Share | None = None
+    timeout: Seconds | None = None
 
 
 class Forgetting(Body):
@@ -189,6 +191,7 @@ class SearchQuestion(Body):
     tags: Tags = []
     exclude: Annotated[list[str], Field(max_length=1_000)] = []
     min_confidence: Share | None = None
+    timeout: Seconds | None = None
 
 
 class ContradictionQuery(Parameters):
@@ -326,8 +329,8 @@ class TurnQuestion(Body):
 
     query: Query
     conversation_id: Name | None = None
-    top_k: Annotated[int, Field(ge=1, le=1_000)] = 6
-    budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2500
+    top_k: Count | None = None
+    budget: Annotated[int | None, Field(ge=0, le=1_000_000)] = None
     exclude: Annotated[list[str], Field(max_length=1_000)] = []
     mode: RecallMode = "hybrid"
     since: Time | None = None
@@ -335,6 +338,8 @@ class TurnQuestion(Body):
     speaker: Name | None = None
     role: TurnRole | None = None
     min_confidence: Share | None = None
+    whole: bool = False
+    timeout: Seconds | None = None
 
 
 class NewProject(Body):
@@ -351,6 +356,7 @@ class ContextQuestion(Body):
     project: Name | None = None
     budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
     include_sources: bool = False
+    timeout: Seconds | None = None
 
 
 class WarmUpQuery(Parameters):

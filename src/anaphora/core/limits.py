@@ -1,0 +1,238 @@
+"""How long a recall may take, and how another thread ends it.
+
+A facade opens `limited` around a recall. What takes long below it asks here whether to go on:
+`check_cancelled` between two steps, `time_left` before one, `within_limit` around a call that
+cannot be interrupted. Writes never stand under a limit, so that none of them is left half-done.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from anaphora.core.late_threads import begins
+from anaphora.core.permits import current_permits, defer_for, lent
+from anaphora.errors import Cancelled, InvalidInput, TimedOut
+
+if TYPE_CHECKING:
+    from threading import RLock
+
+ResultT = TypeVar("ResultT")
+
+SLICE: Final = 0.02
+"""Seconds after which a wait looks whether it was cancelled."""
+
+RESERVE: Final = 0.1
+"""The part of the time that is kept for the words, which answer where vectors come too late."""
+
+
+class Cancellation:
+    """Ends the recalls that are made inside `with cancellation:` once `cancel()` is called.
+
+    `cancel()` may come from any thread, and from a signal handler. A recall that is under way ends
+    in `Cancelled` at its next step, one that begins afterwards at once. What writes is never cut
+    short. Safe to share between threads, and to enter more than once.
+    """
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        """End the recalls under way, and those to come. Safe to call twice."""
+        self._cancelled.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel()` was called."""
+        return self._cancelled.is_set()
+
+    def __enter__(self) -> Cancellation:
+        _entered.set((*_entered.get(), self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _entered.set(_entered.get()[:-1])
+
+
+_entered: ContextVar[tuple[Cancellation, ...]] = ContextVar("anaphora_cancellations", default=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """When a recall ends (on the monotonic clock, None: never), after how long, and what ends it
+    before."""
+
+    ends: float | None
+    seconds: float
+    cancellations: tuple[Cancellation, ...]
+
+    def check(self) -> None:
+        if any(one.cancelled for one in self.cancellations):
+            raise Cancelled
+
+
+_limit: ContextVar[_Limit | None] = ContextVar("anaphora_limit", default=None)
+
+
+def check_timeout(timeout: float | None) -> None:
+    """Raise `InvalidInput` for what is no number of seconds."""
+    if timeout is not None and not (math.isfinite(timeout) and timeout >= 0):
+        raise InvalidInput("timeout", timeout, "expected seconds, 0 or more")
+
+
+@contextmanager
+def limited(timeout: float | None) -> Iterator[None]:
+    """Let what runs inside take so many seconds (None: no limit), until it is cancelled.
+
+    Raises `InvalidInput` for a bad number, `Cancelled` where it was cancelled before.
+    """
+    check_timeout(timeout)
+    cancellations = _entered.get()
+    if timeout is None and not cancellations:
+        yield
+        return
+    ends = None if timeout is None else time.monotonic() + timeout
+    limit = _Limit(ends, timeout or 0.0, cancellations)
+    limit.check()
+    token = _limit.set(limit)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def is_limited() -> bool:
+    """Whether this call has a time limit, or can be cancelled."""
+    return _limit.get() is not None
+
+
+def check_cancelled() -> None:
+    """Raise `Cancelled` where this call was cancelled."""
+    limit = _limit.get()
+    if limit is not None:
+        limit.check()
+
+
+def time_left() -> float | None:
+    """Seconds that this call may still wait for something, 0 or more; None where it has no limit.
+
+    Less than the time limit leaves: what is found by words has to be ranked, too.
+    """
+    limit = _limit.get()
+    if limit is None or limit.ends is None:
+        return None
+    reserve = min(RESERVE, limit.seconds / 4)
+    return max(0.0, limit.ends - reserve - time.monotonic())
+
+
+def part_of_time(most: float) -> float:
+    """Seconds that one of several steps may wait: `most`, and half of what the call has left."""
+    left = time_left()
+    return most if left is None else min(most, left / 2)
+
+
+def time_is_up() -> bool:
+    """Whether nothing more should be begun that takes long. Raises `Cancelled`."""
+    check_cancelled()
+    return time_left() == 0.0
+
+
+def wait_within(wait: Callable[[float | None], bool], timeout: float | None = None) -> bool:
+    """What `wait(seconds)` gives, at most for `timeout` seconds and as long as this call may take.
+
+    Raises `Cancelled`.
+    """
+    limit, left = _limit.get(), time_left()
+    if left is not None:
+        timeout = left if timeout is None else min(timeout, left)
+    if limit is None or not limit.cancellations:
+        return wait(timeout)
+    ends = None if timeout is None else time.monotonic() + timeout
+    while True:
+        limit.check()
+        left = math.inf if ends is None else max(0.0, ends - time.monotonic())
+        if wait(min(SLICE, left)):
+            return True
+        if left <= SLICE:
+            return False
+
+
+@contextmanager
+def held_within(lock: RLock) -> Iterator[None]:
+    """Hold a lock that others may hold for long. Raises `TimedOut` and `Cancelled`."""
+    limit = _limit.get()
+    if limit is None:
+        with lock:
+            yield
+        return
+
+    def acquire(seconds: float | None) -> bool:
+        return lock.acquire(timeout=-1 if seconds is None else seconds)
+
+    if not wait_within(acquire):
+        raise TimedOut(limit.seconds)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def within_limit(call: Callable[[], ResultT]) -> ResultT:
+    """What `call` gives. Where this call is limited, it runs in a thread of its own, and is given
+    up when the time is over (`TimedOut`) or the call was cancelled (`Cancelled`).
+
+    What is given up goes on to its end, unheard: it must change nothing that matters.
+    """
+    limit = _limit.get()
+    if limit is None:
+        return call()
+    if time_is_up():
+        raise TimedOut(limit.seconds)
+    result: list[tuple[ResultT | None, BaseException | None]] = []
+    ended = threading.Event()
+
+    permits = current_permits()
+
+    def run() -> None:
+        defer_for(permits)
+        try:
+            result.append((call(), None))
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            result.append((None, error))
+        finally:
+            ended.set()
+
+    thread = threading.Thread(
+        target=copy_context().run, args=(run,), name="anaphora-limited", daemon=True
+    )
+    if not begins(thread):
+        return call()
+    _running.add(thread)
+    with lent():
+        done = wait_within(ended.wait)
+    if not done:
+        raise TimedOut(limit.seconds)
+    _running.discard(thread)
+    value, error = result[0]
+    if error is not None:
+        raise error
+    return value  # type: ignore[return-value]
+
+
+_running: set[threading.Thread] = set()
+"""What was begun under a limit; what has ended unheard is taken out by `wait_for_given_up`."""
+
+
+def wait_for_given_up(seconds: float) -> None:
+    """Wait for calls that were given up: a process must not end inside a model library."""
+    ends = time.monotonic() + seconds
+    for thread in list(_running):
+        thread.join(max(0.0, ends - time.monotonic()))
+        if not thread.is_alive():
+            _running.discard(thread)

@@ -1,0 +1,59 @@
+"""What was read of records at one number of truth: a question asked again need not read it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from anaphora.recall.view_cache import ViewCache
+from anaphora.values.memories import MemoryRecord
+
+Neighbours: TypeAlias = tuple[tuple[str, str], ...]
+"""The other ends of a memory's links, the closest first, each with the kind of the link."""
+
+MOST_TEXT: Final = 4_000_000
+"""Characters of records that are held for the next questions, as long as nothing changes."""
+MOST_LINKS: Final = 100_000
+"""Links between memories that are held for them."""
+
+_OVERHEAD: Final = 500
+
+
+def _size_of(record: MemoryRecord) -> int:
+    payload = 0 if record.payload is None else len(repr(record.payload))
+    return _OVERHEAD + len(record.text) + payload
+
+
+def _count_of(ends: Neighbours) -> int:
+    return 1 + len(ends)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReads:
+    """Records and links of one namespace, as they were at the last number of truth asked about.
+
+    `version` is a number that truth had before anything was read: what was read under it is at
+    least as new, and whoever sees that number later may have it.
+    """
+
+    records: ViewCache[MemoryRecord] = field(default_factory=lambda: ViewCache(MOST_TEXT, _size_of))
+    neighbours: ViewCache[Neighbours] = field(
+        default_factory=lambda: ViewCache(MOST_LINKS, _count_of)
+    )
+
+    def many(
+        self,
+        version: int,
+        record_ids: Iterable[str],
+        read: Callable[[list[str]], Mapping[str, MemoryRecord]],
+    ) -> dict[str, MemoryRecord]:
+        """The records of these ids that exist, by id; `read` gives those that are not held."""
+        ids = list(dict.fromkeys(record_ids))
+        held = {one: self.records.get(version, one) for one in ids}
+        missing = [record_id for record_id, record in held.items() if record is None]
+        fresh = read(missing) if missing else {}
+        for one in fresh.values():
+            self.records.put(version, one.id, one)
+        found = ((one, held[one] or fresh.get(one)) for one in ids)
+        return {record_id: record for record_id, record in found if record is not None}

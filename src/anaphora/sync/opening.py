@@ -1,0 +1,105 @@
+"""Opens one entry that a server gave, such as the payload of `GET /v2/agent-state`.
+
+Nothing is taken in and no remote is asked: the keys of the project that this device has are all
+that is needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from anaphora.errors import InvalidInput, RemoteTampered, WrongKey
+from anaphora.sync.changes import WHOLE, Patch
+from anaphora.sync.entries import Content, Entry, entry_of, unseal
+from anaphora.sync.items import kind_and_key
+from anaphora.sync.membership import Member
+from anaphora.sync.project import Project
+from anaphora.values.sync import SyncEntry, SyncItem
+
+_SOURCE: Final = "payload"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def open_entry(project: Project, payload: Mapping[str, Any] | str | bytes) -> SyncEntry:
+    """What is in an entry, given as its JSON or the whole answer that holds it as `payload`.
+
+    Raises InvalidInput for what is no entry, WrongKey for one of another project or of a key that
+    this device does not have, RemoteTampered for one that was altered or cut.
+    """
+    entry = _read(payload)
+    header = entry.header
+    if header.project != project.name:
+        reason = f"it is of project {header.project}, and this device has the key of {project.name}"
+        raise WrongKey(_SOURCE, reason)
+    if entry.dropped is not None:
+        return SyncEntry(entry.id, header.device, header.number, without_content=True)
+    cipher = project.cipher(header.epoch)
+    if cipher is None:
+        reason = f"this device does not have the key {header.epoch}: `sync now` may bring it"
+        raise WrongKey(_SOURCE, reason)
+    content = unseal(entry, cipher, _SOURCE)
+    return SyncEntry(
+        entry.id,
+        header.device,
+        header.number,
+        _time(content.at),
+        tuple(map(_item, content.patches)),
+        signed=_is_signed(project, entry, content),
+    )
+
+
+def _read(payload: Mapping[str, Any] | str | bytes) -> Entry:
+    line: Any = payload
+    if isinstance(payload, str | bytes):
+        try:
+            line = json.loads(payload)
+        except ValueError as error:
+            raise InvalidInput(_SOURCE, "…", f"expected JSON ({error})") from None
+    if isinstance(line, Mapping) and "payload" in line:
+        line = line["payload"]
+    if not isinstance(line, Mapping):
+        raise InvalidInput(
+            _SOURCE, line, "expected the payload that a server gave for a query_hash"
+        )
+    device, number = line.get("device"), line.get("number")
+    if not isinstance(device, str) or not isinstance(number, int):
+        raise InvalidInput(_SOURCE, "…", "it is no entry: it has no device or no number")
+    return entry_of(line, _SOURCE, device, number)
+
+
+def _is_signed(project: Project, entry: Entry, content: Content) -> bool:
+    """Whether a device that is known has signed it. RemoteTampered where it has not."""
+    header = entry.header
+    member = _member(project, header.device) or content.member
+    if member is None or member.device != header.device:
+        return False
+    if not member.has_signed(entry.id, entry.signature):
+        reason = "its device has not signed it"
+        raise RemoteTampered(_SOURCE, header.device, header.number, reason)
+    return True
+
+
+def _member(project: Project, device: str) -> Member | None:
+    if device == project.own:
+        return project.membership.public
+    return project.devices.members.get(device)
+
+
+def _item(patch: Patch) -> SyncItem:
+    kind, key = kind_and_key(patch.item)
+    return SyncItem(
+        kind,
+        key,
+        _time(patch.stamp.time),
+        dict(patch.set),
+        dict(patch.add),
+        tuple(name for name in patch.drop if name != WHOLE),
+        forgotten=WHOLE in patch.drop,
+    )
+
+
+def _time(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
