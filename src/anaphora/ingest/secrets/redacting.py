@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput
+from anaphora.ingest.secrets.formats import DENSE, PATTERNS
 from anaphora.ingest.secrets.patterns import (
-    DENSE,
-    PATTERNS,
     assigned_secrets,
     is_secret_value,
     matching,
