@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import unquote
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,20 @@ def _is_jwt(match: re.Match[str]) -> bool:
 
 def _is_basic(match: re.Match[str]) -> bool:
     """RFC 7617: the base64 of a user, a colon and a password."""
-    return b":" in _base64(match.group(1).translate(_URL_SAFE))
+    _, colon, password = _base64(match.group(1).translate(_URL_SAFE)).partition(b":")
+    return bool(colon) and not is_example(password.decode("utf-8", "replace"))
+
+
+_EXAMPLE = re.compile(
+    r"(?:(?:example|your|my|the|some|test|user)?(?:pass(?:word|wd|wort|phrase)?|p?ssword|pwd|secret)){1,2}"
+)
+
+
+def is_example(password: str) -> bool:
+    """Whether a password of a URL or of a header is the word itself, as manuals write it."""
+    letters = re.sub(r"[\W\d_]", "", unquote(password)).lower()
+    digit = re.search(r"\d", unquote(password)) is not None
+    return not digit and (len(letters) < 3 or _EXAMPLE.fullmatch(letters) is not None)
 
 
 def _is_discord(match: re.Match[str]) -> bool:
@@ -120,7 +134,10 @@ _TWILIO = re.compile(r"twilio|(?<![a-z])(?:key|token|secret|sid|auth|account)", 
 _ARTICLE = re.compile(r"\b(?:sku|article|product|item|part|order)s?\b", re.IGNORECASE)
 _URL_SAFE = str.maketrans("+/", "-_")
 # An escape ends in a letter or digit that is not the secret's: "\n" in JSON, "%3D" in a URL.
-_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
+_ESCAPED = r"(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])"
+_START = rf"(?:(?<![A-Za-z0-9_-])|{_ESCAPED})"
+_START_OF_WORD = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
+_START_OF_BASE64 = rf"(?:(?<![A-Za-z0-9+/])|{_ESCAPED})"
 _END = r"(?![A-Za-z0-9_-])"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _QUOTED = r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?"
@@ -130,7 +147,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     # AWS writes the last sixteen in base32; what looks like one otherwise is somebody's test key.
     _known(
         "aws-access-key",
-        r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[0-9A-Z]{16}|(?:A3T[A-Z0-9]|ABIA|ACCA)[A-Z2-7]{16})"
+        _START_OF_WORD + r"(?:(?:AKIA|ASIA)[0-9A-Z]{16}|(?:A3T[A-Z0-9]|ABIA|ACCA)[A-Z2-7]{16})"
         r"(?![A-Za-z0-9])",
         dense=True,
     ),
@@ -295,7 +312,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     # AWS session tokens and keys of Bedrock: a header, the same for all, then base64.
     _known(
         "aws-session-token",
-        r"(?<![A-Za-z0-9+/])(?:IQoJb3JpZ2luX2Vj|Fwo(?:GZXIvYXdz|DYXdz)|FQoGZXIvYXdz)"
+        _START_OF_BASE64 + r"(?:IQoJb3JpZ2luX2Vj|Fwo(?:GZXIvYXdz|DYXdz)|FQoGZXIvYXdz)"
         r"[A-Za-z0-9+/]{60,}+=*+",
         dense=True,
     ),
@@ -358,7 +375,11 @@ PATTERNS: tuple[SecretPattern, ...] = (
         _START + r"tskey-[a-z]{3,12}-[A-Za-z0-9]{6,40}(?:-[A-Za-z0-9]{16,80})?" + _END,
         "tskey-",
     ),
-    _known("azure-ad-secret", r"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,34}(?![\w~-])", "Q~"),
+    _known(
+        "azure-ad-secret",
+        rf"(?:(?<![\w.~-])|{_ESCAPED})" + r"[\w.~-]{3}\dQ~[\w.~-]{31,34}(?![\w~-])",
+        "Q~",
+    ),
     _known("newrelic-key", _START + r"NRAK-[A-Z0-9]{27}" + _END, "NRAK-"),
     _known("newrelic-key", _START + r"NR(?:JS|II|IQ|RA|AA|BR)-[\w-]{19,45}" + _END, "NR"),
     _known("newrelic-key", _START + r"(?:eu01xx)?[0-9a-f]{30,36}(?:FFFF)?NRAL" + _END, "NRAL"),
@@ -385,7 +406,9 @@ PATTERNS: tuple[SecretPattern, ...] = (
     _known("clojars-token", _START + r"CLOJARS_[0-9a-z]{60}" + _END, "CLOJARS_"),
     _known(
         "age-key",
-        r"(?i)(?<![A-Za-z0-9])AGE-(?:SECRET-KEY(?:-PQ)?|PLUGIN-[A-Z0-9-]{1,40}?)-1[0-9A-Z]{40,2048}(?![0-9A-Za-z])",
+        r"(?i)"
+        + _START_OF_WORD
+        + r"AGE-(?:SECRET-KEY(?:-PQ)?|PLUGIN-[A-Z0-9-]{1,40}?)-1[0-9A-Z]{40,2048}(?![0-9A-Za-z])",
         "age-",
     ),
     # Mail and money.

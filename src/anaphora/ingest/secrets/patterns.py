@@ -79,12 +79,16 @@ _NAMES = (
 )
 # No name is without one of these; looking for them is much faster than the patterns.
 _PARTS = ("pass", "pwd", "secret", "token", "credential", "key", "contrase")
+_MOST = 400
+"""Characters of a value that are looked at; all that goes on behind them belongs to it as well."""
+_GOES_ON = re.compile(r"[^\s\"'`,;]*")
 # Patterns are tried at every letter, so none begins with what repeats.
 _ASSIGNED = re.compile(
     rf"(?P<name>{_NAMES})(?P<suffix>[\w-]{{0,30}})"
     r"(?:[\"'`]?\]?[ \t]{0,3}(?P<link>:=|=>|!==?|={1,3}|::?)[ \t]{0,3}"
     r"|(?:\.assign)?\([ \t]{0,2}(?=[\"'])|(?P<is>[ \t]{1,3}is:?[ \t]{1,3}))"
-    r"(?P<value>@?\"[^\"\s]{6,400}\"|'[^'\s]{6,400}'|`[^`\s]{6,400}`|[^\s\"'`,;]{6,400})",
+    rf"(?P<value>@?\"[^\"\s]{{6,{_MOST}}}\"|'[^'\s]{{6,{_MOST}}}'|`[^`\s]{{6,{_MOST}}}`"
+    rf"|[^\s\"'`,;]{{6,{_MOST}}}|[\"'`][^\s\"'`]{{{_MOST}}})",
     re.IGNORECASE,
 )
 _FIELD = re.compile(rf"(?P<name>{_NAMES})(?P<suffix>[\w-]{{0,30}})\Z", re.IGNORECASE)
@@ -122,6 +126,7 @@ _SCHEMA_WORDS = frozenset(
     required optional disabled enabled encrypted incorrect password passwords username undefined
     function invalid_ forgotten redacted unchanged rejected accepted protected generated anonymous
     external internal authorization credentials bearer_token confirmed confirmation validation
+    same-origin cross-origin
     """.split()  # noqa: SIM905 - a quoted list cannot be read
 )
 _A_NAME = re.compile(
@@ -131,8 +136,10 @@ _A_NAME = re.compile(
 )
 # What an unquoted value is in code and in ordinary writing.
 _CODE = re.compile(
-    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*[(\[<].*|[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+"
-    r"|[a-z]+\d?(?:_[a-z0-9]+)+|\W*",
+    r"[&*!~]{0,3}[A-Za-z_$]\w*(?:(?:\.|->|::|[?!]\.)[A-Za-z_]\w*)*[?!]{0,2}\.?[(\[<].*"
+    r"|[&*!~]{0,3}[A-Za-z_$]\w*(?:(?:\.|->|::|[?!]\.)[A-Za-z_]\w*)+[?!]?"
+    r"|[&*~]{1,3}[A-Za-z_]\w*"
+    r"|[a-z]+\d?(?:_[a-z0-9]+)+|[(\[{\\].*|\W*",
     re.DOTALL,
 )
 _ORDINARY = re.compile(
@@ -177,10 +184,16 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
             # The value can be the name of the next one: `password: secret: …`.
             at = match.end("name")
             continue
-        yield (*span, _kind(match.group("name")))
-        at = span[1]
+        start, end = span
+        if match.end("value") - match.start("value") >= _MOST and end == match.end("value"):
+            # Once for each value that counts, so the whole stays linear.
+            rest = _GOES_ON.match(text, end)
+            end = rest.end() if rest is not None else end
+        yield start, end, _kind(match.group("name"))
+        at = end
     for match in _COMPARED.finditer(text):
-        if _is_literal(match.group("value")[1:-1]):
+        value = match.group("value")[1:-1]
+        if _is_literal(value) and _NAMED_IN_WORDS.fullmatch(value) is None:
             yield match.start("value") + 1, match.end("value") - 1, "secret"
 
 
@@ -212,14 +225,27 @@ def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
             yield start, start + len(inner), _kind(named.group("name"))
 
 
+def reads_as_password(value: str) -> bool:
+    """Whether a word without quotes is a password, and no word of the sentence or of code."""
+    long = len(value) >= 8 and _is_literal(value) and _is_unquoted_literal(value, digits=False)
+    return long or _is_short_password(value)
+
+
+def reads_as_literal(value: str) -> bool:
+    """Whether a value is one itself, and no name, template or placeholder of one."""
+    return _is_literal(value)
+
+
 def is_secret_value(name: str, value: str) -> str | None:
     """The kind of secret that `value` is when a field `name` holds it, or None."""
     match = _FIELD.search(name[-120:])
-    if match is None or not _names_a_secret(match) or not 6 <= len(value) <= 400:
+    if match is None or not _names_a_secret(match) or len(value) < 6:
         return None
     if any(character.isspace() for character in value):
         return None
     word = match.group("name")
+    if word.lower() == "token" and _NAMED_IN_WORDS.fullmatch(value):
+        return None
     literal = _is_literal(value) if len(value) >= 8 else False
     short = _IS_PASSWORD.fullmatch(word) is not None and _is_short_password(value)
     return _kind(word) if literal or short else None
@@ -237,7 +263,7 @@ def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     value = text[start:end]
     said = match.group("is") is not None
     password = _IS_PASSWORD.search(match.group("name")) is not None
-    if said and not password:
+    if (said and not password) or (not password and _is_no_credential(match, value)):
         return None
     literal = len(value) >= 8 and _is_literal(value)
     if not quoted:
@@ -245,11 +271,32 @@ def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     return (start, end) if literal or (password and _is_short_password(value)) else None
 
 
+# A token of a list's next page, or the public half of a key, opens nothing.
+_NO_CREDENTIAL = re.compile(
+    r"(?:public[_-]?key|page|next|sync|continuation|cancell?ation|resume|syntax|lexer)[_-]?\Z", re.I
+)
+_NAMED_IN_WORDS = re.compile(
+    r"[A-Z]?[a-z]{2,}(?:[_./:-]?[A-Z]?[a-z]{2,})*\d?|[A-Z]{2,}(?:[_.-][A-Z]{2,})*"
+)
+
+
+def _is_no_credential(match: re.Match[str], value: str) -> bool:
+    """Whether it is a token of a parser or of a list, or a comparison with a word or a number."""
+    before = match.string[max(0, match.start() - 16) : match.start()]
+    if _NO_CREDENTIAL.search(before) or value.isdecimal():
+        return True
+    compared = match.group("link") in {"==", "===", "!=", "!=="}
+    token = match.group("name").lower() == "token"
+    return (token or compared) and _NAMED_IN_WORDS.fullmatch(value) is not None
+
+
 def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
     """Start and end of the value itself, and whether it was in quotes."""
     start, end = match.span("value")
     if end - start > 1 and text[start] in "\"'`@" and text[end - 1] in "\"'`":
         return start + (2 if text[start] == "@" else 1), end - 1, True
+    if text[start] in "\"'`" and end - start > _MOST:
+        return start + 1, end, True
     if "?" in text[max(0, match.start() - 40) : match.start()] and "&" in text[start:end]:
         end = text.index("&", start, end)
     return start, start + len(text[start:end].rstrip(_TRAILING)), False
