@@ -215,8 +215,17 @@ def _serving(installed: Installed) -> Iterator[tuple[str, str]]:
         said = ""
         for line in server.stdout or ():
             said += line
-            if found := re.search(r"(http://[0-9.]+:[1-9][0-9]*)/#token=(\w+)", line):
-                yield found[1], found[2]
+            if found := re.search(r"(http://[0-9.]+:[1-9][0-9]*)", line):
+                token = subprocess.run(
+                    [*installed.command("anaphora"), "token", "own"],
+                    cwd=installed.work,
+                    env=installed.environment(),
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    timeout=120,
+                )
+                yield found[1], token.stdout.strip()
                 return
         raise RuntimeError(f"the server ended: {said}")
     finally:

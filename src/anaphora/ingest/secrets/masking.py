@@ -25,6 +25,7 @@ _STORED_WITHOUT: Final = (MemoryRecord, MemoryHit, RelatedMemory)
 _HANDLES: Final = frozenset((
     *("id", "conversation_id", "kind", "role", "type", "status", "name", "home", "namespace"),
     *("ts_text", "updated_text", "intent_id", "part", "action", "created_at", "project"),
+    *("thread", "key"),
 ))  # fmt: skip
 """Fields by which a value is asked for again, and words of our own."""
 _LEAST_SHOWN: Final = 6
