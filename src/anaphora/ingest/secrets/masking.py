@@ -7,12 +7,13 @@ redacted before they were stored, and come back as they are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
 from anaphora.ingest.secrets.redacting import redact, secrets_in
-from anaphora.values.conversations import Turn
+from anaphora.values.conversations import ThreadSummary, Turn
 from anaphora.values.memories import MemoryHit, MemoryRecord, RelatedMemory
 from anaphora.values.search import SearchHit
 
@@ -28,6 +29,10 @@ _HANDLES: Final = frozenset((
     *("thread", "key"),
 ))  # fmt: skip
 """Fields by which a value is asked for again, and words of our own."""
+# A word of letters and digits together, or one that begins like a key: "ghp_", "sk-proj-".
+_FRAGMENT: Final = re.compile(
+    r"(?=[^\s…]{0,200}\d)(?=[^\s…]{0,200}[A-Za-z])[A-Za-z0-9_+/=.:-]{8,}\Z|[A-Za-z0-9]{2,12}[_-]\S{0,40}\Z"
+)
 _LEAST_SHOWN: Final = 6
 """Characters of a secret at the edge of a cut text that give it away."""
 
@@ -55,6 +60,10 @@ def _masked(value: Any) -> Any:
         return mask_text(value)
     if isinstance(value, SearchHit):
         return _masked_hit(value)
+    if isinstance(value, ThreadSummary):
+        title, preview = _masked_label(value.title), _masked_label(value.preview)
+        same = (title, preview) == (value.title, value.preview)
+        return value if same else replace(value, title=title, preview=preview)
     if isinstance(value, _STORED_WITHOUT):
         return value
     if isinstance(value, tuple):
@@ -115,6 +124,13 @@ def _without(text: str, secret: str, kind: str) -> str:
             head, _, tail = text.rpartition(secret[:length])
             text = f"{head}[redacted:{kind}]{tail}"
     return text
+
+
+def _masked_label(text: str) -> str:
+    """The beginning of a text; the word at which it was cut may be the beginning of a secret."""
+    masked = mask_text(text)
+    fragment = _FRAGMENT.search(masked.removesuffix("…")) if text.endswith("…") else None
+    return masked if fragment is None else f"{masked[: fragment.start()]}…"
 
 
 def _same(one: object, other: object) -> bool:
