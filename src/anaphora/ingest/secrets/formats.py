@@ -279,8 +279,14 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "anaphora-token",
         _START + r"anaphora_(?:[a-z]{3,12}_[0-9a-z]{4,64}_)?[0-9a-f]{64}(?![0-9A-Za-z])",
         "anaphora_",
+        dense=True,
     ),
-    _known("anaphora-key", _START + r"anaphora-sync-\d{1,3}:[\w-]{40,}=*+", "anaphora-sync-"),
+    _known(
+        "anaphora-key",
+        _START + r"anaphora-sync-\d{1,3}:[\w-]{40,}=*+",
+        "anaphora-sync-",
+        dense=True,
+    ),
     _known(
         "anaphora-key",
         r"\"anaphora\\?\": ?\\?\"master key\\?\"[^{}]{0,200}\{[^{}]{0,300}\}[^{}]{0,40}?"
@@ -289,26 +295,38 @@ PATTERNS: tuple[SecretPattern, ...] = (
         1,
     ),
     # Models and what they are served, searched and watched with.
-    _known("groq-key", _START + r"gsk_[A-Za-z0-9]{40,80}" + _END, "gsk_"),
-    _known("xai-key", _START + r"xai-[A-Za-z0-9]{60,120}" + _END, "xai-"),
-    _known("deepseek-key", _START + r"sk-[0-9a-f]{32}" + _END, "sk-"),
-    _known("perplexity-key", _START + r"pplx-[A-Za-z0-9]{40,64}" + _END, "pplx-"),
-    _known("replicate-token", _START + r"r8_[A-Za-z0-9]{37,40}" + _END, "r8_"),
-    _known("langsmith-key", _START + r"lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{10}" + _END, "lsv2_"),
-    _known("langsmith-key", _START + r"ls__[0-9a-f]{32}" + _END, "ls__"),
-    _known("langfuse-key", _START + r"sk-lf-" + _UUID + _END, "sk-lf-"),
-    _known("tavily-key", _START + r"tvly-(?:(?:dev|prod)-)?[A-Za-z0-9-]{20,64}" + _END, "tvly-"),
-    _known("nvidia-key", _START + r"nvapi-[\w-]{60,80}" + _END, "nvapi-"),
-    _known("pinecone-key", _START + r"pcsk_[\w-]{40,100}" + _END, "pcsk_"),
-    _known("cerebras-key", _START + r"csk-[a-z0-9]{40,64}" + _END, "csk-"),
-    _known("fireworks-key", _START + r"fw_[A-Za-z0-9]{20,40}" + _END, "fw_", 0, _is_mixed),
-    _known("jina-key", _START + r"jina_[0-9a-f]{32}[\w-]{20,40}" + _END, "jina_"),
-    _known("voyage-key", _START + r"pa-[\w-]{43}" + _END, "pa-", 0, _is_mixed),
-    _known("elevenlabs-key", _START + r"sk_[0-9a-f]{48}" + _END, "sk_"),
-    _known("e2b-key", _START + r"e2b_[0-9a-f]{40}" + _END, "e2b_"),
-    _known("firecrawl-key", _START + r"fc-[0-9a-f]{32}" + _END, "fc-"),
-    _known("google-key", _START + r"AQ\.Ab[\w-]{40,80}" + _END, "AQ.Ab"),
-    _known("google-key", _START + r"[14]//?0[A-Za-z][\w-]{36,512}" + _END, "/0"),
+    _known("groq-key", _START + r"gsk_[A-Za-z0-9]{40,80}" + _END, "gsk_", dense=True),
+    _known("xai-key", _START + r"xai-[A-Za-z0-9]{60,120}" + _END, "xai-", dense=True),
+    _known("deepseek-key", _START + r"sk-[0-9a-f]{32}" + _END, "sk-", dense=True),
+    _known("perplexity-key", _START + r"pplx-[A-Za-z0-9]{40,64}" + _END, "pplx-", dense=True),
+    _known("replicate-token", _START + r"r8_[A-Za-z0-9]{37,40}" + _END, "r8_", dense=True),
+    _known(
+        "langsmith-key",
+        _START + r"lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{10}" + _END,
+        "lsv2_",
+        dense=True,
+    ),
+    _known("langsmith-key", _START + r"ls__[0-9a-f]{32}" + _END, "ls__", dense=True),
+    _known("langfuse-key", _START + r"sk-lf-" + _UUID + _END, "sk-lf-", dense=True),
+    _known(
+        "tavily-key",
+        _START + r"tvly-(?:(?:dev|prod)-)?[A-Za-z0-9-]{20,64}" + _END,
+        "tvly-",
+        dense=True,
+    ),
+    _known("nvidia-key", _START + r"nvapi-[\w-]{60,80}" + _END, "nvapi-", dense=True),
+    _known("pinecone-key", _START + r"pcsk_[\w-]{40,100}" + _END, "pcsk_", dense=True),
+    _known("cerebras-key", _START + r"csk-[a-z0-9]{40,64}" + _END, "csk-", dense=True),
+    _known(
+        "fireworks-key", _START + r"fw_[A-Za-z0-9]{20,40}" + _END, "fw_", 0, _is_mixed, dense=True
+    ),
+    _known("jina-key", _START + r"jina_[0-9a-f]{32}[\w-]{20,40}" + _END, "jina_", dense=True),
+    _known("voyage-key", _START + r"pa-[\w-]{43}" + _END, "pa-", 0, _is_mixed, dense=True),
+    _known("elevenlabs-key", _START + r"sk_[0-9a-f]{48}" + _END, "sk_", dense=True),
+    _known("e2b-key", _START + r"e2b_[0-9a-f]{40}" + _END, "e2b_", dense=True),
+    _known("firecrawl-key", _START + r"fc-[0-9a-f]{32}" + _END, "fc-", dense=True),
+    _known("google-key", _START + r"AQ\.Ab[\w-]{40,80}" + _END, "AQ.Ab", dense=True),
+    _known("google-key", _START + r"[14]//?0[A-Za-z][\w-]{36,512}" + _END, "/0", dense=True),
     # AWS session tokens and keys of Bedrock: a header, the same for all, then base64.
     _known(
         "aws-session-token",
@@ -317,113 +335,197 @@ PATTERNS: tuple[SecretPattern, ...] = (
         dense=True,
     ),
     _known(
-        "aws-bedrock-key", _START + r"(?:ABSK[A-Za-z0-9+/]{100,}+|bedrock-api-key-[\w+/-]{40,}+)=*+"
+        "aws-bedrock-key",
+        _START + r"(?:ABSK[A-Za-z0-9+/]{100,}+|bedrock-api-key-[\w+/-]{40,}+)=*+",
+        dense=True,
     ),
     # Where people work.
     _known(
-        "notion-token", _START + r"(?:ntn_[A-Za-z0-9]{40,50}|secret_[A-Za-z0-9]{43})" + _END, "t"
+        "notion-token",
+        _START + r"(?:ntn_[A-Za-z0-9]{40,50}|secret_[A-Za-z0-9]{43})" + _END,
+        "t",
+        dense=True,
     ),
-    _known("linear-key", _START + r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{32,64}" + _END, "lin_"),
-    _known("figma-token", _START + r"fig[dour]h?_[\w-]{36,64}" + _END, "fig"),
-    _known("airtable-token", _START + r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}" + _END, "pat"),
+    _known(
+        "linear-key", _START + r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{32,64}" + _END, "lin_", dense=True
+    ),
+    _known("figma-token", _START + r"fig[dour]h?_[\w-]{36,64}" + _END, "fig", dense=True),
+    _known(
+        "airtable-token", _START + r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}" + _END, "pat", dense=True
+    ),
     _known(
         "atlassian-token", _START + r"AT(?:ATT|CTT|STT)3[\w=-]{60,400}(?![\w-])", "TT3", dense=True
     ),
-    _known("bitbucket-token", _START + r"ATBB[A-Za-z0-9_-]{28,40}=*+" + _END, "ATBB"),
-    _known("dropbox-token", _START + r"sl\.(?:u\.)?[\w-]{100,2048}" + _END, "sl."),
-    _known("hubspot-token", _START + r"pat-[a-z]{2,4}\d-" + _UUID + _END, "pat-"),
-    _known("asana-token", _START + r"[012]/\d{10,20}(?:/\d{10,20})?:[0-9a-f]{32}" + _END, ":"),
-    _known("typeform-token", _START + r"tfp_[\w.-]{40,80}", "tfp_"),
-    _known("contentful-token", _START + r"CFPAT-[\w-]{43}" + _END, "CFPAT-"),
-    _known("postman-key", _START + r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}" + _END, "PMAK-"),
-    _known("postman-key", _START + r"PMAT-[0-9A-Z]{26}" + _END, "PMAT-"),
-    _known("1password-token", _START + r"ops_eyJ[\w+/-]{100,}+=*+", "ops_eyJ"),
+    _known("bitbucket-token", _START + r"ATBB[A-Za-z0-9_-]{28,40}=*+" + _END, "ATBB", dense=True),
+    _known("dropbox-token", _START + r"sl\.(?:u\.)?[\w-]{100,2048}" + _END, "sl.", dense=True),
+    _known("hubspot-token", _START + r"pat-[a-z]{2,4}\d-" + _UUID + _END, "pat-", dense=True),
+    _known(
+        "asana-token",
+        _START + r"[012]/\d{10,20}(?:/\d{10,20})?:[0-9a-f]{32}" + _END,
+        ":",
+        dense=True,
+    ),
+    _known("typeform-token", _START + r"tfp_[\w.-]{40,80}", "tfp_", dense=True),
+    _known("contentful-token", _START + r"CFPAT-[\w-]{43}" + _END, "CFPAT-", dense=True),
+    _known("postman-key", _START + r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}" + _END, "PMAK-", dense=True),
+    _known("postman-key", _START + r"PMAT-[0-9A-Z]{26}" + _END, "PMAT-", dense=True),
+    _known("1password-token", _START + r"ops_eyJ[\w+/-]{100,}+=*+", "ops_eyJ", dense=True),
     _known(
         "1password-token",
         _START
         + r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}"
         + _END,
         "A3-",
+        dense=True,
     ),
     # Where programs run, and what watches them.
-    _known("databricks-token", _START + r"(?:dapi|dose|dkea)[0-9a-f]{32}(?:-\d)?" + _END, "d"),
-    _known("grafana-token", _START + r"glsa_[A-Za-z0-9]{32}_[0-9A-Fa-f]{8}" + _END, "glsa_"),
-    _known("grafana-token", _START + r"glc_[A-Za-z0-9+/]{32,400}=*+" + _END, "glc_"),
-    _known("grafana-token", _START + r"eyJrIjoi[A-Za-z0-9+/_-]{40,400}=*+" + _END, "eyJrIjoi"),
+    _known(
+        "databricks-token",
+        _START + r"(?:dapi|dose|dkea)[0-9a-f]{32}(?:-\d)?" + _END,
+        "d",
+        dense=True,
+    ),
+    _known(
+        "grafana-token", _START + r"glsa_[A-Za-z0-9]{32}_[0-9A-Fa-f]{8}" + _END, "glsa_", dense=True
+    ),
+    _known("grafana-token", _START + r"glc_[A-Za-z0-9+/]{32,400}=*+" + _END, "glc_", dense=True),
+    _known(
+        "grafana-token",
+        _START + r"eyJrIjoi[A-Za-z0-9+/_-]{40,400}=*+" + _END,
+        "eyJrIjoi",
+        dense=True,
+    ),
     _known(
         "doppler-token",
         _START + r"dp\.[a-z]{2,8}\.(?:[\w-]{1,64}\.)?[A-Za-z0-9]{40,44}" + _END,
         "dp.",
+        dense=True,
     ),
-    _known("planetscale-token", _START + r"pscale_(?:tkn|pw|oauth)_[\w=.-]{32,64}", "pscale_"),
-    _known("supabase-key", _START + r"sbp_(?:oauth_|v0_)?[0-9a-f]{40}" + _END, "sbp_"),
-    _known("supabase-key", _START + r"sb_secret_[\w-]{20,64}" + _END, "sb_secret_"),
-    _known("docker-token", _START + r"dckr_[a-z]{3}_[\w-]{20,64}" + _END, "dckr_"),
-    _known("terraform-token", _START + r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}", ".atlasv1."),
-    _known("fly-token", _START + r"fo1_[\w-]{40,64}" + _END, "fo1_"),
-    _known("fly-token", _START + r"fm[12][a-z]?_[\w+/-]{60,}+=*+", "fm"),
-    _known("heroku-key", _START + r"HRKU-[\w-]{36,80}" + _END, "HRKU-"),
-    _known("netlify-token", _START + r"nf[a-z]_[A-Za-z0-9]{36,40}" + _END, "nf"),
-    _known("vercel-token", _START + r"vc[a-z]_[A-Za-z0-9]{24,64}" + _END, "vc", 0, _is_mixed),
-    _known("render-key", _START + r"rnd_[A-Za-z0-9]{28,40}" + _END, "rnd_", 0, _is_mixed),
-    _known("cloudflare-token", _START + r"cf[a-z]{1,3}t_[A-Za-z0-9]{40,64}" + _END, "cf"),
-    _known("cloudflare-token", _START + r"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}" + _END, "v1.0-"),
-    _known("alibaba-key", _START + r"LTAI[A-Za-z0-9]{16,24}" + _END, "LTAI", 0, _is_mixed),
-    _known("pulumi-token", _START + r"pul-[0-9a-f]{40}" + _END, "pul-"),
+    _known(
+        "planetscale-token",
+        _START + r"pscale_(?:tkn|pw|oauth)_[\w=.-]{32,64}",
+        "pscale_",
+        dense=True,
+    ),
+    _known("supabase-key", _START + r"sbp_(?:oauth_|v0_)?[0-9a-f]{40}" + _END, "sbp_", dense=True),
+    _known("supabase-key", _START + r"sb_secret_[\w-]{20,64}" + _END, "sb_secret_", dense=True),
+    _known("docker-token", _START + r"dckr_[a-z]{3}_[\w-]{20,64}" + _END, "dckr_", dense=True),
+    _known(
+        "terraform-token",
+        _START + r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}",
+        ".atlasv1.",
+        dense=True,
+    ),
+    _known("fly-token", _START + r"fo1_[\w-]{40,64}" + _END, "fo1_", dense=True),
+    _known("fly-token", _START + r"fm[12][a-z]?_[\w+/-]{60,}+=*+", "fm", dense=True),
+    _known("heroku-key", _START + r"HRKU-[\w-]{36,80}" + _END, "HRKU-", dense=True),
+    _known("netlify-token", _START + r"nf[a-z]_[A-Za-z0-9]{36,40}" + _END, "nf", dense=True),
+    _known(
+        "vercel-token",
+        _START + r"vc[a-z]_[A-Za-z0-9]{24,64}" + _END,
+        "vc",
+        0,
+        _is_mixed,
+        dense=True,
+    ),
+    _known(
+        "render-key", _START + r"rnd_[A-Za-z0-9]{28,40}" + _END, "rnd_", 0, _is_mixed, dense=True
+    ),
+    _known(
+        "cloudflare-token", _START + r"cf[a-z]{1,3}t_[A-Za-z0-9]{40,64}" + _END, "cf", dense=True
+    ),
+    _known(
+        "cloudflare-token", _START + r"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}" + _END, "v1.0-", dense=True
+    ),
+    _known(
+        "alibaba-key", _START + r"LTAI[A-Za-z0-9]{16,24}" + _END, "LTAI", 0, _is_mixed, dense=True
+    ),
+    _known("pulumi-token", _START + r"pul-[0-9a-f]{40}" + _END, "pul-", dense=True),
     _known(
         "tailscale-key",
         _START + r"tskey-[a-z]{3,12}-[A-Za-z0-9]{6,40}(?:-[A-Za-z0-9]{16,80})?" + _END,
         "tskey-",
+        dense=True,
     ),
     _known(
         "azure-ad-secret",
         rf"(?:(?<![\w.~-])|{_ESCAPED})" + r"[\w.~-]{3}\dQ~[\w.~-]{31,34}(?![\w~-])",
         "Q~",
     ),
-    _known("newrelic-key", _START + r"NRAK-[A-Z0-9]{27}" + _END, "NRAK-"),
-    _known("newrelic-key", _START + r"NR(?:JS|II|IQ|RA|AA|BR)-[\w-]{19,45}" + _END, "NR"),
-    _known("newrelic-key", _START + r"(?:eu01xx)?[0-9a-f]{30,36}(?:FFFF)?NRAL" + _END, "NRAL"),
-    _known("sentry-token", _START + r"sntrys_eyJ[\w+/=-]{60,600}", "sntrys_"),
-    _known("sentry-token", _START + r"sntry[a-z]_[0-9a-f]{64}" + _END, "sntry"),
-    _known("dynatrace-token", _START + r"dt0[a-z]\d\d\.[A-Z2-7]{24}\.[A-Z2-7]{64}" + _END, "dt0"),
-    _known("sonar-token", _START + r"sq[pua]_[0-9a-f]{40}" + _END, "sq"),
-    _known("posthog-key", _START + r"phx_[A-Za-z0-9]{40,60}" + _END, "phx_"),
+    _known("newrelic-key", _START + r"NRAK-[A-Z0-9]{27}" + _END, "NRAK-", dense=True),
     _known(
-        "sourcegraph-token", _START + r"sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}" + _END, "sgp_"
+        "newrelic-key", _START + r"NR(?:JS|II|IQ|RA|AA|BR)-[\w-]{19,45}" + _END, "NR", dense=True
     ),
-    _known("buildkite-token", _START + r"bk[a-z]{2}_[0-9a-f]{40}" + _END, "bk"),
     _known(
-        "circleci-token", _START + r"CCI(?:PAT|PRJ)_[A-Za-z0-9]{22}_[0-9a-f]{40}" + _END, "CCIP"
+        "newrelic-key",
+        _START + r"(?:eu01xx)?[0-9a-f]{30,36}(?:FFFF)?NRAL" + _END,
+        "NRAL",
+        dense=True,
     ),
-    _known("prefect-key", _START + r"pn[ub]_[A-Za-z0-9]{36}" + _END, "pn"),
+    _known("sentry-token", _START + r"sntrys_eyJ[\w+/=-]{60,600}", "sntrys_", dense=True),
+    _known("sentry-token", _START + r"sntry[a-z]_[0-9a-f]{64}" + _END, "sntry", dense=True),
     _known(
-        "harness-token", _START + r"[ps]at\.[\w-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}" + _END, "at."
+        "dynatrace-token",
+        _START + r"dt0[a-z]\d\d\.[A-Z2-7]{24}\.[A-Z2-7]{64}" + _END,
+        "dt0",
+        dense=True,
+    ),
+    _known("sonar-token", _START + r"sq[pua]_[0-9a-f]{40}" + _END, "sq", dense=True),
+    _known("posthog-key", _START + r"phx_[A-Za-z0-9]{40,60}" + _END, "phx_", dense=True),
+    _known(
+        "sourcegraph-token",
+        _START + r"sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}" + _END,
+        "sgp_",
+        dense=True,
+    ),
+    _known("buildkite-token", _START + r"bk[a-z]{2}_[0-9a-f]{40}" + _END, "bk", dense=True),
+    _known(
+        "circleci-token",
+        _START + r"CCI(?:PAT|PRJ)_[A-Za-z0-9]{22}_[0-9a-f]{40}" + _END,
+        "CCIP",
+        dense=True,
+    ),
+    _known("prefect-key", _START + r"pn[ub]_[A-Za-z0-9]{36}" + _END, "pn", dense=True),
+    _known(
+        "harness-token",
+        _START + r"[ps]at\.[\w-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}" + _END,
+        "at.",
+        dense=True,
     ),
     # Registries of packages, and keys to files.
-    _known("rubygems-key", _START + r"rubygems_[0-9a-f]{48}" + _END, "rubygems_"),
-    _known("crates-token", _START + r"cio[A-Za-z0-9]{32}" + _END, "cio", 0, _is_mixed),
-    _known("nuget-key", _START + r"oy2[a-z0-9]{43}" + _END, "oy2"),
-    _known("clojars-token", _START + r"CLOJARS_[0-9a-z]{60}" + _END, "CLOJARS_"),
+    _known("rubygems-key", _START + r"rubygems_[0-9a-f]{48}" + _END, "rubygems_", dense=True),
+    _known("crates-token", _START + r"cio[A-Za-z0-9]{32}" + _END, "cio", 0, _is_mixed, dense=True),
+    _known("nuget-key", _START + r"oy2[a-z0-9]{43}" + _END, "oy2", dense=True),
+    _known("clojars-token", _START + r"CLOJARS_[0-9a-z]{60}" + _END, "CLOJARS_", dense=True),
     _known(
         "age-key",
         r"(?i)"
         + _START_OF_WORD
         + r"AGE-(?:SECRET-KEY(?:-PQ)?|PLUGIN-[A-Z0-9-]{1,40}?)-1[0-9A-Z]{40,2048}(?![0-9A-Za-z])",
         "age-",
+        dense=True,
     ),
     # Mail and money.
     _known(
-        "brevo-key", _START + r"x(?:keysib|smtpsib)-[0-9a-f]{64}-[A-Za-z0-9]{16}" + _END, "sib-"
+        "brevo-key",
+        _START + r"x(?:keysib|smtpsib)-[0-9a-f]{64}-[A-Za-z0-9]{16}" + _END,
+        "sib-",
+        dense=True,
     ),
-    _known("resend-key", _START + r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}" + _END, "re_"),
+    _known("resend-key", _START + r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}" + _END, "re_", dense=True),
     _known(
         "plaid-token",
         _START + r"access-(?:sandbox|development|production)-" + _UUID + _END,
         "access-",
+        dense=True,
     ),
-    _known("shippo-token", _START + r"shippo_(?:live|test)_[0-9a-f]{40}" + _END, "shippo_"),
-    _known("easypost-key", _START + r"EZ[AT]K[A-Za-z0-9]{54}" + _END, "EZ"),
-    _known("mapbox-token", _START + r"sk\.eyJ1[\w-]{40,200}\.[\w-]{20,}" + _END, "sk.eyJ"),
+    _known(
+        "shippo-token", _START + r"shippo_(?:live|test)_[0-9a-f]{40}" + _END, "shippo_", dense=True
+    ),
+    _known("easypost-key", _START + r"EZ[AT]K[A-Za-z0-9]{54}" + _END, "EZ", dense=True),
+    _known(
+        "mapbox-token", _START + r"sk\.eyJ1[\w-]{40,200}\.[\w-]{20,}" + _END, "sk.eyJ", dense=True
+    ),
     _known(
         "jwt",
         _START + r"(eyJ[\w-]{5,}+=*+)\.[\w-]{2,}+=*+(?:\.[\w-]*+=*+){0,3}",

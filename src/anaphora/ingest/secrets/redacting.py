@@ -195,7 +195,7 @@ def _seen(text: str) -> Iterator[_Span]:
     yield from _cards(text)
     yield from _social_security(text)
     yield from assigned_secrets(text, lowered)
-    yield from said_passwords(text, reads_as_password)
+    yield from said_passwords(text, lowered, reads_as_password)
     yield from command_secrets(text, reads_as_literal)
 
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from anaphora.ingest.secrets.patterns import first_of, picked
+
 __all__ = ["command_secrets", "said_passwords"]
 
 _WORDS: Final = (
@@ -39,7 +41,33 @@ _SAID_CLOSE: Final = re.compile(
     r"(?:パスワード|暗証番号|密码|密碼|口令|비밀번호|암호)[^\n!-~]{0,12}?(?:は|が|是|为|為|는|은|：|:|「)"
     r"[^\S\n]{0,2}[\"'`「『“]?(?P<value>[!-~]{6,200})"
 )
-_FIRST_LETTERS: Final = re.compile(_WORDS, re.IGNORECASE)
+_PARTS: Final = (
+    *(
+        "passw",
+        "passphrase",
+        "passcode",
+        "pwd",
+        "kennwort",
+        "mot de",
+        "mot_de",
+        "mot-de",
+        "contrase",
+    ),
+    *("clave", "senha", "palavra", "parola", "wachtwoord", "hasło", "heslo", "jelszó", "şifre"),
+    *(
+        "lösenord",
+        "adgangskode",
+        "passord",
+        "salasana",
+        "пароль",
+        "κωδικός",
+        "كلمة",
+        "סיסמ",
+        "पासवर्ड",
+    ),
+    *("パスワード", "暗証", "密码", "密碼", "口令", "비밀번호", "암호"),
+)
+"""No sentence says a password without one of these, in lower case."""
 _ALGORITHM: Final = re.compile(
     r"(?:sha|md|base|utf|aes|rsa|bcrypt|scrypt|pbkdf|argon|hmac|blake|ed|secp|oauth|saml|x|http"
     r"|tls|ipv|python|java|es|rfc)[-_]?\d+\w{0,4}(?:[-_/.]\w+)*",
@@ -48,15 +76,18 @@ _ALGORITHM: Final = re.compile(
 _CLOSING: Final = "\"'`”“»«’」』.,;:!?)]}>*_"
 
 
-def said_passwords(text: str, is_password: Callable[[str], bool]) -> Iterator[tuple[int, int, str]]:
+def said_passwords(
+    text: str, lowered: str, is_password: Callable[[str], bool]
+) -> Iterator[tuple[int, int, str]]:
     """Give (start, end, kind) of every password that a sentence says, if `is_password` of it."""
-    if _FIRST_LETTERS.search(text) is None:
-        return
+    if len(lowered) != len(text):
+        lowered = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
+    lines = picked(text, first_of(lowered, _PARTS))
     for pattern in (_SAID, _SAID_CLOSE):
-        for match in pattern.finditer(text):
+        for match in pattern.finditer(lines.text):
             value = match.group("value").rstrip(_CLOSING)
             if _ALGORITHM.fullmatch(value) is None and is_password(value):
-                start = match.start("value")
+                start = lines.place(match.start("value"))
                 yield start, start + len(value), "password"
 
 
