@@ -275,7 +275,7 @@ _CARD_WORD = re.compile(
     re.IGNORECASE,
 )
 _ASSIGNMENT = re.compile(r"(?:=|:|\(|\[|[\w\"'\])]\s{0,3},)\s{0,3}[\"']?\Z|[<>+*%&|^~=-]\s?\Z")
-_IN_A_ROW = re.compile(r"(?:(?<![^\W\d_])[A-Za-z]|\d)\s?\Z")
+_IN_A_ROW = re.compile(r"(?:(?<![^\W\d_])[MLHVCSQTAZ]|\d)\s?\Z")
 _EIGHT_DIGITS = re.compile(r"\d{4}[ -]?\d{4}", re.ASCII)
 
 
