@@ -270,14 +270,15 @@ def _server(home: Path, processes: int, cores: int) -> Iterator[tuple[int, str, 
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        found = re.search(r"(http://\S+:\d+)/#token=(\w+)", process.stdout.readline())
+        found = re.search(r"(http://\S+:\d+)", process.stdout.readline())
         assert found is not None, "the server did not start"
         body = b'{"query": "warm"}'
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {found[2]}"}
+        token = (home / "server.token").read_text().strip()
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
         asked = urllib.request.Request(f"{found[1]}/v1/recall", body, headers)
         with urllib.request.urlopen(asked, timeout=120) as answer:
             answer.read()
-        yield process.pid, found[1], found[2]
+        yield process.pid, found[1], token
     finally:
         process.terminate()
         process.wait(60)

@@ -224,9 +224,9 @@ def _server(home: Path, model: str, files: int, log: Path) -> Iterator[_Server]:
     ):
         try:
             assert process.stdout is not None
-            found = re.search(r":(\d+)/#token=(\w+)", process.stdout.readline())
+            found = re.search(r"http://\S+?:(\d+)", process.stdout.readline())
             assert found is not None, log.read_text("utf-8")
-            server = _Server(int(found[1]), found[2])
+            server = _Server(int(found[1]), (home / "server.token").read_text().strip())
             server.ask("/v1/recall", {"query": "warm"}, 120)
             yield server
         finally:

@@ -274,6 +274,9 @@ PROMISES: dict[str, str] = {
     "recall.long_turn": "Q Of a turn too long to come whole the passage that answers comes, with its place.",
     "recall.every": "D What a filter or a least score of 0 lets through comes, however far it is.",
     "filters.language": "D A bad filter names its place.",
+    "secrets.formats": "D Secrets of known services are found in sentences, code, URLs, JSON, tables and commands.",
+    "secrets.masked": "D A secret in a turn is kept as it was said, and masked in prompts, MCP, the page and shared exports.",
+    "secrets.counted": "D `doctor` counts turns that seem to hold a secret, shows none, and names the command that takes it out.",
     "secrets.ordinary": "D Ordinary text passes the redaction of secrets untouched.",
     # Encryption at rest
     "sealed.words": "D With encryption on, no remembered word is found in the home's files.",

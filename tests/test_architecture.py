@@ -257,6 +257,8 @@ OFFERED = (
     "anaphora.ingest.projects.files.*",
     "anaphora.ingest.projects.git_history",
     "anaphora.ingest.projects.sections",
+    "anaphora.ingest.secrets.formats",
+    "anaphora.ingest.secrets.masking",
     "anaphora.ingest.secrets.redacting",
     "anaphora.ingest.watch",
     "anaphora.ops",

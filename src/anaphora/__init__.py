@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anaphora.api.aio import AsyncMemory
     from anaphora.api.memory import Memory
+    from anaphora.api.rendering import render_recall
     from anaphora.client.memory import RemoteMemory
     from anaphora.core.limits import Cancellation
     from anaphora.core.recalled import strip_recalled
-    from anaphora.recall.render import render_recall
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
     from anaphora.values.memories import NewMemory
 
@@ -49,7 +49,7 @@ _LAZY = {
     "NewMemory": "anaphora.values.memories",
     "ConversationStore": "anaphora.store.threads.file_store",
     "conversations_dir": "anaphora.store.threads.file_store",
-    "render_recall": "anaphora.recall.render",
+    "render_recall": "anaphora.api.rendering",
     "strip_recalled": "anaphora.core.recalled",
 }
 

@@ -327,7 +327,8 @@ def test_a_server_logs_its_start_and_failed_requests_by_id(tmp_path: Path) -> No
             assert process.stdout is not None
             link = process.stdout.readline()
             try:
-                port, token = re.findall(r":(\d+)/#token=(\w+)", link)[0]
+                port = re.findall(r"http://[^:]+:(\d+)", link)[0]
+                token = (tmp_path / "home" / "server.token").read_text().strip()
                 url = f"http://127.0.0.1:{port}"
                 headers = {"Authorization": f"Bearer {token}"}
                 body = {"text": "Rosalind's heron"}

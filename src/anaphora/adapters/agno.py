@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from anaphora.api.memory import Memory
+from anaphora.api.rendering import render_hits
 from anaphora.core.recalled import strip_recalled
 from anaphora.errors import InvalidInput, MissingExtra, NotFound
 from anaphora.ingest.importers.drafts import safe_id
-from anaphora.recall.render import render_hits
 from anaphora.values.conversations import NewTurn
 
 try:

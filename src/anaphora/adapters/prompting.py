@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from anaphora.api.aio import AsyncMemory
+from anaphora.api.rendering import render_hits
 from anaphora.core.recalled import quotes_recalled, strip_recalled
-from anaphora.recall.render import render_hits
 from anaphora.recall.unasked import worth_showing
 from anaphora.values.search import SearchKind
 

@@ -317,7 +317,9 @@ class AsyncMemory:
     ) -> Backup:
         """As `Memory.backup`."""
 
-    async def export(self, path: Target, *, progress: Progress | None = None) -> Exported:
+    async def export(
+        self, path: Target, *, masked: bool = False, progress: Progress | None = None
+    ) -> Exported:
         """As `Memory.export`."""
 
     async def remember(

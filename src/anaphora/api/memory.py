@@ -447,8 +447,13 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             path, root, database=server, conversations=conversations, progress=progress
         )
 
-    def export(self, path: Target, *, progress: Progress | None = None) -> Exported:
-        """Write this namespace as JSON Lines (docs/formats.md): to a path whole or not at all."""
+    def export(
+        self, path: Target, *, masked: bool = False, progress: Progress | None = None
+    ) -> Exported:
+        """Write this namespace as JSON Lines (docs/formats.md): to a path whole or not at all.
+
+        `masked`, for somebody else: secrets in turns and titles are `[redacted:kind]` in it.
+        """
         from anaphora import ops
 
         self._tell_audit("exported", "export")
@@ -457,6 +462,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             path,
             clock=self._container.clock,
             namespaces=[self.namespace],
+            masked=masked,
             progress=progress,
         )
 

@@ -50,7 +50,7 @@ _log = logging.getLogger("anaphora")
 class Request:
     """What is asked. `repeatable`: may be done twice. `long`: may take minutes.
 
-    `also` is another status whose answer is a good one.
+    `also` is another status whose answer is a good one. `verbatim`: secrets in turns unmasked.
     """
 
     method: str
@@ -61,6 +61,7 @@ class Request:
     repeatable: bool = False
     long: bool = False
     also: int = 200
+    verbatim: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,8 @@ class Connection:
         seconds = self._patience.long if request.long else self._patience.quick
         # A server's header may hold any characters, sent as UTF-8.
         headers = {b"Accept": accept.encode(), b"Anaphora-Namespace": namespace.encode()}
+        # Heeded for this user's own token alone: another one reads secrets in turns masked.
+        headers[b"Anaphora-Verbatim"] = b"true" if request.verbatim else b"false"
         if self._token is not None:
             headers[b"Authorization"] = b"Bearer " + self._token.encode()
         content: Any = request.file

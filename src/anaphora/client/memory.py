@@ -224,13 +224,17 @@ class RemoteMemory(Memory):
         return ImportReport.joined(reports) if len(reports) != 1 else reports[0]
 
     def export(
-        self, path: str | os.PathLike[str] | BinaryIO, *, progress: Progress | None = None
+        self,
+        path: str | os.PathLike[str] | BinaryIO,
+        *,
+        masked: bool = False,
+        progress: Progress | None = None,
     ) -> Exported:
-        """As `Memory.export`, to this machine."""
+        """As `Memory.export`, to this machine. With another token than one's own it is masked."""
         from anaphora.ops import Exported
         from anaphora.ops.backup import staging
 
-        request = Request("GET", "/v1/export", long=True)
+        request = Request("GET", "/v1/export", long=True, verbatim=not masked)
         if not isinstance(path, str | os.PathLike):
             headers = self._connection.download(self.namespace, request, path)
             target = ""

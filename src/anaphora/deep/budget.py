@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from anaphora.deep.models.base import Message, ModelRole, Reply, prompt_tokens
 from anaphora.errors import InvalidInput
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.values.deep import Budget, CostSnapshot, TokenCount
 
 QUESTION_CHARS: Final = 4_000
@@ -138,9 +139,13 @@ class Meter:
     def call(
         self, claim: Claim, model: ModelRole, messages: Sequence[Message], seconds: float
     ) -> Reply:
-        """Make a claimed call within `seconds`, and count it. Raises what the model raises."""
+        """Make a claimed call within `seconds`, and count it. Raises what the model raises.
+
+        Turns are stored word for word; the secrets in them do not go to a model.
+        """
         try:
-            reply = model.ask(messages, max_output=claim.max_output, timeout=seconds)
+            safe = [replace(message, text=mask_text(message.text)) for message in messages]
+            reply = model.ask(safe, max_output=claim.max_output, timeout=seconds)
         except BaseException:
             self.release(claim)
             raise

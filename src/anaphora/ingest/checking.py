@@ -104,6 +104,7 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         "tags": tuple(clean(tag) or tag for tag in new.tags),
         "path": clean(new.path, redact_path),
         **{name: clean(getattr(new, name)) for name in _WORDS},
+        "conversation_id": clean(new.conversation_id, redact_path),
     }
     return _with(new, found), tuple(dict.fromkeys(kinds))
 

@@ -35,7 +35,7 @@ OWN: Final = Token(
 )
 """What the secret opens: everything, as the files of the home do."""
 
-Right: TypeAlias = Literal["change", "index", "any_folder", "whole_home"]
+Right: TypeAlias = Literal["change", "index", "any_folder", "whole_home", "verbatim"]
 RIGHTS: Final[Mapping[Right, Callable[[Token | None], bool]]] = {
     # To write anything. Reading is what every token may do in its namespaces.
     "change": lambda token: token is None or not token.read_only,
@@ -45,6 +45,8 @@ RIGHTS: Final[Mapping[Right, Callable[[Token | None], bool]]] = {
     "any_folder": lambda token: token is OWN,
     # To know what concerns all namespaces: sizes on disk, counts, where the home lies.
     "whole_home": lambda token: token is None or EVERYTHING in token.namespaces,
+    # To read turns word for word, with the secrets that stand in them, if it asks for that.
+    "verbatim": lambda token: token is None or token is OWN,
 }
 """Every right that a server asks about. None is a caller without a token, where none is needed."""
 

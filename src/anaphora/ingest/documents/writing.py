@@ -294,4 +294,5 @@ def _checked(new: NewDocument) -> NewDocument:
     title = one_line(new.title)
     if new.title is not None and title is None:
         raise InvalidInput("title", new.title, "must not be blank")
-    return replace(new, name=name, title=title, tags=tuple(dict.fromkeys(new.tags)))
+    tags = tuple(dict.fromkeys(redact(tag).text for tag in new.tags))
+    return replace(new, name=name, title=title, tags=tags)

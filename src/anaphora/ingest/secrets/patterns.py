@@ -1,269 +1,15 @@
-"""What secrets look like: those with a form of their own, and those told by the word before them.
+"""Secrets that are told by the word before them: values of passwords, tokens and keys.
 
-`PATTERNS` is the table of forms: a pattern, the group that is the secret, and a check of what the
-pattern cannot say (a checksum, a header that decodes). `assigned_secrets` finds values that are
-assigned to a name such as password, secret, token or api_key and that read as a literal. No rule
-measures randomness: a commit's hash is as random as a key.
-
-A pattern never looks far ahead and then fails: what repeats is bounded or cannot begin again
-inside its own match, so a text of any length takes linear time.
+`assigned_secrets` finds values that are assigned to a name such as password, secret, token or
+api_key and that read as a literal. No rule measures randomness: a commit's hash is as random as a
+key. Every pattern is bounded, so a text of any length takes linear time.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class SecretPattern:
-    """A form: `pattern`, whose `group` is the secret, if `check` of the match agrees.
-
-    `kind` is what the text says in its place: `[redacted:jwt]`. `hint` is a text without which
-    nothing can match; it saves reading the text once more. So does `dense`: a match lies in one
-    line and has `DENSE` letters, digits, "+", "/", "_" or "-" in a row. `caseless`: the pattern
-    knows no case, and its hint is looked for in the text in lower case.
-    """
-
-    kind: str
-    pattern: re.Pattern[str]
-    hint: str = ""
-    group: int = 0
-    check: Callable[[re.Match[str]], bool] | None = None
-    dense: bool = False
-    caseless: bool = False
-
-
-DENSE = 20
-"""Characters in a row."""
-
-
-def _known(
-    kind: str,
-    pattern: str,
-    hint: str = "",
-    group: int = 0,
-    check: Callable[[re.Match[str]], bool] | None = None,
-    *,
-    dense: bool = False,
-) -> SecretPattern:
-    made = re.compile(pattern, re.ASCII)
-    caseless = bool(made.flags & re.IGNORECASE)
-    return SecretPattern(kind, made, hint, group, check, dense, caseless)
-
-
-def _base64(text: str) -> bytes:
-    try:
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except (binascii.Error, ValueError):
-        return b""
-
-
-def _is_jwt(match: re.Match[str]) -> bool:
-    """RFC 7515 and 7516: the first part is a JSON object that names the algorithm."""
-    try:
-        header = json.loads(_base64(match.group(1)))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(header, dict) and "alg" in header
-
-
-def _is_basic(match: re.Match[str]) -> bool:
-    """RFC 7617: the base64 of a user, a colon and a password."""
-    return b":" in _base64(match.group(1).translate(_URL_SAFE))
-
-
-def _is_discord(match: re.Match[str]) -> bool:
-    """The first part is the base64 of the bot's number."""
-    return _base64(match.group(1)).isdigit()
-
-
-def _is_openai(match: re.Match[str]) -> bool:
-    key = match.group()
-    marked = "T3BlbkFJ" in key  # "OpenAI" in base64, in the middle of every newer key
-    newer = key.startswith(("sk-proj-", "sk-svcacct-", "sk-admin-")) and len(key) >= 48
-    return marked or newer or re.fullmatch(r"sk-[A-Za-z0-9]{48}", key) is not None
-
-
-def _is_mixed(match: re.Match[str]) -> bool:
-    """Small and capital letters and digits, as no word, hash or constant has them."""
-    secret = match.group(match.lastindex or 0)
-    return all(re.search(part, secret) for part in ("[a-z]", "[A-Z]", "[0-9]"))
-
-
-def _is_aws_secret(match: re.Match[str]) -> bool:
-    return re.search(r"(?i)key|pass|pwd|pw|token|secret", match.group(1)) is not None and (
-        re.search(r"[A-Z/+]", match.group(2)) is not None
-    )
-
-
-def _is_bearer(match: re.Match[str]) -> bool:
-    return re.search(r"[0-9]", match.group(1)) is not None
-
-
-_URL_SAFE = str.maketrans("+/", "-_")
-_START = r"(?<![A-Za-z0-9_-])"
-_END = r"(?![A-Za-z0-9_-])"
-_QUOTED = r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?"
-"""What stands between the name of a key and its value."""
-
-PATTERNS: tuple[SecretPattern, ...] = (
-    # AWS writes the last sixteen in base32; what looks like one otherwise is somebody's test key.
-    _known(
-        "aws-access-key",
-        r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[0-9A-Z]{16}|(?:A3T[A-Z0-9]|ABIA|ACCA)[A-Z2-7]{16})"
-        r"(?![A-Za-z0-9])",
-        dense=True,
-    ),
-    _known(
-        "aws-secret-key",
-        r"(?i)((?:\baws|secret_?access_?key)[\w .-]{0,40})[\"'`]?\]?[ \t:=>(,\"'`]{1,8}"
-        r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
-        group=2,
-        check=_is_aws_secret,
-        dense=True,
-    ),
-    # Their last six are a checksum of the rest. It is not asked for: nothing else looks like this,
-    # and a token with one letter mistyped still gives most of the real one away.
-    _known("github-token", r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9_]{36,255}", "gh", dense=True),
-    _known(
-        "github-token",
-        r"(?<![A-Za-z0-9])github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}",
-        "github_pat_",
-        dense=True,
-    ),
-    _known(
-        "gitlab-token",
-        _START + r"(?:(?:glpat|gldt|glft|glsoat|glrt|glimt)-[\w-]{20,60}|glptt-[\w-]{40}"
-        r"|glcbt-(?:[0-9a-fA-F]{2}_)?[\w-]{20,50}|glagent-[\w-]{50,1024}|gloas-[\w-]{64}"
-        r"|GR1348941[\w-]{20,50})(?!\w)",
-        dense=True,
-    ),
-    _known("slack-token", _START + r"xox[abeoprs](?:\.xox[bp])?-(?:\d+-)+[A-Za-z0-9-]+", "xox"),
-    _known("slack-token", _START + r"xapp-\d-[A-Z0-9]{6,}-\d{6,}-[a-f0-9]{20,}", "xapp-"),
-    _known(
-        "slack-webhook",
-        r"(?i)hooks\.slack\.com/(?:services/T\w+/B\w+/\w+|(?:workflows|triggers)/\w+/\w+/[\w/]+)",
-        "hooks.slack.com",
-    ),
-    _known("stripe-key", r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[0-9a-zA-Z]{16,}", "k_", dense=True),
-    _known("stripe-key", r"(?<![A-Za-z0-9])whsec_[A-Za-z0-9+/]{32,}", "whsec_", dense=True),
-    _known("twilio-key", r"(?<![A-Za-z0-9])(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])", dense=True),
-    _known("sendgrid-key", _START + r"SG\.[\w-]{22}\.[\w-]{43}" + _END, "SG."),
-    _known("mailgun-key", _START + r"key-[0-9a-f]{32}" + _END, "key-", dense=True),
-    _known("mailgun-key", _START + r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}" + _END, dense=True),
-    _known("mailchimp-key", _START + r"[0-9a-z]{32}-us[0-9]{1,2}" + _END, "-us"),
-    _known("npm-token", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}" + _END, "npm_"),
-    _known(
-        "npm-token", r":_authToken=[ \t]{0,3}([A-Fa-f0-9-]{36}|[\w+/=-]{20,200})", "_authToken", 1
-    ),
-    # The beginning is a macaroon that names pypi.org or test.pypi.org, in base64.
-    _known("pypi-token", r"pypi-(?:AgEIcHlwaS5vcmc|AgENdGVzdC5weXBpLm9yZw)[\w-]{50,}", "pypi-"),
-    _known("anthropic-key", _START + r"sk-ant-[\w-]{20,}", "sk-ant-"),
-    _known("openrouter-key", _START + r"sk-or-v1-[0-9a-f]{64}", "sk-or-"),
-    _known("openai-key", _START + r"sk-(?!ant-|or-)[\w-]{20,}", "sk-", check=_is_openai),
-    _known("google-key", _START + r"AIza[\w-]{35}" + _END, "AIza"),
-    _known("google-key", _START + r"GOCSPX-[\w-]{28}" + _END, "GOCSPX-"),
-    _known("google-key", _START + r"ya29\.[\w-]{20,}", "ya29."),
-    _known("azure-storage-key", r"AccountKey=([A-Za-z0-9+/=]{88})", "AccountKey=", 1),
-    _known("azure-storage-key", r"SharedAccessKey=([A-Za-z0-9+/]{43}=)", "SharedAccessKey=", 1),
-    _known("azure-storage-key", r"[?&]sig=([A-Za-z0-9+/%]{43,60}(?:%3[dD]|=))", "sig=", 1),
-    _known("telegram-token", r"(?<![\w:-])\d{8,10}:[\w-]{35}" + _END, ":", dense=True),
-    _known(
-        "discord-token",
-        _START + r"([MNO][\w-]{23,27})\.[\w-]{6}\.[\w-]{27,38}" + _END,
-        ".",
-        0,
-        _is_discord,
-        dense=True,
-    ),
-    _known("discord-token", r"discord(?:app)?\.com/api/webhooks/(\d+/[\w-]{60,})", "/webhooks/", 1),
-    _known("square-token", _START + r"(?:sq0csp-[\w\\-]{43}|sq0atp-[\w-]{22})", "sq0"),
-    _known(
-        "artifactory-token",
-        r"(?<![A-Za-z0-9+/_-])AKC[A-Za-z0-9]{40,}" + _END,
-        "AKC",
-        0,
-        _is_mixed,
-        dense=True,
-    ),
-    _known(
-        "artifactory-token",
-        r"(?<![A-Za-z0-9+/_-])AP[\dA-F][A-Za-z0-9]{20,80}(?![A-Za-z0-9+/_-])",
-        "AP",
-        0,
-        _is_mixed,
-        dense=True,
-    ),
-    _known(
-        "cloudant-key",
-        r"(?i)(?<!\w)(?:cloudant|clou|cl)[_-]?(?:api)?[_-]?(?:key|pwd|pw|password|pass|token)"
-        + _QUOTED
-        + r"([0-9a-f]{64}|[a-z]{24})(?![a-z0-9])",
-        group=1,
-        dense=True,
-    ),
-    _known(
-        "ibm-cloud-key",
-        r"(?i)(?<!\w)(?:(?:ibm|cloud|iam)[_-]?){0,3}(?:api)?[_-]?(?:key|pwd|password|pass|token)"
-        + _QUOTED
-        + r"([\w-]{44})(?![\w-])",
-        group=1,
-        check=_is_mixed,
-        dense=True,
-    ),
-    _known(
-        "ibm-cos-key",
-        r"(?i)secret[-_]?(?:access)?[-_]?key" + _QUOTED + r"([a-f0-9]{48})(?![a-f0-9])",
-        group=1,
-        dense=True,
-    ),
-    _known(
-        "softlayer-key",
-        r"(?i)(?<!\w)(?:softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pwd|password|pass|token)"
-        + _QUOTED
-        + r"([a-z0-9]{64})(?![a-z0-9])",
-        group=1,
-        dense=True,
-    ),
-    _known(
-        "softlayer-key",
-        r"(?i)api\.softlayer\.com/soap/v3(?:\.1)?/([a-z0-9]{64})",
-        group=1,
-        dense=True,
-    ),
-    _known("huggingface-token", _START + r"hf_[A-Za-z]{34}" + _END, "hf_"),
-    _known("digitalocean-token", _START + r"do[opr]_v1_[0-9a-f]{64}" + _END, "_v1_"),
-    _known("shopify-token", _START + r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}" + _END, "shp"),
-    _known("vault-token", _START + r"hv[sbr]\.[\w-]{24,}", "hv"),
-    _known(
-        "jwt",
-        _START + r"(eyJ[\w-]{5,}+=*+)\.[\w-]{2,}+=*+(?:\.[\w-]*+=*+){0,3}",
-        "eyJ",
-        0,
-        _is_jwt,
-    ),
-    _known(
-        "authorization-header",
-        r"(?i)\bbearer[ \t]{1,3}([\w.~+/-]{20,}+=*+)",
-        "bearer",
-        group=1,
-        check=_is_bearer,
-    ),
-    _known(
-        "authorization-header",
-        r"(?i)\bauthorization[\"']?[ \t]{0,3}:[ \t]{0,3}[\"']?basic[ \t]{1,3}([\w+/-]{8,}+=*+)",
-        "authorization",
-        group=1,
-        check=_is_basic,
-    ),
-)
-
 
 # Most lines of a program hold nothing that a secret could be, and patterns are slow: only the lines
 # that may are looked through.
@@ -333,12 +79,16 @@ _NAMES = (
 )
 # No name is without one of these; looking for them is much faster than the patterns.
 _PARTS = ("pass", "pwd", "secret", "token", "credential", "key", "contrase")
+_MOST = 400
+"""Characters of a value that are looked at; all that goes on behind them belongs to it as well."""
+_GOES_ON = re.compile(r"[^\s\"'`,;]*")
 # Patterns are tried at every letter, so none begins with what repeats.
 _ASSIGNED = re.compile(
     rf"(?P<name>{_NAMES})(?P<suffix>[\w-]{{0,30}})"
     r"(?:[\"'`]?\]?[ \t]{0,3}(?P<link>:=|=>|!==?|={1,3}|::?)[ \t]{0,3}"
     r"|(?:\.assign)?\([ \t]{0,2}(?=[\"'])|(?P<is>[ \t]{1,3}is:?[ \t]{1,3}))"
-    r"(?P<value>@?\"[^\"\s]{6,400}\"|'[^'\s]{6,400}'|`[^`\s]{6,400}`|[^\s\"'`,;]{6,400})",
+    rf"(?P<value>@?\"[^\"\s]{{6,{_MOST}}}\"|'[^'\s]{{6,{_MOST}}}'|`[^`\s]{{6,{_MOST}}}`"
+    rf"|[^\s\"'`,;]{{6,{_MOST}}}|[\"'`][^\s\"'`]{{{_MOST}}})",
     re.IGNORECASE,
 )
 _FIELD = re.compile(rf"(?P<name>{_NAMES})(?P<suffix>[\w-]{{0,30}})\Z", re.IGNORECASE)
@@ -376,6 +126,7 @@ _SCHEMA_WORDS = frozenset(
     required optional disabled enabled encrypted incorrect password passwords username undefined
     function invalid_ forgotten redacted unchanged rejected accepted protected generated anonymous
     external internal authorization credentials bearer_token confirmed confirmation validation
+    same-origin cross-origin
     """.split()  # noqa: SIM905 - a quoted list cannot be read
 )
 _A_NAME = re.compile(
@@ -385,8 +136,10 @@ _A_NAME = re.compile(
 )
 # What an unquoted value is in code and in ordinary writing.
 _CODE = re.compile(
-    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*[(\[<].*|[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+"
-    r"|[a-z]+\d?(?:_[a-z0-9]+)+|\W*",
+    r"[&*!~]{0,3}[A-Za-z_$]\w*(?:(?:\.|->|::|[?!]\.)[A-Za-z_]\w*)*[?!]{0,2}\.?[(\[<].*"
+    r"|[&*!~]{0,3}[A-Za-z_$]\w*(?:(?:\.|->|::|[?!]\.)[A-Za-z_]\w*)+[?!]?"
+    r"|[&*~]{1,3}[A-Za-z_]\w*"
+    r"|[a-z]+\d?(?:_[a-z0-9]+)+|[(\[{\\].*|\W*",
     re.DOTALL,
 )
 _ORDINARY = re.compile(
@@ -431,10 +184,16 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
             # The value can be the name of the next one: `password: secret: …`.
             at = match.end("name")
             continue
-        yield (*span, _kind(match.group("name")))
-        at = span[1]
+        start, end = span
+        if match.end("value") - match.start("value") >= _MOST and end == match.end("value"):
+            # Once for each value that counts, so the whole stays linear.
+            rest = _GOES_ON.match(text, end)
+            end = rest.end() if rest is not None else end
+        yield start, end, _kind(match.group("name"))
+        at = end
     for match in _COMPARED.finditer(text):
-        if _is_literal(match.group("value")[1:-1]):
+        value = match.group("value")[1:-1]
+        if _is_literal(value) and _NAMED_IN_WORDS.fullmatch(value) is None:
             yield match.start("value") + 1, match.end("value") - 1, "secret"
 
 
@@ -466,14 +225,27 @@ def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
             yield start, start + len(inner), _kind(named.group("name"))
 
 
+def reads_as_password(value: str) -> bool:
+    """Whether a word without quotes is a password, and no word of the sentence or of code."""
+    long = len(value) >= 8 and _is_literal(value) and _is_unquoted_literal(value, digits=False)
+    return long or _is_short_password(value)
+
+
+def reads_as_literal(value: str) -> bool:
+    """Whether a value is one itself, and no name, template or placeholder of one."""
+    return _is_literal(value)
+
+
 def is_secret_value(name: str, value: str) -> str | None:
     """The kind of secret that `value` is when a field `name` holds it, or None."""
     match = _FIELD.search(name[-120:])
-    if match is None or not _names_a_secret(match) or not 6 <= len(value) <= 400:
+    if match is None or not _names_a_secret(match) or len(value) < 6:
         return None
     if any(character.isspace() for character in value):
         return None
     word = match.group("name")
+    if word.lower() == "token" and _NAMED_IN_WORDS.fullmatch(value):
+        return None
     literal = _is_literal(value) if len(value) >= 8 else False
     short = _IS_PASSWORD.fullmatch(word) is not None and _is_short_password(value)
     return _kind(word) if literal or short else None
@@ -491,7 +263,7 @@ def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     value = text[start:end]
     said = match.group("is") is not None
     password = _IS_PASSWORD.search(match.group("name")) is not None
-    if said and not password:
+    if (said and not password) or (not password and _is_no_credential(match, value)):
         return None
     literal = len(value) >= 8 and _is_literal(value)
     if not quoted:
@@ -499,11 +271,32 @@ def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     return (start, end) if literal or (password and _is_short_password(value)) else None
 
 
+# A token of a list's next page, or the public half of a key, opens nothing.
+_NO_CREDENTIAL = re.compile(
+    r"(?:public[_-]?key|page|next|sync|continuation|cancell?ation|resume|syntax|lexer)[_-]?\Z", re.I
+)
+_NAMED_IN_WORDS = re.compile(
+    r"[A-Z]?[a-z]{2,}(?:[_./:-]?[A-Z]?[a-z]{2,})*\d?|[A-Z]{2,}(?:[_.-][A-Z]{2,})*"
+)
+
+
+def _is_no_credential(match: re.Match[str], value: str) -> bool:
+    """Whether it is a token of a parser or of a list, or a comparison with a word or a number."""
+    before = match.string[max(0, match.start() - 16) : match.start()]
+    if _NO_CREDENTIAL.search(before) or value.isdecimal():
+        return True
+    compared = match.group("link") in {"==", "===", "!=", "!=="}
+    token = match.group("name").lower() == "token"
+    return (token or compared) and _NAMED_IN_WORDS.fullmatch(value) is not None
+
+
 def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
     """Start and end of the value itself, and whether it was in quotes."""
     start, end = match.span("value")
     if end - start > 1 and text[start] in "\"'`@" and text[end - 1] in "\"'`":
         return start + (2 if text[start] == "@" else 1), end - 1, True
+    if text[start] in "\"'`" and end - start > _MOST:
+        return start + 1, end, True
     if "?" in text[max(0, match.start() - 40) : match.start()] and "&" in text[start:end]:
         end = text.index("&", start, end)
     return start, start + len(text[start:end].rstrip(_TRAILING)), False

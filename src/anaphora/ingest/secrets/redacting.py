@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput
+from anaphora.ingest.secrets.formats import DENSE, PATTERNS, is_example
 from anaphora.ingest.secrets.patterns import (
-    DENSE,
-    PATTERNS,
     assigned_secrets,
     is_secret_value,
     matching,
     picked,
+    reads_as_literal,
+    reads_as_password,
 )
+from anaphora.ingest.secrets.spoken import command_secrets, said_passwords
 
 MAX_DEPTH: Final = 100
 """Objects and lists within one another that `redact_value` follows."""
@@ -121,6 +123,8 @@ def _walk(value: Any, name: str, kinds: list[str], depth: int) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         # Python refuses to write out the largest numbers, and none of those is a card's.
         text = str(value) if abs(value) < 10**400 else ""
+        if _cards_apart(name, text):
+            return value
         redacted = _redact_field(name, text, kinds)
         return value if redacted == text else redacted
     if not isinstance(value, dict | list | tuple):
@@ -136,6 +140,11 @@ def _walk(value: Any, name: str, kinds: list[str], depth: int) -> Any:
     return parts if isinstance(value, list) else tuple(parts)
 
 
+def _cards_apart(name: str, digits: str) -> bool:
+    """Whether a number that looks like a card's is the value of a field that is of no card."""
+    return bool(name) and not redact(f"{name}: {digits}").kinds and bool(redact(digits).kinds)
+
+
 def _redact_field(name: str, text: str, kinds: list[str]) -> str:
     redacted = redact(text)
     if not redacted.kinds and (kind := is_secret_value(name, text)) is not None:
@@ -147,7 +156,29 @@ def _redact_field(name: str, text: str, kinds: list[str]) -> str:
 _DENSE_RUN = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{DENSE}}}")
 
 
+# What is not seen may stand within a secret: joiners, marks of direction, soft hyphens, selectors.
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]+"
+)
+
+
 def _found(text: str) -> Iterator[_Span]:
+    yield from _seen(text)
+    if text.isascii() or _UNSEEN.search(text) is None:
+        return
+    # Once more without them; what stood between two others ends no secret.
+    places: list[int] = []
+    at = 0
+    for match in _UNSEEN.finditer(text):
+        places.extend(range(at, match.start()))
+        at = match.end()
+    places.extend(range(at, len(text)))
+    for start, end, kind in _seen("".join(map(text.__getitem__, places))):
+        yield places[start], places[end - 1] + 1, kind
+
+
+def _seen(text: str) -> Iterator[_Span]:
     dense, lowered = picked(text, matching(text, _DENSE_RUN)), text.lower()
     for known in PATTERNS:
         within = dense.text if known.dense else text
@@ -164,6 +195,8 @@ def _found(text: str) -> Iterator[_Span]:
     yield from _cards(text)
     yield from _social_security(text)
     yield from assigned_secrets(text, lowered)
+    yield from said_passwords(text, lowered, reads_as_password)
+    yield from command_secrets(text, reads_as_literal)
 
 
 def _merged(spans: Iterator[_Span]) -> list[_Span]:
@@ -224,7 +257,7 @@ _TEMPLATE = re.compile(r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[.*", 
 
 def _url_passwords(text: str) -> Iterator[_Span]:
     for match in _URL_PASSWORD.finditer(text):
-        if not _TEMPLATE.fullmatch(match.group(1)):
+        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
             yield (*match.span(1), "basic-auth")
 
 
@@ -237,6 +270,12 @@ _CARD = re.compile(
 )
 
 
+_CARD_WORD = re.compile(
+    r"card|kart|visa|amex|master|express|maestro|diners|discover|jcb|union|\bcc\b|\bpan\b|カード|卡",
+    re.IGNORECASE,
+)
+_ASSIGNMENT = re.compile(r"(?:=|:|\(|\[|[\w\"'\])]\s{0,3},)\s{0,3}[\"']?\Z|[<>+*%&|^~=-]\s?\Z")
+_IN_A_ROW = re.compile(r"(?:(?<![^\W\d_])[MLHVCSQTAZ]|\d)\s?\Z")
 _EIGHT_DIGITS = re.compile(r"\d{4}[ -]?\d{4}", re.ASCII)
 
 
@@ -246,8 +285,20 @@ def _cards(text: str) -> Iterator[_Span]:
     for match in _CARD.finditer(text):
         digits = re.sub(r"[ -]", "", match.group())
         # An issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree.
-        if _issued(digits) and len(set(digits)) > 1 and _luhn(digits):
+        issued = _issued(digits) and len(set(digits)) > 1 and _luhn(digits)
+        if issued and not _is_plain_number(text, match):
             yield (*match.span(), "card-number")
+
+
+def _is_plain_number(text: str, match: re.Match[str]) -> bool:
+    """Whether digits are quantities, or a value in code whose name is of no card."""
+    before = text[max(0, match.start() - 60) : match.start()]
+    if _CARD_WORD.search(before) or _CARD_WORD.search(text[match.end() : match.end() + 30]):
+        return False
+    if not match.group().isdigit():
+        # Of a list of numbers, or of a path of a drawing, every group is one by itself.
+        return _IN_A_ROW.search(before) is not None
+    return match.group().endswith("000000") or _ASSIGNMENT.search(before) is not None
 
 
 def _issued(digits: str) -> bool:

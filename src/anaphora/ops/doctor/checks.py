@@ -22,6 +22,7 @@ from anaphora.ops.doctor.health import try_writing
 from anaphora.ops.doctor.incidents import incident_check
 from anaphora.ops.doctor.language import language_check
 from anaphora.ops.doctor.repair import repair
+from anaphora.ops.doctor.secrets_said import secrets_check
 from anaphora.store.maintenance import note_counts
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
@@ -280,6 +281,7 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
         "language": lambda: language_check(services.turns, embedder.name),
         "lanes": lambda: _lanes(services),
         "deep": lambda: deep_checks(container.tools),
+        "secrets": lambda: (secrets_check(services.conversations, services.namespace),),
         "incidents": lambda: (incident_check(environment(), services.clock()),),
     }
     mended = repair(services) if mend else ()

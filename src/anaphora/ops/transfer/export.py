@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from anaphora.container.home import Container
 from anaphora.container.namespace import NamespaceServices
 from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.ingest.secrets.masking import mask
 from anaphora.ops.backup import staging
 from anaphora.ops.transfer.deep import gap_lines, origin_lines
 from anaphora.ops.transfer.documents import document_lines
@@ -31,6 +32,9 @@ from anaphora.ops.transfer.threads import note_lines, thread_lines
 from anaphora.store.disk import open_regular
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportProblem
+
+_SAID: Final = frozenset(("thread", "turn", "tool_call"))
+"""Lines of what was said: it is stored word for word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +59,24 @@ def export(
     *,
     clock: Callable[[], datetime],
     namespaces: Iterable[str] | None = None,
+    masked: bool = False,
     progress: Progress | None = None,
 ) -> Exported:
     """Write an export of `namespaces` (None: all there are) to `path`, whole or not at all.
 
+    `masked`: secrets in turns, titles and tool calls are masked in it, as for somebody else.
     An open file gets it as it is made. Others may go on writing. `NotEmpty` when something stands
     at `path`, `NotFound` for a namespace that there is not, `StoreError` and its kinds,
     `EncryptionError`.
     """
     if not isinstance(path, (str, os.PathLike)):
         chosen = _chosen(container, namespaces)
-        return _write(container, chosen, path, "", clock, progress)
+        return _write(container, chosen, path, "", clock, progress, masked=masked)
     target = staging.free_path(path)
     chosen = _chosen(container, namespaces)
     with staging.staged(target) as stage:
         with staging.open_new(stage / "export.jsonl") as file:
-            exported = _write(container, chosen, file, str(target), clock, progress)
+            exported = _write(container, chosen, file, str(target), clock, progress, masked=masked)
         staging.put_file(stage / "export.jsonl", target)
     return exported
 
@@ -107,6 +113,8 @@ def _write(
     target: str,
     clock: Callable[[], datetime],
     progress: Progress | None,
+    *,
+    masked: bool,
 ) -> Exported:
     from importlib.metadata import version
 
@@ -119,7 +127,8 @@ def _write(
 
     def write_all(namespace: str, lines: Iterable[Line]) -> None:
         for line in lines:
-            write({"kind": line["kind"], "namespace": namespace, **line})
+            said = mask(line) if masked and line["kind"] in _SAID else line
+            write({"kind": line["kind"], "namespace": namespace, **said})
 
     def tell(label: str, done: int, total: int | None = None) -> None:
         if progress is not None:

@@ -365,7 +365,7 @@ def recall(
     if as_json:
         emit(found)
     elif block:
-        from anaphora.recall.render import render_recall
+        from anaphora.api.rendering import render_recall
 
         console().print(Text(render_recall(found, across=conversation_id is None, days=days)))
         show_notes(found)

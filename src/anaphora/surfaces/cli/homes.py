@@ -51,10 +51,17 @@ def register_checks(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def export(context: typer.Context, path: NewFile, as_json: Json = False) -> None:
+def export(
+    context: typer.Context,
+    path: NewFile,
+    masked: Annotated[
+        bool, typer.Option("--masked", help="Mask secrets in turns: for somebody else.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Write this namespace as JSON Lines: threads, notes, memories with their history."""
     with opened(context) as memory, tracker(quiet=as_json) as progress:
-        done = memory.export(path, progress=progress)
+        done = memory.export(path, masked=masked, progress=progress)
     give(done, f"exported to {done.path}", as_json=as_json)
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from anaphora.core.config import load_settings
 from anaphora.errors import NotFound
+from anaphora.surfaces.access import FILE
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, emit, give, shown, table
 from anaphora.surfaces.cli.where import Where, opened, place
@@ -143,9 +144,22 @@ def serve(
             },
             # In one piece, whatever the width: it is clicked, or read by a program.
             on_start=lambda url: out.print(
-                Text(f"Anaphora is at {url} (Ctrl-C ends it)"), soft_wrap=True
+                Text(_announcement(url, settings.home, to_terminal=out.is_terminal)),
+                soft_wrap=True,
             ),
         )
+
+
+def _announcement(url: str, home: Path, *, to_terminal: bool) -> str:
+    """Where the server is. The token in the link is shown on a terminal, and kept out of logs."""
+    address, mark, _ = url.partition("/#token=")
+    if to_terminal or not mark:
+        return f"Anaphora is at {url} (Ctrl-C ends it)"
+    way = "`anaphora token own` shows its token"
+    if not (home / FILE).is_file():
+        # A sealed home keeps none.
+        way = "`anaphora token create NAME` makes a token"
+    return f"Anaphora is at {address} ({way}; Ctrl-C ends it)"
 
 
 def _embedder_kind(setting: str) -> str:

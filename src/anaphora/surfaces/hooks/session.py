@@ -131,13 +131,18 @@ class SessionHooks:
         from anaphora.recall.context.warm_up import render_standing
 
         self._change(event, compacted=False, given=[])
-        warm = self._memory.warm_up(
-            directory=event.directory or None, shape=False, budget=START_TOKENS
+        from anaphora.ingest.secrets.masking import mask
+
+        warm = mask(
+            self._memory.warm_up(
+                directory=event.directory or None, shape=False, budget=START_TOKENS
+            )
         )
         lines = list(render_standing(warm))
         return _enclosed(START_HEADER, _fitting(lines, START_TOKENS, START_HEADER))
 
     def _prompted(self, event: HookEvent) -> str:
+        from anaphora.ingest.secrets.masking import mask
         from anaphora.recall.render import hit_lines
 
         state = self._state(event)
@@ -149,7 +154,7 @@ class SessionHooks:
         lines, marks = [], []
         room = PROMPT_TOKENS - _FRAME - token_cost(PROMPT_HEADER)
         for hit in hits[:MOST_HITS]:
-            shown = list(hit_lines(hit, _LINE + 40))
+            shown = list(hit_lines(mask(hit), _LINE + 40))
             cost = token_cost("\n".join(shown)) + 1
             if cost <= room:
                 room -= cost
@@ -190,13 +195,15 @@ class SessionHooks:
 
     def _restored(self, event: HookEvent) -> str:
         """What the user said in this session before the compaction, and which files it changed."""
+        from anaphora.ingest.secrets.masking import mask
+
         self._bring_in(event)
         self._change(event, compacted=False, given=[])
         own = self._own(event)
         thread = self._memory.conversations.get(own)
         if thread is None:
             return ""
-        lines = [_turn_line(turn) for turn in thread.turns if turn.role == "user"]
+        lines = [_turn_line(mask(turn)) for turn in thread.turns if turn.role == "user"]
         files = dict.fromkeys(
             call.text.partition(" ")[2].partition(":")[0]
             for call in self._memory.tool_calls(own)
@@ -204,7 +211,7 @@ class SessionHooks:
         )
         changed = [name for name in files if name][-_MOST_FILES:]
         if changed:
-            lines.append(f"- files changed: {', '.join(changed)}")
+            lines.append(mask(f"- files changed: {', '.join(changed)}"))
         # The last ones count most; they stand in the order in which they were said.
         kept = _fitting(list(reversed(lines)), PROMPT_TOKENS, LOST_HEADER)
         return _enclosed(LOST_HEADER, list(reversed(kept)))

@@ -1,5 +1,7 @@
 """What each tool does: one call of the facade, and its result as JSON and as text.
 
+A model reads the results: secrets in what was said are masked in them.
+
 The calls run in a worker thread, with arguments that were checked, and raise the facade's own
 errors.
 """
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.repositories import repository_of
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server import render
 from anaphora.surfaces.wire import plain, recalled_turns, refuse_unknown, time_of
 from anaphora.values.conversations import Degraded, NewTurn, Recall, Turn
@@ -72,7 +75,7 @@ class Answer:
 def recall(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Whatever was kept, for a question."""
     times = {name: time_of(name, given.get(name)) for name in ("since", "until")}
-    found = memory.search(**{**given, **times, "directory": context.directory})
+    found = mask(memory.search(**{**given, **times, "directory": context.directory}))
     notices = [*found.notices, *([render.silence_text(found)] if found.nearest else [])]
     rows = [_row(hit) for hit in found]
     text = render.found_text(found)
@@ -124,7 +127,7 @@ def update_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
 def recall_conversation(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Turns of earlier conversations."""
     times = {name: time_of(name, given.get(name)) for name in ("since", "until")}
-    found = recalled_turns(memory, **{"conversation_id": None, **given, **times})
+    found = mask(recalled_turns(memory, **{"conversation_id": None, **given, **times}))
     return _rows(found, render.turns_text(found, given["query"]))
 
 
@@ -138,7 +141,7 @@ def recall_context(memory: Memory, given: Given, context: CallContext) -> Answer
     """What a task in a project needs."""
     from anaphora.recall.context.package import render_package
 
-    found = memory.recall_context(**context.in_project(given))
+    found = mask(memory.recall_context(**context.in_project(given)))
     found = replace(found, degraded=(*context.degraded, *found.degraded))
     return Answer(plain(found), render_package(found))
 
@@ -148,7 +151,7 @@ def warm_up(memory: Memory, given: Given, context: CallContext) -> Answer:
     from anaphora.recall.context.package import HEADER
     from anaphora.recall.context.warm_up import render_warm_up
 
-    found = memory.warm_up(**context.in_project(given), directory=_here(given, context))
+    found = mask(memory.warm_up(**context.in_project(given), directory=_here(given, context)))
     found = replace(found, degraded=(*context.degraded, *found.degraded))
     text = render_warm_up(found)
     return Answer(plain(found), text if text != HEADER else NOTHING_YET)
@@ -164,7 +167,7 @@ def deep_recall(memory: Memory, given: Given, context: CallContext) -> Answer:
     refuse_unknown(memory, given.get("conversation_id"))
     question = dict(given)
     budget = Budget(execution_seconds=question.pop("execution_seconds", None))
-    found = memory.deep_recall(**question, budget=budget, on_step=context.on_step)
+    found = mask(memory.deep_recall(**question, budget=budget, on_step=context.on_step))
     return Answer(plain(found), render.deep_text(found))
 
 
@@ -247,10 +250,10 @@ def search(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Ids and titles of what matches, from the lanes of memories, turns and documents."""
     query = given["query"]
     memories = memory.recall(query, top_k=SEARCHED)
-    turns = memory.recall_conversation(None, query, top_k=SEARCHED)
+    turns = mask(memory.recall_conversation(None, query, top_k=SEARCHED))
     results = [_result("memory", hit.id, hit.text) for hit in memories]
     results += [_result("turn", f"{hit.conversation_id}#{hit.index}", hit.text) for hit in turns]
-    documents = memory.search(query, top_k=SEARCHED, kinds=("document",))
+    documents = mask(memory.search(query, top_k=SEARCHED, kinds=("document",)))
     results += [_result("document", hit.id, f"{hit.title}: {hit.snippet}") for hit in documents]
     return _as_json({"results": results})
 
@@ -272,7 +275,7 @@ def fetch(memory: Memory, given: Given, context: CallContext) -> Answer:
         more = plain(record)
         text = more.pop("text")
     elif kind == "turn" and "#" in of:
-        turn = _turn(memory, of)
+        turn = mask(_turn(memory, of))
         more = plain(turn)
         text = more.pop("text")
     elif kind == "document" and of:

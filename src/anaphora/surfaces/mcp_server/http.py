@@ -7,6 +7,7 @@ everywhere the Origin of another site, so that no page in a browser gets in.
 
 from __future__ import annotations
 
+import re
 import sys
 from asyncio import CancelledError
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from anaphora.surfaces.mcp_server.oauth.app import AuthorizationServer
     from anaphora.surfaces.mcp_server.session import ServerSession
 
+_HOST: Final = re.compile(r"(\[[0-9a-f:.]*\]|[^\[\]:]*)(?::\d*)?")
 _LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 SESSIONS: Final[Mapping[str, Any]] = {"max_sessions": 200, "session_idle_timeout": 1800.0}
 """How many clients may be in a session, and after how many seconds of silence one is over."""
@@ -247,8 +249,8 @@ class Gate:
 
 def _is_loopback_name(host: str) -> bool:
     """Whether a Host header names this machine, with or without a port."""
-    name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
-    return name in _LOOPBACK_NAMES
+    match = _HOST.fullmatch(host)
+    return match is not None and match.group(1) in _LOOPBACK_NAMES
 
 
 def _failure(error: BaseException) -> Response:

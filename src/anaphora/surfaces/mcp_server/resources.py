@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server import render
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _core(memory: Memory) -> str:
 def _recent_turns(memory: Memory) -> str:
     newest = memory.conversations.list()[:_CONVERSATIONS]
     turns = [
-        (one.conversation_id, turn)
+        (one.conversation_id, mask(turn))
         for one in newest
         for turn in memory.conversations.recent(one.conversation_id, RECENT)
     ]

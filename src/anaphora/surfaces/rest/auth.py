@@ -8,6 +8,7 @@ not tell whether a namespace exists.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -32,6 +33,7 @@ _DATA_ROUTES = frozenset({"/conversations", "/health", "/metrics", "/openapi.jso
 LIVE: Final = "/health/live"
 """Says that the process answers, and nothing else: who starts it again has no token."""
 
+_HOST: Final = re.compile(r"(\[[0-9a-f:.%]*\]|[^\[\]:]*)(?::\d*)?")
 _CHALLENGE: Mapping[str, str] = {"WWW-Authenticate": 'Bearer realm="anaphora"'}
 
 
@@ -110,9 +112,9 @@ class Authenticator:
 def host_of(header: str) -> str:
     """The name in a Host header, without its port, lower case."""
     name = header.strip().lower()
-    if name.startswith("["):
-        return name.partition("]")[0] + "]"
-    return name.partition(":")[0]
+    match = _HOST.fullmatch(name)
+    # What is no name with a port is the name of nothing here.
+    return name if match is None else match.group(1)
 
 
 def is_page(method: str, path: str) -> bool:

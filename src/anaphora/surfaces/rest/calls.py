@@ -24,6 +24,7 @@ from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
 from anaphora.core.incidents import STOPS
 from anaphora.core.permits import Permits
+from anaphora.ingest.secrets.masking import mask
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.options import ServerOptions
@@ -34,6 +35,8 @@ Kind: TypeAlias = Literal["question", "large", "change", "project", "long"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 READS: Final = "__anaphora_reads__"
 """The mark of an endpoint that answers a question in the body of a POST."""
+VERBATIM_HEADER: Final = "anaphora-verbatim"
+"""With "true" a program of this user's own reads turns word for word."""
 EVENTS_TYPE: Final = "text/event-stream"
 _END: Final = ""
 _THREADS: Final[Mapping[Kind, int]] = {"large": 2, "long": 4}
@@ -138,6 +141,12 @@ def opens_all(request: Request) -> bool:
     return may(caller_of(request).token, "whole_home")
 
 
+def reads_verbatim(request: Request) -> bool:
+    """Whether secrets in turns are not masked: a program of this user's own asks for that."""
+    wanted = request.headers.get(VERBATIM_HEADER) == "true"
+    return wanted and may(caller_of(request).token, "verbatim")
+
+
 async def answer(
     request: Request,
     call: Callable[[Memory], Any],
@@ -146,12 +155,13 @@ async def answer(
     """What `call` gives for the caller's namespace, as the JSON of every surface."""
     service = service_of(request)
     namespace, kind = caller_of(request).namespace, kind_of(request)
+    verbatim = reads_verbatim(request)
 
     def work() -> tuple[Any, str]:
         # Made into text here, so that the event loop is free for other requests.
         with service.permits.held() if kind == "question" else nullcontext():
             value = call(service.view(namespace))
-            return value, dumps(value, indent=None)
+            return value, dumps(value if verbatim else mask(value), indent=None)
 
     value, text = await _while_there(request, service.begin(kind, work))
     code = status if isinstance(status, int) else status(value)
@@ -220,11 +230,13 @@ async def _events(
     request: Request, call: Callable[[Callable[[Any], None]], Any]
 ) -> AsyncIterator[str]:
     service, scope = service_of(request), request.scope
+    verbatim = reads_verbatim(request)
     loop, waiting = asyncio.get_running_loop(), asyncio.Queue[str]()
 
     def tell(name: str, value: Any) -> None:
         # Made into text in the worker's thread; JSON on one line has no line break of its own.
-        text = f"event: {name}\ndata: {dumps(value, indent=None)}\n\n"
+        shown = value if verbatim else mask(value)
+        text = f"event: {name}\ndata: {dumps(shown, indent=None)}\n\n"
         loop.call_soon_threadsafe(waiting.put_nowait, text)
 
     running = asyncio.ensure_future(
@@ -235,7 +247,7 @@ async def _events(
         yield ": the steps come as they happen\n\n"
         while (text := await _next(waiting, service.options.heartbeat)) != _END:
             yield text
-        yield _last_event(running, scope)
+        yield _last_event(running, scope, verbatim=verbatim)
     finally:
         # Cancelling the wait does not end a call that has begun.
         running.cancel()
@@ -248,9 +260,11 @@ async def _next(waiting: asyncio.Queue[str], heartbeat: float) -> str:
         return ": still at it\n\n"
 
 
-def _last_event(running: asyncio.Future[Any], scope: Scope) -> str:
+def _last_event(running: asyncio.Future[Any], scope: Scope, *, verbatim: bool) -> str:
     try:
-        return f"event: answer\ndata: {dumps(running.result(), indent=None)}\n\n"
+        value = running.result()
+        shown = value if verbatim else mask(value)
+        return f"event: answer\ndata: {dumps(shown, indent=None)}\n\n"
     except (asyncio.CancelledError, *STOPS):
         raise
     except BaseException as error:  # noqa: BLE001 - the stream ends in words

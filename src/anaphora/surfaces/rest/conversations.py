@@ -14,7 +14,8 @@ from starlette.responses import Response
 
 from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.rest.calls import caller_of, service_of
+from anaphora.ingest.secrets.masking import mask
+from anaphora.surfaces.rest.calls import caller_of, reads_verbatim, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     AppendTurns,
@@ -126,8 +127,9 @@ def list_seed_conversations(memory: Memory) -> Any:
     responses={200: {"model": SeedRecord}},
 )
 async def get_seed_conversation(request: Request, conversation_id: Name) -> Response:
-    """The record byte for byte, or 404."""
+    """The record byte for byte, but for the secrets that are masked in it, or 404."""
     service, namespace = service_of(request), caller_of(request).namespace
+    verbatim = reads_verbatim(request)
 
     def record() -> bytes:
         threads = service.view(namespace).conversations
@@ -136,9 +138,17 @@ async def get_seed_conversation(request: Request, conversation_id: Name) -> Resp
         except InvalidInput:
             # What can name no conversation names none.
             raise NotFound("conversation", conversation_id) from None
-        return threads.read_file(conversation_id)[0]
+        data = threads.read_file(conversation_id)[0]
+        return data if verbatim else _masked_record(data)
 
     return Response(await service.run("question", record), media_type="application/json")
+
+
+def _masked_record(data: bytes) -> bytes:
+    """The record with the secrets in its texts masked; the same bytes where there is none."""
+    record = json.loads(data)
+    masked = mask(record)
+    return data if masked == record else json.dumps(masked, ensure_ascii=False).encode()
 
 
 def _page(memory: Memory, limit: int, after: tuple[datetime, str] | None) -> Page[ThreadSummary]:

@@ -21,7 +21,7 @@ from anaphora.api.memory import Memory
 from anaphora.ops import Exported
 from anaphora.ops.backup.staging import spooled
 from anaphora.store.tokens import EVERYTHING
-from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, service_of
+from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, reads_verbatim, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import ImportQuery, ReadyQuery
 from anaphora.surfaces.rest.shapes import (
@@ -122,13 +122,14 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
 async def export(request: Request) -> Response:
     """One file, as of one moment. `POST /v1/import` takes it in again, here or elsewhere."""
     service, namespace = service_of(request), caller_of(request).namespace
+    masked = not reads_verbatim(request)
 
     # It is closed with the answer.
     after = ExitStack()
 
     def written() -> tuple[BinaryIO, Exported]:
         file = after.enter_context(spooled(service.memory.home)).file
-        return file, service.view(namespace).export(file)
+        return file, service.view(namespace).export(file, masked=masked)
 
     try:
         file, exported = await service.run("long", written)

@@ -7,9 +7,14 @@ no word of them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from fastapi import Request
+
 from anaphora.api.memory import Memory
+from anaphora.surfaces.rest.calls import opens_all
+from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     EntriesQuery,
@@ -30,9 +35,12 @@ own = LaneRouter("sync")
 
 
 @own.answers("GET /sync", "How this namespace is synced", SyncShape)
-def sync_status(memory: Memory) -> Any:
-    """What waits, why it stopped, and the devices that are known; reaches for no remote."""
-    return _shape(memory)
+def sync_status(memory: Memory, request: Request) -> Any:
+    """What waits, why it stopped, and the devices that are known; reaches for no remote.
+
+    Where the remote lies is told to who opens the whole home alone.
+    """
+    return _shape(memory, request)
 
 
 @own.answers("POST /sync", "Exchange now", SyncReport)
@@ -42,14 +50,20 @@ def sync_now(memory: Memory) -> Any:
 
 
 @own.answers("POST /sync/remove", "Remove a device", SyncShape)
-def remove_device(memory: Memory, body: RemovedDevice) -> Any:
-    """The others go on under a new key, which it does not get."""
+def remove_device(memory: Memory, body: RemovedDevice, request: Request) -> Any:
+    """The others go on under a new key, which it does not get. For who opens the whole home."""
+    if not opens_all(request):
+        raise Problem(403, "namespace", "this token may not remove a device: it needs all of them")
     memory.sync.remove(body.device)
-    return _shape(memory)
+    return _shape(memory, request)
 
 
-def _shape(memory: Memory) -> dict[str, Any]:
+def _shape(memory: Memory, request: Request) -> dict[str, Any]:
     found = memory.sync.status()
+    if not opens_all(request):
+        # An address or a path of this machine; why it stopped can quote it.
+        stopped = None if found.stopped is None else "the last exchange failed"
+        found = replace(found, remote="", stopped=stopped)
     return {"status": found, "devices": memory.sync.devices() if found.project else ()}
 
 

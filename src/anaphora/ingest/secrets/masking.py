@@ -1,0 +1,137 @@
+"""Masks the secrets in values that leave a home: for a prompt, another program, another person.
+
+Turns are stored word for word, and so are their titles. `mask` gives what a surface may hand on:
+the same value with `[redacted:kind]` where a secret stood. Memories, notes and documents were
+redacted before they were stored, and come back as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final, TypeVar, cast
+
+from anaphora.ingest.secrets.redacting import redact, secrets_in
+from anaphora.values.conversations import ThreadSummary, Turn
+from anaphora.values.memories import MemoryHit, MemoryRecord, RelatedMemory
+from anaphora.values.search import SearchHit
+
+__all__ = ["mask", "mask_text", "seems_to_hold_secrets"]
+
+ValueT = TypeVar("ValueT")
+
+_STORED_WITHOUT: Final = (MemoryRecord, MemoryHit, RelatedMemory)
+"""Values whose words were redacted before they were stored."""
+_HANDLES: Final = frozenset((
+    *("id", "conversation_id", "kind", "role", "type", "status", "name", "home", "namespace"),
+    *("ts_text", "updated_text", "intent_id", "part", "action", "created_at", "project"),
+    *("thread", "key"),
+))  # fmt: skip
+"""Fields by which a value is asked for again, and words of our own."""
+# A word of letters and digits together, or one that begins like a key: "ghp_", "sk-proj-".
+_FRAGMENT: Final = re.compile(
+    r"(?=[^\s…]{0,200}\d)(?=[^\s…]{0,200}[A-Za-z])[A-Za-z0-9_+/=.:-]{8,}\Z|[A-Za-z0-9]{2,12}[_-]\S{0,40}\Z"
+)
+_LEAST_SHOWN: Final = 6
+"""Characters of a secret at the edge of a cut text that give it away."""
+
+
+def mask(value: ValueT) -> ValueT:
+    """The value with the secrets masked in each text of its turns, hits, answers and titles.
+
+    Values are frozen: what changes is replaced, what holds no secret is the same object.
+    """
+    return cast("ValueT", _masked(value))
+
+
+def mask_text(text: str) -> str:
+    """The text with `[redacted:kind]` for each secret in it."""
+    return redact(text).text
+
+
+def seems_to_hold_secrets(turns: Iterable[Turn]) -> list[int]:
+    """The numbers of those turns in whose words there seems to be a secret."""
+    return [index for index, turn in enumerate(turns) if redact(turn.text).kinds]
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return mask_text(value)
+    if isinstance(value, SearchHit):
+        return _masked_hit(value)
+    if isinstance(value, ThreadSummary):
+        title, preview = _masked_label(value.title), _masked_label(value.preview)
+        same = (title, preview) == (value.title, value.preview)
+        return value if same else replace(value, title=title, preview=preview)
+    if isinstance(value, _STORED_WITHOUT):
+        return value
+    if isinstance(value, tuple):
+        parts = tuple(map(_masked, value))
+        return value if all(map(_same, parts, value)) else parts
+    if isinstance(value, list):
+        return [_masked(part) for part in value]
+    if isinstance(value, Mapping):
+        return {key: one if key in _HANDLES else _masked(one) for key, one in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return _masked_fields(value)
+    return value
+
+
+def _masked_fields(value: Any) -> Any:
+    changed = {}
+    for field in fields(value):
+        if field.name in _HANDLES or not field.init:
+            continue
+        before = getattr(value, field.name)
+        if isinstance(before, str | tuple | list | Mapping) or is_dataclass(before):
+            after = _masked(before)
+            if after is not before and after != before:
+                changed[field.name] = after
+    return replace(value, **changed) if changed else value
+
+
+def _masked_hit(hit: SearchHit) -> SearchHit:
+    """A hit of a search; its snippet may begin or end within a secret of the whole text."""
+    if hit.kind == "memory":
+        return hit
+    known = secrets_in(hit.text)
+    if not known and not redact(hit.title).kinds and not redact(hit.snippet).kinds:
+        versions = _masked(hit.versions)
+        return hit if versions == hit.versions else replace(hit, versions=versions)
+    snippet = hit.snippet
+    for secret, kind in sorted(known.items(), key=lambda item: -len(item[0])):
+        snippet = _without(snippet.replace(secret, f"[redacted:{kind}]"), secret, kind)
+    snippet = mask_text(snippet)
+    return replace(
+        hit,
+        text=mask_text(hit.text),
+        snippet=snippet,
+        title=mask_text(hit.title),
+        versions=_masked(hit.versions),
+        # Places of words in a text that is another one now.
+        matches=hit.matches if snippet == hit.snippet else (),
+    )
+
+
+def _without(text: str, secret: str, kind: str) -> str:
+    """A text that was cut out of a longer one, without the part of a secret at its edges."""
+    bare = text.strip("… ")
+    for length in range(min(len(secret), len(bare)) - 1, _LEAST_SHOWN - 1, -1):
+        if bare.startswith(secret[-length:]):
+            text = text.replace(secret[-length:], f"[redacted:{kind}]", 1)
+        if bare.endswith(secret[:length]):
+            head, _, tail = text.rpartition(secret[:length])
+            text = f"{head}[redacted:{kind}]{tail}"
+    return text
+
+
+def _masked_label(text: str) -> str:
+    """The beginning of a text; the word at which it was cut may be the beginning of a secret."""
+    masked = mask_text(text)
+    fragment = _FRAGMENT.search(masked.removesuffix("…")) if text.endswith("…") else None
+    return masked if fragment is None else f"{masked[: fragment.start()]}…"
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other or one == other

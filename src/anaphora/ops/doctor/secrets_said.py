@@ -1,0 +1,48 @@
+"""How many turns seem to hold a secret: they are stored word for word. None of it is shown."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from anaphora.core.display import one_line
+from anaphora.ingest.secrets.masking import seems_to_hold_secrets
+from anaphora.values.conversations import Check
+
+if TYPE_CHECKING:
+    from anaphora.store.threads.conversations import Conversations
+
+MOST: Final = 2_000_000
+"""Characters of the newest conversations that are read: about a second of work."""
+_NAMED: Final = 3
+"""Turns for which the command is written out."""
+
+
+def secrets_check(conversations: Conversations, namespace: str = "default") -> Check:
+    """Count the turns of the newest conversations that seem to hold a secret.
+
+    It is no failure: a turn is what was said. The detail has the command for the first ones.
+    """
+    turns, size, places, whole = 0, 0, list[tuple[str, int]](), True
+    for summary in sorted(conversations.list(), key=lambda one: one.updated, reverse=True):
+        if size >= MOST:
+            whole = False
+            break
+        thread = conversations.get(summary.conversation_id)
+        if thread is None:
+            continue
+        turns += len(thread.turns)
+        size += sum(len(turn.text) for turn in thread.turns)
+        places += [(thread.conversation_id, index) for index in seems_to_hold_secrets(thread.turns)]
+    looked = f"{turns:,} turns were read" if whole else f"the newest {turns:,} turns were read"
+    if not places:
+        return Check("secrets", ok=True, detail=f"no turn seems to hold a secret; {looked}")
+    option = "" if namespace == "default" else f"--namespace {shlex.quote(namespace)} "
+    commands = "; ".join(
+        f"anaphora {option}conversation redact {shlex.quote(one_line(name))} {index}"
+        for name, index in places[:_NAMED]
+    )
+    count = "1 turn seems" if len(places) == 1 else f"{len(places):,} turns seem"
+    more = ", and so on" if len(places) > _NAMED else ""
+    detail = f"{count} to hold a secret ({looked}); to take it out: {commands}{more}"
+    return Check("secrets", ok=True, detail=detail)
