@@ -60,7 +60,7 @@ class Mirror:
             if self._ledger.load() is not None:
                 raise InvalidInput("folder", folder, "this namespace is mirrored; leave it first")
             try:
-                place.mkdir(exist_ok=True)
+                place.mkdir(mode=0o700, exist_ok=True)
             except OSError as error:
                 raise InvalidInput("folder", folder, error.strerror or str(error)) from error
             self._ledger.save(Ledger(str(place)))
@@ -130,6 +130,7 @@ class Mirror:
             ledger,
             wait=Event().wait,
             seconds=time.time,
+            save=self._ledger.save,
             progress=progress,
         )
         try:
