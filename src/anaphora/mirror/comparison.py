@@ -373,7 +373,7 @@ class Comparison:
             except FileChanged:
                 self._report.note("waiting", task.file)
             except LinkRefused as error:
-                self._report.trouble(task.file, error.strerror)
+                self._report.trouble(task.file, str(error.strerror))
             except InvalidInput as error:
                 self._report.trouble(task.file, str(error))
             self._tell("mirror", done + 1, len(doing))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -12,13 +11,12 @@ from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.container.erasing import hold_namespace
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import InvalidInput, RemoteError, SyncError
 from anaphora.store.crypto.cipher import Random
-from anaphora.store.db.locks import hold_server_lock
-from anaphora.store.threads.files import ThreadLocks
 from anaphora.sync.client import SyncClient
 from anaphora.sync.membership import (
     MEMBER,
@@ -321,16 +319,7 @@ class Sync:
         return self._held("sync here")
 
     def _held(self, purpose: str) -> AbstractContextManager[None]:
-        """A lock of this namespace: on a database server among all its machines."""
-        truth = self._services.truth
-        digest = hashlib.sha256(f"{purpose} {self._services.namespace}".encode()).digest()
-        if truth.path is None:
-            return hold_server_lock(truth, int.from_bytes(digest[:8], signed=True))
-        return self._locks.hold(f"sync-{digest.hex()[:16]}")
-
-    @property
-    def _locks(self) -> ThreadLocks:
-        return ThreadLocks(self._services.container.home.root)
+        return hold_namespace(self._services.container, purpose, self._services.namespace)
 
     def _note(self, name: str, value: Any) -> None:
         with self._store.change() as work:

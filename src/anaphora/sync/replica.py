@@ -70,7 +70,7 @@ class Replica:
 
     def follow_clock(self) -> None:
         """Go on behind what another process has stamped meanwhile."""
-        self._clock.see(Stamp(*self.store.get(CLOCK, [0, 0]), self.device))
+        self._clock.see(_stamp(self.store.get(CLOCK, [0, 0]), self.device))
 
     def receive(
         self, work: SyncTransaction, patches: Sequence[Patch], device: str, entry: int
@@ -79,7 +79,7 @@ class Replica:
         for patch in patches:
             self._clock.see(patch.stamp)
         work.receive(patches, device, entry)
-        self._clock.see(Stamp(*work.get(CLOCK, [0, 0]), self.device))
+        self._clock.see(_stamp(work.get(CLOCK, [0, 0]), self.device))
         work.put(CLOCK, self._clock.state())
 
     def apply(self) -> None:
@@ -118,6 +118,11 @@ class Replica:
         if some:
             with self.store.change() as work:
                 work.mark(some)
+
+
+def _stamp(clock: Sequence[int], device: str) -> Stamp:
+    time, number = clock
+    return Stamp(time, number, device)
 
 
 def _of(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:

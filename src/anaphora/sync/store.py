@@ -203,7 +203,7 @@ class SyncTransaction:
     def unpack(self, device: str, entries: Collection[int]) -> None:
         """Let what these entries of this device carry wait to be packed once more."""
         for entry in entries:
-            carrier = {"device": device, "entry": entry}
+            carrier: Row = {"device": device, "entry": entry}
             for row in self._work.find(_PATCH, carrier):
                 self._work.replace(_PATCH, [row | {"entry": _NO_ENTRY}])
             for copy in self._work.find(_COPY, carrier):
