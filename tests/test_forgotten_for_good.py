@@ -78,6 +78,7 @@ def test_what_was_packed_beside_the_forgotten_is_sent(tmp_path: Path) -> None:
         second.sync.now()
         texts = {item.text for item in second.list().items}
         assert texts == {"Tea is green", "Packed later"}
+        first.sync.now()
         assert first.sync.verify().entries == second.sync.verify().entries
 
 
