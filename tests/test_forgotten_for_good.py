@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from bench.forgetting import killed_forgets
+from tests.surfaces.rest_desk import in_namespace, served
 from tests.sync.devices import devices
 from tools.attacks import ATTACKS, Attack, forgotten
 from typer.testing import CliRunner
@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 from anaphora import Memory
 from anaphora.errors import InvalidInput, NotFound, RemoteError
 from anaphora.surfaces.cli.app import app
-from anaphora.sync.remotes.folder import FolderRemote
 
 OURS = [one for one in ATTACKS if one.run.__module__ == forgotten.__name__]
 
@@ -67,12 +66,13 @@ def test_what_was_packed_beside_the_forgotten_is_sent(tmp_path: Path) -> None:
         first.sync.now()
         gone = first.remember("Passport X1234567").id
         first.remember("Tea is green")
-        with patch.object(FolderRemote, "heads", side_effect=RemoteError("r", "away")):
-            with pytest.raises(RemoteError):
-                first.sync.now()
-            first.remember("Packed later")
-            with pytest.raises(RemoteError):
-                first.sync.now()
+        remote = (tmp_path / "remote").rename(tmp_path / "away")
+        with pytest.raises(RemoteError):
+            first.sync.now()
+        first.remember("Packed later")
+        with pytest.raises(RemoteError):
+            first.sync.now()
+        remote.rename(tmp_path / "remote")
         first.forget(gone)
         first.sync.now()
         second.sync.now()
@@ -119,3 +119,24 @@ def test_deleting_is_refused_and_told(tmp_path: Path) -> None:
     assert "vault" in done.output
     listed = CliRunner().invoke(app, ["--home", str(home), "namespace", "list"])
     assert "mara" not in listed.output
+
+
+@pytest.mark.promise("namespace.deleted")
+def test_over_http_it_takes_a_token_for_all(tmp_path: Path) -> None:
+    """A token for the namespace itself, and one that only reads, delete nothing."""
+    with memory_at(tmp_path / "home") as owner, memory_at(tmp_path / "home", "mara") as user:
+        user.remember("Mara likes tea")
+        narrow = owner.tokens.create("narrow", namespaces=["mara"]).secret
+        reading = owner.tokens.create("reading", namespaces=["*"], read_only=True).secret
+        whole = owner.tokens.create("whole", namespaces=["*"]).secret
+        with served(tmp_path / "home") as (client, _):
+            for secret, namespace in ((narrow, "mara"), (reading, "default")):
+                headers = in_namespace(namespace, secret)
+                assert client.delete("/v1/namespaces/mara", headers=headers).status_code == 403
+            assert user.list().items
+            headers = in_namespace("default", whole)
+            done = client.delete("/v1/namespaces/mara", headers=headers)
+            assert done.status_code == 200, done.text
+            assert done.json()["tokens"] == 1
+            assert client.delete("/v1/namespaces/mara", headers=headers).status_code == 404
+        assert "mara" not in owner.namespaces()
