@@ -74,7 +74,11 @@ def killed_forgets(place: Path, *, acknowledged: int, chance: random.Random) -> 
         for home in homes:
             _settle(home, mirrored=home is homes[0])
         tally.back += _found(words, [*homes, place / "vault"])
-        print(f"{tally.kills} kills, {len(words)} acknowledged, {len(tally.back)} back", file=sys.stderr, flush=True)
+        print(
+            f"{tally.kills} kills, {len(words)} acknowledged, {len(tally.back)} back",
+            file=sys.stderr,
+            flush=True,
+        )
     return tally
 
 
