@@ -72,6 +72,8 @@ PROMISES: dict[str, str] = {
     "sync.remotes": "Q A folder, a server and S3 storage do the same for devices.",
     "sync.forgets": "Q What was forgotten on one device leaves the homes and logs of all of them.",
     "sync.background": "Q In the background devices exchange by themselves, and a remote may be away.",
+    "forget.final": "D What was forgotten for good comes back by no mirror, sync or import, nor after a kill.",
+    "namespace.deleted": "D Deleting a namespace is one call that leaves no byte of it in the home.",
     "mirror.readable": "D Memories and notes are Markdown files that a person can read, their words verbatim.",
     "mirror.edits": "D An edited file is a new value with history, a new file a new memory.",
     "mirror.deletions": "D A deleted file is softly forgotten, many at once are asked about; what is forgotten leaves.",

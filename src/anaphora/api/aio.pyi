@@ -66,6 +66,7 @@ from anaphora.values.memories import (
     Remembered,
     Verdict,
 )
+from anaphora.values.namespaces import DeletedNamespace
 from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,
@@ -279,6 +280,9 @@ class AsyncMemory:
 
     async def namespaces(self) -> tuple[str, ...]:
         """As `Memory.namespaces`."""
+
+    async def delete_namespace(self, name: str) -> DeletedNamespace:
+        """As `Memory.delete_namespace`."""
 
     async def ready(self, timeout: float | None = None) -> bool:
         """As `Memory.ready`."""

@@ -38,6 +38,7 @@ from anaphora.values.conversations import (
     TurnHit,
     TurnRole,
 )
+from anaphora.values.namespaces import DeletedNamespace
 from anaphora.values.search import DEFAULT_KINDS, SearchHit, SearchKind
 from anaphora.values.sessions import ToolCallHit
 
@@ -326,6 +327,18 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace of this home that holds or held anything, the default one first."""
         return self._container.namespaces()
+
+    def delete_namespace(self, name: str) -> DeletedNamespace:
+        """Delete a namespace with everything that it holds or held, and what opens it alone.
+
+        Memories, conversations, documents, notes, projects, its index, its audit trail, its keys of
+        sync and tokens for it are gone from the home, without a way back. What lies outside (a
+        mirrored folder, a sync remote, backups, exports) is not touched: `left` names the first
+        two. Raises `NotFound` for one that is not there, `InvalidInput` for the default one.
+        """
+        from anaphora.container.erasing import delete_namespace
+
+        return delete_namespace(self._container, name)
 
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until the model is loaded and everything known is indexed; False on time-out.

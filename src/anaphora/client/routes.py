@@ -22,6 +22,7 @@ from anaphora.values.memories import (
     Page,
     Remembered,
 )
+from anaphora.values.namespaces import DeletedNamespace
 from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,
@@ -84,6 +85,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     "tool_calls": _reading("GET /v1/conversations/{conversation_id}/tool-calls",
                            tuple[ToolCallHit, ...]),
     "namespaces": _reading("GET /v1/session", tuple[str, ...], "namespaces"),
+    "delete_namespace": Route("DELETE /v1/namespaces/{name}", DeletedNamespace),
     "stats": _reading("GET /v1/stats", Stats),
     "index_project": Route("POST /v1/projects", IndexReport, repeatable=True, long=True),
     "projects": _reading("GET /v1/projects", tuple[Project, ...]),

@@ -65,6 +65,7 @@ class Container:
     _filled: dict[str, EndpointError] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _closed: bool = False
+    _erasures: int | None = None
 
     @classmethod
     def open(
@@ -149,6 +150,7 @@ class Container:
         with self._lock:
             if self._closed:
                 raise Closed
+            self._follow_erasures()
             found = among.pop(name, None) or NamespaceServices(container, name)
             # The last in the dict is the one used last.
             among[name] = found
@@ -178,34 +180,38 @@ class Container:
         found.discard(DEFAULT_NAMESPACE)
         return (DEFAULT_NAMESPACE, *sorted(found))
 
-    def erase_namespace(self, name: str) -> None:
+    def erase_namespace(self, name: str) -> bool:
         """Delete everything that a namespace holds or held: rows, threads, index, and its name.
 
-        No listing, count, backup or export has it afterwards. Nobody else may have it open. Raises
-        `StoreError` and its kinds.
+        No listing, count, backup or export has it afterwards; other processes that have it open
+        let go of it with their next call. False where another program kept the write-ahead log of
+        the database from being cut. Raises `StoreError` and its kinds.
         """
-        import shutil
-
-        from anaphora.store.disk import translate
-        from anaphora.store.home.sealing import folder_name
+        from anaphora.container.erasing import remove_files
 
         with self._lock:
             for among in (self._open, self._standing):
                 if (services := among.pop(name, None)) is not None:
                     services.close()
-        self.truth.erase(name)
-        self.truth.scrub()
-        for place in ("namespaces", "index"):
-            folder = self.home.root / place / folder_name(name)
-            try:
-                if folder.exists():
-                    shutil.rmtree(folder)
-                # An empty one lists nothing, and says that there was something.
-                parent = folder.parent
-                if parent.exists() and next(parent.iterdir(), None) is None:
-                    parent.rmdir()
-            except OSError as error:
-                raise translate(error, "remove", folder) from error
+            self.truth.erase(name)
+            self._erasures = self.truth.erasures()
+        clean = self.truth.scrub()
+        remove_files(self, name)
+        return clean
+
+    def _follow_erasures(self) -> None:
+        """Let go of all namespaces where another process has deleted one; hold the lock."""
+        from anaphora.container.erasing import remove_orphans
+
+        count = self.truth.erasures()
+        known, self._erasures = self._erasures, count
+        if known is None or known == count:
+            return
+        for services in (*self._open.values(), *self._standing.values()):
+            services.close()
+        self._open.clear()
+        self._standing.clear()
+        remove_orphans(self)
 
     def tell(self, event: str, value: object) -> None:
         """Call the listeners of an event. One that fails is logged, and no more:
@@ -258,6 +264,7 @@ class Container:
             if self._closed:
                 return False
             self._closed = True
+            self._follow_erasures()
         for namespace in (*self._open.values(), *self._standing.values()):
             namespace.close()
         self.tools.close()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final
 
 from anaphora.errors import InvalidInput, MirrorError
+from anaphora.ingest.secrets.redacting import redact_path
 from anaphora.mirror.decision import Decision, decide
-from anaphora.mirror.folder import MirrorFolder, ReadFile, Stamp
+from anaphora.mirror.folder import FoundFiles, MirrorFolder, ReadFile, Stamp
 from anaphora.mirror.home_pages import HomePages
-from anaphora.mirror.layout import file_of, key_of, kind_of, link_to, path_of
+from anaphora.mirror.layout import clean_file, file_of, key_of, kind_of, link_to, path_of
 from anaphora.mirror.ledger import Ledger, Pair
+from anaphora.mirror.opened import LinkRefused
 from anaphora.mirror.page import EmptyPage, HomePage, Said, write_page
 from anaphora.store.disk import FileChanged
 from anaphora.values.mirror import MirrorConflict, MirrorProblem, MirrorReport
@@ -61,7 +63,7 @@ class _Report:
 
     def trouble(self, file: str, reason: str) -> None:
         """Note that a file was left as it is."""
-        self.problems[file] = MirrorProblem(file, reason)
+        self.problems[file] = MirrorProblem(redact_path(file).text, reason)
 
     def value(self) -> MirrorReport:
         """The report as it is given."""
@@ -74,7 +76,8 @@ class Comparison:
     """One comparison of the pages of a home with the files of a folder.
 
     `wait` lets so many seconds pass, `seconds` gives the present time since 1970, by the clock that
-    files are stamped with. `ledger` is what both had before, and after `run` what they have now.
+    files are stamped with. `ledger` is what both had before, and after `run` what they have now;
+    `save` keeps it before any file is written.
     """
 
     def __init__(
@@ -85,9 +88,12 @@ class Comparison:
         *,
         wait: Callable[[float], object],
         seconds: Callable[[], float],
+        save: Callable[[Ledger], object],
         progress: Progress,
     ) -> None:
         self.ledger = ledger
+        self._save = save
+        self._found = FoundFiles()
         self._folder = folder
         self._pages = pages
         self._wait = wait
@@ -102,10 +108,14 @@ class Comparison:
     def run(self, *, dry_run: bool, accept_deletions: bool) -> MirrorReport:
         """Compare, and make alike unless `dry_run`. Raises MirrorError, StoreError."""
         version = self._pages.version()
-        files = self._folder.files()
+        self._found = self._folder.files(clean=not dry_run)
+        files = self._found.stamps
         if version == self.ledger.version and files == self.ledger.seen:
             return MirrorReport(problems=self.ledger.problems)
         files = self._settled(files)
+        self._take_planned(files)
+        files = self._without_secrets(files, dry_run=dry_run)
+        self._leave_links()
         tasks = self._tasks(files)
         self._refuse_mass_deletion(tasks, accept_deletions=accept_deletions)
         if dry_run:
@@ -118,12 +128,13 @@ class Comparison:
             report = self._report.value()
             # What was changed in the home here is looked at once more: it may have been redacted.
             done = not (report.waiting or report.edited or report.added or report.conflicts)
-            left = {file: stamp for file, stamp in files.items() if file in self._report.problems}
+            left = {file: files[file] for file in self._report.problems if file in files}
             self.ledger = replace(
                 self.ledger,
                 pairs=tuple(self._pairs.values()),
                 version=version if done else -1,
                 problems=report.problems,
+                planned=(),
                 seen=dict(sorted(({f: p.stamp for f, p in self._pairs.items()} | left).items())),
             )
         return report
@@ -135,10 +146,42 @@ class Comparison:
         # What is missing may be between two names of a save.
         if self._fresh(files) or self._pairs.keys() - files.keys():
             self._wait(SETTLED)
-            files = self._folder.files()
+            self._found = self._folder.files()
+            files = self._found.stamps
         for file in self._fresh(files):
             self._report.note("waiting", file)
         return files
+
+    def _take_planned(self, files: Mapping[str, Stamp]) -> None:
+        """Take files that a killed comparison has written for those that it was to write."""
+        self._pairs |= {pair.file: pair for pair in self.ledger.planned if pair.file in files}
+
+    def _without_secrets(self, files: dict[str, Stamp], *, dry_run: bool) -> dict[str, Stamp]:
+        """The files once those whose names contain a secret have other names."""
+        taken = {key_of(file) for file in files}
+        for file in [file for file in files if redact_path(file).kinds]:
+            if dry_run or self._is_left(file):
+                self._report.trouble(file, "its name contains a secret: it will be renamed")
+                continue
+            new = clean_file(redact_path(file).text, taken)
+            try:
+                self._folder.rename(file, new, files[file])
+            except OSError as error:
+                self._report.trouble(file, f"its name contains a secret ({error.strerror})")
+                continue
+            taken.add(key_of(new))
+            files = {new if name == file else name: stamp for name, stamp in files.items()}
+            if (pair := self._pairs.pop(file, None)) is not None:
+                self._pairs[new] = replace(pair, file=new)
+        return files
+
+    def _leave_links(self) -> None:
+        """Leave alone what is a link or lies behind one: nothing tells that it was removed."""
+        for file in sorted(self._found.links):
+            self._report.trouble(file, "it is a link: links are not followed")
+        for file in self._pairs:
+            if self._found.behind_link(file) and file not in self._found.links:
+                self._report.trouble(file, "it lies behind a link: links are not followed")
 
     def _fresh(self, files: Mapping[str, Stamp]) -> list[str]:
         """Files that were changed a moment ago."""
@@ -194,19 +237,9 @@ class Comparison:
             known |= {there} if there is not None else set()
             task = _Task(file, pair, home, read.get(file), files.get(file))
             tasks.append(task)
-            if file not in files:
-                said = None
-            elif file not in read:
-                said = pair.digest
-            else:
-                said = None if task.said is None else task.said.digest
-            task.decision = decide(pair.digest, _digest(home), said)
-            if file in read and read[file] is None:
-                task.decision = "remove" if home is None else "write"
+            task.decision = self._decided(task, pair, files, read)
         named = {task.file for task in tasks}
-        for file, one in read.items():
-            if one is not None and file not in named and not self._is_left(file):
-                tasks.append(_Task(file, None, None, one, files[file], "add"))
+        tasks += self._of_new_files(files, read, named)
         taken = {key_of(file) for file in (*files, *self._pairs)}
         for page in pages.values():
             if page.id not in known:
@@ -214,6 +247,46 @@ class Comparison:
                 taken.add(key_of(file))
                 tasks.append(_Task(file, None, page, None, None, "write"))
         return tasks
+
+    def _decided(
+        self,
+        task: _Task,
+        pair: Pair,
+        files: Mapping[str, Stamp],
+        read: Mapping[str, ReadFile | None],
+    ) -> Decision:
+        """What to do with a page whose file was known before."""
+        file, said = pair.file, task.said
+        if file in read and said is None:
+            return "remove" if task.home is None else "write"
+        present = file in files
+        digest = (said.digest if said is not None else pair.digest) if present else None
+        decision = decide(pair.digest, _digest(task.home), digest)
+        # Other words are news; what was forgotten for good is none with other tags.
+        is_edited = said is not None and pair.words and said.words != pair.words
+        if decision == "add" and self._names_forgotten(task.read) and not is_edited:
+            return "remove"
+        return decision
+
+    def _of_new_files(
+        self,
+        files: Mapping[str, Stamp],
+        read: Mapping[str, ReadFile | None],
+        named: Collection[str],
+    ) -> Iterator[_Task]:
+        """Files of no page: news, unless they name what was forgotten for good."""
+        left_before = self.ledger.seen.keys() - self._pairs.keys()
+        for file, one in read.items():
+            if one is None or file in named or self._is_left(file):
+                continue
+            if not self._names_forgotten(one):
+                yield _Task(file, None, None, one, files[file], "add")
+            elif file in left_before:
+                # A copy of the page: its words may be others.
+                reason = "it has the id of something that was forgotten for good: take the id out"
+                self._report.trouble(file, f"{reason} to keep it")
+            else:
+                yield _Task(file, None, None, one, files[file], "remove")
 
     def _of_pages_with_ids(
         self,
@@ -246,6 +319,10 @@ class Comparison:
                 del self._pairs[holder.file]
                 self._pairs[file] = holders[there] = replace(holder, file=file)
         return tasks
+
+    def _names_forgotten(self, one: ReadFile | None) -> bool:
+        """Whether a file names, by its id, something that was forgotten for good."""
+        return one is not None and one.page.id in self._pages.forgotten()
 
     def _named(self, one: ReadFile, pages: Mapping[str, HomePage]) -> str | None:
         """The id of the page that a file names by its id, None where the home has none."""
@@ -289,14 +366,27 @@ class Comparison:
         writing = [one.home.id for one in tasks if one.home is not None and one.decision == "write"]
         self._related = self._pages.related(writing)
         doing = [task for task in tasks if task.decision != "same"]
+        self._plan(tasks)
         for done, task in enumerate(doing):
             try:
                 _DEEDS[task.decision](self, task)
             except FileChanged:
                 self._report.note("waiting", task.file)
+            except LinkRefused as error:
+                self._report.trouble(task.file, str(error.strerror))
             except InvalidInput as error:
                 self._report.trouble(task.file, str(error))
             self._tell("mirror", done + 1, len(doing))
+
+    def _plan(self, tasks: list[_Task]) -> None:
+        """Keep which files are about to be written: a killed process says nothing afterwards."""
+        planned = tuple(
+            Pair(task.file, task.home.id, task.home.said.digest, (0, 0), task.home.said.words)
+            for task in tasks
+            if task.home is not None and task.decision == "write"
+        )
+        if planned:
+            self._save(replace(self.ledger, planned=planned, version=-1))
 
     def _lose(self, task: _Task) -> None:
         self._pairs.pop(task.file, None)
@@ -377,7 +467,7 @@ class Comparison:
         self._pair(task.file, page, self._folder.write(task.file, text, task.stamp))
 
     def _pair(self, file: str, page: HomePage, stamp: Stamp) -> None:
-        self._pairs[file] = Pair(file, page.id, page.said.digest, stamp)
+        self._pairs[file] = Pair(file, page.id, page.said.digest, stamp, page.said.words)
 
 
 def _digest(page: HomePage | None) -> str | None:

@@ -1,26 +1,30 @@
 """The folder of a mirror: which files there are, and reading, writing and removing one.
 
 Only Markdown files in the rooms of `layout` are ours; anything else in the folder is never read or
-touched, so it may be a part of a larger vault. Links are not followed.
+touched, so it may be a part of a larger vault. No link in the folder is followed, whichever part of
+a path it is, and a file that has a second name (a hard link) is not read. New files and folders are
+for this user alone; in a folder that a group or others may write, for those as well.
 """
 
 from __future__ import annotations
 
-import os
+import re
 import stat
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from anaphora.errors import MirrorError
 from anaphora.mirror.layout import ENDING, ROOMS
+from anaphora.mirror.opened import LinkRefused, OpenedFolder, is_link
 from anaphora.mirror.page import FilePage, read_page
 from anaphora.store.disk import FileChanged, translate
 
 _MOST_BYTES: Final = 1 << 20
+_LEFT_OVER: Final = re.compile(r"\.[0-9a-f]{32}\.tmp")
 Stamp = tuple[int, int]
 """When a file was changed, in nanoseconds since 1970, and its size in bytes."""
 
@@ -33,39 +37,70 @@ class ReadFile:
     stamp: Stamp
 
 
+@dataclass(slots=True)
+class FoundFiles:
+    """What lies in the folder: the stamps of Markdown files, and the paths of links."""
+
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    links: set[str] = field(default_factory=set)
+
+    def behind_link(self, file: str) -> bool:
+        """Whether a file is a link, or a folder above it is one."""
+        parts = PurePosixPath(file).parts
+        return any("/".join(parts[:count]) in self.links for count in range(1, len(parts) + 1))
+
+
 class MirrorFolder:
     """A folder at `root`, which must be there: one that is not mounted must not be made."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def files(self) -> dict[str, Stamp]:
-        """The Markdown files by their paths below the folder. Raises MirrorError."""
+    def files(self, *, clean: bool = False) -> FoundFiles:
+        """The Markdown files by their paths below the folder. Raises MirrorError.
+
+        With `clean`, temporary files that a killed process has left are removed.
+        """
         if not self._root.is_dir():
             raise MirrorError(str(self._root), "the folder is not there")
+        found = FoundFiles()
         try:
-            return dict(sorted(found for room in ROOMS for found in self._below(self._root / room)))
+            with OpenedFolder.open(self._root) as root:
+                for room in ROOMS:
+                    status = root.status(room)
+                    if status is None:
+                        continue
+                    if is_link(status):
+                        found.links.add(room)
+                    elif stat.S_ISDIR(status.st_mode):
+                        self._scan(root, room, found, clean=clean)
         except OSError as error:
             raise MirrorError(str(self._root), error.strerror or str(error)) from error
+        found.stamps = dict(sorted(found.stamps.items()))
+        return found
 
     def stamp(self, file: str) -> Stamp | None:
         """The stamp of a file, None where it is not there."""
         try:
-            found = (self._root / file).lstat()
+            with self._parent(file) as (folder, name):
+                return _stamp(folder, name)
         except OSError:
             return None
-        return (found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else None
 
     def read(self, file: str) -> ReadFile:
         """What a file says. Raises ValueError where that cannot be told, OSError."""
-        before = self.stamp(file)
-        if before is None:
-            raise FileNotFoundError(file)
-        if before[1] > _MOST_BYTES:
-            raise ValueError(f"it is longer than {_MOST_BYTES:,} bytes")
-        data = (self._root / file).read_bytes()
-        if self.stamp(file) != before:
-            raise FileChanged(file)
+        with self._parent(file) as (folder, name):
+            before = _stamp(folder, name)
+            if before is None:
+                raise FileNotFoundError(file)
+            if before[1] > _MOST_BYTES:
+                raise ValueError(f"it is longer than {_MOST_BYTES:,} bytes")
+            if (status := folder.status(name)) is not None and status.st_nlink > 1:
+                raise ValueError("it has a second name (a hard link)")
+            with folder.open_file(name) as opened:
+                data = opened.read(_MOST_BYTES + 1)
+            if _stamp(folder, name) != before:
+                raise FileChanged(file)
         if b"\0" in data:
             raise ValueError("it is not text")
         try:
@@ -79,51 +114,105 @@ class MirrorFolder:
 
         The home has every word of it, so that nothing waits for the disk: a file that a power cut
         has emptied is written again. Raises FileChanged where there is another one than `before`,
-        StoreError and its kinds.
+        LinkRefused, StoreError and its kinds.
         """
-        path = self._root / file
-        temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(text.encode("utf-8", "replace"))
-            if self.stamp(file) != before:
-                raise FileChanged(file)
-            temporary.replace(path)
-        except FileChanged:
+            with self._parent(file, make=True) as (folder, name):
+                return self._replace(folder, name, text.encode("utf-8", "replace"), before)
+        except (FileChanged, LinkRefused):
             raise
         except OSError as error:
-            raise translate(error, "write", path) from error
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-        found = path.stat()
-        return (found.st_mtime_ns, found.st_size)
+            raise translate(error, "write", self._root / file) from error
 
     def remove(self, file: str, before: Stamp) -> None:
-        """Remove a file, and folders that are empty then. FileChanged as for `write`."""
-        path = self._root / file
-        if self.stamp(file) != before:
-            raise FileChanged(file)
+        """Remove a file, and folders that are empty then. Raises as `write`."""
         try:
-            path.unlink()
+            with self._parent(file) as (folder, name):
+                if _stamp(folder, name) != before:
+                    raise FileChanged(file)
+                folder.unlink(name)
+        except (FileChanged, LinkRefused):
+            raise
         except OSError as error:
-            raise translate(error, "remove", path) from error
-        for folder in path.parents:
-            if self._root in (folder.parent, folder):
-                break
-            with suppress(OSError):
-                folder.rmdir()
+            raise translate(error, "remove", self._root / file) from error
+        self._remove_empty(file)
 
-    def _below(self, room: Path) -> Iterator[tuple[str, Stamp]]:
-        if not room.is_dir():
-            return
-        with os.scandir(room) as entries:
-            for entry in entries:
-                if entry.name.startswith("."):
+    def rename(self, file: str, new: str, before: Stamp) -> None:
+        """Give a file another name that no file has. Raises as `write`."""
+        try:
+            with (
+                self._parent(file) as (folder, name),
+                self._parent(new, make=True) as (target, new_name),
+            ):
+                if _stamp(folder, name) != before or target.status(new_name) is not None:
+                    raise FileChanged(file)
+                folder.move(name, new_name, target)
+        except (FileChanged, LinkRefused):
+            raise
+        except OSError as error:
+            raise translate(error, "rename", self._root / file) from error
+        self._remove_empty(file)
+
+    def _replace(self, folder: OpenedFolder, name: str, data: bytes, before: Stamp | None) -> Stamp:
+        status = folder.status(name)
+        if status is not None and is_link(status):
+            raise LinkRefused(name)
+        is_file = status is not None and stat.S_ISREG(status.st_mode)
+        mode = stat.S_IMODE(status.st_mode) if status is not None and is_file else self._mode(0o600)
+        temporary = f".{uuid.uuid4().hex}.tmp"
+        try:
+            folder.create(temporary, data, mode)
+            if _stamp(folder, name) != before:
+                raise FileChanged(name)
+            folder.move(temporary, name)
+        finally:
+            with suppress(OSError):
+                folder.unlink(temporary)
+        stamp = _stamp(folder, name)
+        if stamp is None:
+            raise FileChanged(name)
+        return stamp
+
+    def _mode(self, private: int) -> int:
+        """The mode of something new: private, and shared with those who may write the folder."""
+        shared = stat.S_IMODE(self._root.stat().st_mode)
+        group = private >> 3 if shared & stat.S_IWGRP else 0
+        others = private >> 6 if shared & stat.S_IWOTH else 0
+        return private | group | others
+
+    @contextmanager
+    def _parent(self, file: str, *, make: bool = False) -> Iterator[tuple[OpenedFolder, str]]:
+        """The opened folder of a file, and the file's name in it."""
+        *above, name = PurePosixPath(file).parts
+        mode = self._mode(0o700) if make else None
+        with OpenedFolder.open(self._root) as root, root.below(tuple(above), mode) as folder:
+            yield folder, name
+
+    def _remove_empty(self, file: str) -> None:
+        above = PurePosixPath(file).parts[:-1]
+        for count in range(len(above), 1, -1):
+            with suppress(OSError), self._parent("/".join(above[:count])) as (folder, name):
+                folder.remove_empty(name)
+
+    def _scan(self, parent: OpenedFolder, path: str, found: FoundFiles, *, clean: bool) -> None:
+        with parent.below((PurePosixPath(path).name,)) as folder:
+            for name, status in folder.entries():
+                if clean and _LEFT_OVER.fullmatch(name) and stat.S_ISREG(status.st_mode):
+                    with suppress(OSError):
+                        folder.unlink(name)
+                if name.startswith("."):
                     continue
-                if entry.is_dir(follow_symlinks=False):
-                    yield from self._below(Path(entry.path))
-                elif entry.name.endswith(ENDING) and entry.is_file(follow_symlinks=False):
-                    found = entry.stat(follow_symlinks=False)
-                    place = Path(entry.path).relative_to(self._root).as_posix()
-                    yield place, (found.st_mtime_ns, found.st_size)
+                file = f"{path}/{name}"
+                if is_link(status):
+                    found.links.add(file)
+                elif stat.S_ISDIR(status.st_mode):
+                    self._scan(folder, file, found, clean=clean)
+                elif name.endswith(ENDING) and stat.S_ISREG(status.st_mode):
+                    found.stamps[file] = (status.st_mtime_ns, status.st_size)
+
+
+def _stamp(folder: OpenedFolder, name: str) -> Stamp | None:
+    status = folder.status(name)
+    if status is None or not stat.S_ISREG(status.st_mode):
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -24,6 +24,7 @@ class HomePages:
 
     def __init__(self, services: NamespaceServices) -> None:
         self._services = services
+        self._gone: frozenset[str] | None = None
 
     def version(self) -> int:
         """A number that every change to the namespace raises."""
@@ -57,6 +58,25 @@ class HomePages:
                 if one in wanted and other not in near.setdefault(one, []):
                     near[one].append(other)
         return {one: tuple(others) for one, others in near.items()}
+
+    def forgotten(self) -> frozenset[str]:
+        """The ids of what was forgotten for good, or is to be once its time to undo is over.
+
+        What sync has made one with another memory is not among them while that one is there.
+        """
+        if self._gone is None:
+            services = self._services
+            kinds = (services.records, services.notes)
+            gone = {one for kind in kinds for _, one in kind.tombstones_since(0)}
+            for merged, into in services.records.merged().items():
+                if merged in gone and self._is_there(into):
+                    gone.discard(merged)
+            gone |= {str(job["conversation_id"]) for job in services.jobs.pending("erase")}
+            self._gone = frozenset(gone)
+        return self._gone
+
+    def _is_there(self, record_id: str) -> bool:
+        return bool(self._services.records.many([record_id]))
 
     def present(self, old: str) -> str | None:
         """The id of the version that took the place of `old`; None where it is not known."""

@@ -56,6 +56,16 @@ def key_of(file: str) -> str:
     return unicodedata.normalize("NFC", file).casefold()
 
 
+def clean_file(file: str, taken: Collection[str]) -> str:
+    """A name for a file whose name had a secret in it, as `redact_path` has left it."""
+    room, *parts = PurePosixPath(file.removesuffix(ENDING)).parts
+    plain = "/".join([room, *map(_name, parts)])
+    number = 1
+    while key_of(new := f"{plain}{'' if number == 1 else f' {number}'}{ENDING}") in taken:
+        number += 1
+    return new
+
+
 def kind_of(file: str) -> PageKind:
     """What a new file at this place is."""
     return "note" if file.startswith(f"{NOTES}/") else "memory"

@@ -1,13 +1,14 @@
 """What home and folder both had when they were compared last, in a file of the home.
 
-It holds names of files, ids and digests, no words. Where it is lost, nothing else is: pages that
-are alike are known by the ids in their files.
+It holds names of files, ids and digests, no words: a file whose name contains a secret is renamed
+before it is noted. `planned` are files that are about to be written. Where it is lost, nothing else
+is: pages that are alike are known by the ids in their files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -23,13 +24,15 @@ _KEY: Final = "0" * 24
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A page and its file: the page's present id, the digest of what both said, and the file's
-    time of change (nanoseconds) and size in bytes when it was read or written last."""
+    """A page and its file: the page's present id, the digest of what both said, the file's time of
+    change (nanoseconds) and size in bytes when it was read or written last, and the digest of its
+    words alone ("" in ledgers of older versions)."""
 
     file: str
     id: str
     digest: str
     stamp: tuple[int, int]
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Ledger:
     problems: tuple[MirrorProblem, ...] = ()
     seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     stopped: str | None = None
+    planned: tuple[Pair, ...] = ()
 
 
 class LedgerFile:
@@ -83,26 +87,35 @@ def _bytes_of(ledger: Ledger) -> bytes:
     line = {
         "v": _VERSION,
         "folder": ledger.folder,
-        "pairs": [[one.file, one.id, one.digest, *one.stamp] for one in ledger.pairs],
+        "pairs": [_line_of(pair) for pair in ledger.pairs],
         "version": ledger.version,
         "at": None if ledger.at is None else ledger.at.isoformat(),
         "problems": [[one.file, one.reason] for one in ledger.problems],
         "seen": {file: list(stamp) for file, stamp in ledger.seen.items()},
         "stopped": ledger.stopped,
+        "planned": [_line_of(pair) for pair in ledger.planned],
     }
     return json.dumps(line).encode() + b"\n"
+
+
+def _line_of(pair: Pair) -> list[Any]:
+    return [pair.file, pair.id, pair.digest, *pair.stamp, pair.words]
+
+
+def _pair_of(line: Sequence[Any]) -> Pair:
+    file, record_id, digest, changed, size, *words = line
+    stamp = (int(changed), int(size))
+    return Pair(str(file), str(record_id), str(digest), stamp, str(words[0]) if words else "")
 
 
 def _ledger_of(line: Mapping[str, Any]) -> Ledger:
     return Ledger(
         str(line["folder"]),
-        tuple(
-            Pair(str(file), str(id_), str(digest), (int(changed), int(size)))
-            for file, id_, digest, changed, size in line["pairs"]
-        ),
+        tuple(map(_pair_of, line["pairs"])),
         int(line["version"]),
         None if line["at"] is None else datetime.fromisoformat(line["at"]),
         tuple(MirrorProblem(file, reason) for file, reason in line["problems"]),
         {file: (int(stamp[0]), int(stamp[1])) for file, stamp in line["seen"].items()},
         line["stopped"],
+        tuple(map(_pair_of, line.get("planned", ()))),
     )

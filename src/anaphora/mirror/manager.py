@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
+from anaphora.container.erasing import hold_namespace, mirror_name
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.progress import no_progress
@@ -19,7 +19,6 @@ from anaphora.mirror.comparison import Comparison, Progress
 from anaphora.mirror.folder import MirrorFolder
 from anaphora.mirror.home_pages import HomePages
 from anaphora.mirror.ledger import Ledger, LedgerFile
-from anaphora.store.threads.files import ThreadLocks
 from anaphora.values.mirror import MIRROR_EVERY, MirrorReport, MirrorStatus
 
 if TYPE_CHECKING:
@@ -34,10 +33,8 @@ class Mirror:
 
     def __init__(self, services: NamespaceServices) -> None:
         self._services = services
-        named = hashlib.sha256(f"mirror {services.namespace}".encode()).hexdigest()[:16]
+        named = mirror_name(services.namespace)
         root = services.container.home.root
-        self._key = f"mirror-{named}"
-        self._locks = ThreadLocks(root)
         self._ledger = LedgerFile(root / _LEDGERS / f"{named}.json")
 
     def init(self, folder: str, *, plain: bool = False) -> MirrorStatus:
@@ -60,7 +57,7 @@ class Mirror:
             if self._ledger.load() is not None:
                 raise InvalidInput("folder", folder, "this namespace is mirrored; leave it first")
             try:
-                place.mkdir(exist_ok=True)
+                place.mkdir(mode=0o700, exist_ok=True)
             except OSError as error:
                 raise InvalidInput("folder", folder, error.strerror or str(error)) from error
             self._ledger.save(Ledger(str(place)))
@@ -130,6 +127,7 @@ class Mirror:
             ledger,
             wait=Event().wait,
             seconds=time.time,
+            save=self._ledger.save,
             progress=progress,
         )
         try:
@@ -152,4 +150,4 @@ class Mirror:
 
     def _lock(self) -> AbstractContextManager[None]:
         """What one process at a time holds while it compares."""
-        return self._locks.hold(self._key)
+        return hold_namespace(self._services.container, "mirror", self._services.namespace)

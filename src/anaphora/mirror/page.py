@@ -27,6 +27,11 @@ class Said:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def words(self) -> str:
+        """The digest of its text alone."""
+        return hashlib.sha256(_plain(self.text).encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
     def digest(self) -> str:
         """What two pages that say the same have alike: 64 hexadecimal digits.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
@@ -189,6 +189,17 @@ class Grants:
         with self._rows.change() as work:
             work.drop(_TABLE, {"kind": _GRANT, "item_id": grant.id})
         self._on_end(grant.token_id)
+
+    def drop_tokens(self, token_ids: Collection[str]) -> None:
+        """Drop the grants of deleted tokens, and the clients that have no other grant."""
+        with self._rows.change() as work:
+            grants = list(_grants(work.find(_TABLE, {"kind": _GRANT})))
+            gone = [g for g in grants if {g.token_id, g.approved_by} & set(token_ids)]
+            staying = {grant.client_id for grant in grants if grant not in gone}
+            for grant in gone:
+                work.drop(_TABLE, {"kind": _GRANT, "item_id": grant.id})
+                if grant.client_id not in staying:
+                    work.drop(_TABLE, {"kind": _CLIENT, "item_id": grant.client_id})
 
     def sweep(self, alive: Callable[[Grant], bool]) -> None:
         """Drop the grants that can open nothing any more: `alive` says whether their tokens do."""

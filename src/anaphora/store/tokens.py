@@ -13,7 +13,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -107,6 +107,15 @@ class _TokenTransaction(NamespaceTransaction):
         (row,) = self._found_rows(TOKEN, token_id=token_id)
         self._update(TOKEN, [{**row, "revoked_at": to_micros(at)}])
 
+    def narrow(self, token: Token) -> None:
+        """Let a token open the namespaces that it has here; one that has none is deleted."""
+        if not token.namespaces:
+            self._delete(TOKEN, token_id=token.id)
+            return
+        (row,) = self._found_rows(TOKEN, token_id=token.id)
+        scopes = json.dumps(_scopes(token), ensure_ascii=False)
+        self._update(TOKEN, [{**row, "scopes": scopes}])
+
     def note_use(self, token_id: str, at: datetime) -> None:
         changed = {"seq": self.write.take()[0], "last_used": to_micros(at)}
         self._set(TOKEN, changed, token_id=token_id)
@@ -189,6 +198,21 @@ class Tokens(NamespaceReader):
         with self._changing() as work:
             work.revoke(found[0].id, now)
         return found[0]
+
+    def close_namespace(self, namespace: str) -> int:
+        """Let no token open this namespace by its name; how many opened it alone, and are gone.
+
+        With them go the grants that they stand for or have approved.
+        """
+        named = [token for token in self.list() if namespace in token.namespaces]
+        gone = [token.id for token in named if set(token.namespaces) == {namespace}]
+        with self._changing() as work:
+            for token in named:
+                left = tuple(one for one in token.namespaces if one != namespace)
+                work.narrow(replace(token, namespaces=left))
+        if gone:
+            self.grants.drop_tokens(gone)
+        return len(gone)
 
     @property
     def grants(self) -> Grants:

@@ -17,7 +17,15 @@ from anaphora.core.progress import no_progress
 from anaphora.errors import Diverged, InvalidInput, NotFound, RemoteTampered
 from anaphora.store.crypto.cipher import Random
 from anaphora.sync.changes import Patch
-from anaphora.sync.entries import Checkpoint, Content, Header, entry_of, seal, without_content
+from anaphora.sync.entries import (
+    Checkpoint,
+    Content,
+    Header,
+    entry_of,
+    seal,
+    unseal,
+    without_content,
+)
 from anaphora.sync.items import THREAD, kind_and_key
 from anaphora.sync.log import EntryLog
 from anaphora.sync.membership import Membership
@@ -53,12 +61,12 @@ class SyncClient:
         remote: Remote,
         random: Random,
         lock: Callable[[], AbstractContextManager[None]],
-        try_lock: Callable[[], AbstractContextManager[bool]],
+        local_lock: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._services = services
         self._remote = remote
         self._lock = lock
-        self._try_lock = try_lock
+        self._local_lock = local_lock
         self.replica = Replica(services, member.device, member.identities)
         self._project = Project(self.replica.store, member, random)
         self._log = EntryLog(services.truth, services.namespace, services.sealing.rows)
@@ -104,11 +112,11 @@ class SyncClient:
             return SyncVerification(read, gone, len(heads))
 
     def note_removal(self) -> None:
-        """Let what was forgotten leave what is kept here, unless another process syncs."""
-        with self._try_lock() as held, syncing():
-            if held:
-                self.replica.capture()
-                self._services.truth.scrub()
+        """Let what was forgotten leave what is kept here, also while another process syncs."""
+        with self._changing_here():
+            self.replica.capture_removals()
+            self._spoil_outbox()
+        self._services.truth.scrub()
 
     def waiting(self) -> int:
         """How many entries with changes are still to be sent."""
@@ -154,25 +162,90 @@ class SyncClient:
             self._project.load()
             yield
 
+    @contextmanager
+    def _changing_here(self) -> Iterator[None]:
+        """While it lasts no other process changes what sync keeps here."""
+        with self._local_lock(), syncing():
+            self.replica.follow_clock()
+            yield
+
     def _exchange(self, tell: Progress) -> SyncReport:
-        self.replica.capture()
-        self.replica.apply()
-        self._pack()
+        with self._changing_here():
+            self.replica.capture()
+            self.replica.apply()
+            self._spoil_outbox()
+            self._pack()
         heads = self._remote.heads(self._project.name)
         self._refuse_rollback(heads)
         received = self._reader.read(heads, tell)
-        self.replica.apply()
-        self._tell_removed()
-        self._pack()
+        with self._changing_here():
+            self.replica.apply()
+            self._spoil_outbox()
+            self._repack()
+            self._tell_removed()
+            self._pack()
         sent = self._push(tell) + self._drop_forgotten(tell)
         if len(self._compactable()) > _COMPACT + 2 * self.replica.store.get(_COMPACTED, 0):
             sent += self._compact(tell)
-        # What was forgotten while this held the lock leaves with it.
-        if self.replica.capture():
+        with self._changing_here():
+            noted = self.replica.capture()
+        if noted:
             self._services.truth.scrub()
         return SyncReport(sent, received, self.waiting())
 
     # Sending.
+
+    def _spoil_outbox(self) -> None:
+        """Drop the bytes of entries that are still to be sent and carry what was forgotten."""
+        own = self._project.own
+        wanted = [self._log.row(of, n) for of, n in self.replica.store.to_drop(own) if of == own]
+        rows = [row for row in wanted if row is not None and row["state"] == "ready"]
+        if any(row["body"] is not None for row in rows):
+            with self._log.change() as log:
+                for row in rows:
+                    log.spoil(row)
+
+    def _repack(self) -> bool:
+        """Make entries anew from the first on whose bytes were dropped; whether there was one.
+
+        The remote has none of them: `_note_sent` has looked.
+        """
+        rows = self._log.find("ready")
+        first = next((at for at, row in enumerate(rows) if row["body"] is None), None)
+        if first is None:
+            return False
+        again = rows[first:]
+        told = [(row, self._content_of(row)) for row in again]
+        carried = {
+            int(row["number"]): self.replica.store.carried_by(self._project.own, int(row["number"]))
+            for row in again
+        }
+        with self._log.change() as log:
+            log.unpack(again)
+            self.replica.store.within(log.work.write).unpack(self._project.own, list(carried))
+        for row, (epoch, content) in told:
+            said = replace(content, patches=tuple(carried[int(row["number"])]))
+            if said.first_line() or said.patches:
+                self._make_entry(said, epoch=epoch)
+        return True
+
+    def _content_of(self, row: Mapping[str, Any]) -> tuple[str, Content]:
+        """What an entry that is still to be sent says beside patches, and under which key."""
+        if row["body"] is None:
+            return self._project.membership.epoch, Content()
+        device, number = str(row["device"]), int(row["number"])
+        entry = entry_of(row["body"], self._remote.name, device, number)
+        cipher = self._project.cipher(entry.header.epoch)
+        assert cipher is not None
+        said = unseal(entry, cipher, self._remote.name)
+        kept = Content(
+            dropped=said.dropped,
+            member=said.member,
+            removed=said.removed,
+            rotation=said.rotation,
+            checkpoint=said.checkpoint,
+        )
+        return entry.header.epoch, kept
 
     def _pack(self) -> None:
         """Make entries of what was noticed; their bytes are kept until they are sent."""
@@ -319,6 +392,12 @@ class SyncClient:
     def _push(self, tell: Progress) -> int:
         rows = self._log.find("ready")
         for done, row in enumerate(rows):
+            now = self._log.row(str(row["device"]), int(row["number"]))
+            if now is None or now["body"] is None:
+                # What it carries was forgotten a moment ago.
+                with self._changing_here():
+                    self._repack()
+                return done + self._push(tell)
             self._remote.write(
                 self._project.name, str(row["device"]), int(row["number"]), row["body"]
             )

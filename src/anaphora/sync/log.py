@@ -136,6 +136,16 @@ class LogTransaction:
         """Put an entry in another state; its bytes are no longer needed."""
         self.work.replace(ENTRY, [{**row, "state": state, "body": None}])
 
+    def spoil(self, row: Mapping[str, Any]) -> None:
+        """Drop the bytes of an entry that is still to be sent: it is packed once more."""
+        self.work.replace(ENTRY, [{**row, "body": None}])
+
+    def unpack(self, rows: Sequence[Row]) -> None:
+        """Let these last entries of a device be none: they were never sent."""
+        for row in rows:
+            self.work.drop(ENTRY, {"device": row["device"], "number": row["number"]})
+        self._log.reload()
+
     def row(self, device: str, number: int) -> Row | None:
         """One entry, if it is known."""
         return _first(self.work.find(ENTRY, {"device": device, "number": number}))

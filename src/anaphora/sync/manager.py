@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -12,13 +11,12 @@ from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.container.erasing import hold_namespace
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import InvalidInput, RemoteError, SyncError
 from anaphora.store.crypto.cipher import Random
-from anaphora.store.db.locks import hold_server_lock, try_server_lock
-from anaphora.store.threads.files import ThreadLocks
 from anaphora.sync.client import SyncClient
 from anaphora.sync.membership import (
     MEMBER,
@@ -262,8 +260,11 @@ class Sync:
     def leave(self) -> None:
         """Stop syncing this namespace. What is here stays; the remote keeps what it has."""
         self._member()
-        with self._lock(), self._store.change() as work:
-            work.forget_all()
+        with self._lock(), self._local_lock():
+            with self._store.change() as work:
+                work.forget_all()
+            # The project's key must not stay in the write-ahead log.
+            self._services.truth.scrub()
 
     def note_removal(self) -> None:
         """Let what was forgotten here leave what is kept for other devices; `removal` asks it."""
@@ -281,7 +282,7 @@ class Sync:
         member = self._member()
         with closing(self._open_remote()) as remote:
             yield SyncClient(
-                self._services, member, remote, self._random, self._lock, self._try_lock
+                self._services, member, remote, self._random, self._lock, self._local_lock
             )
 
     def _open_remote(self) -> Remote:
@@ -317,27 +318,19 @@ class Sync:
         """Let time pass, unless the memory is closed."""
         Event().wait(seconds)
 
-    def _try_lock(self) -> AbstractContextManager[bool]:
-        """What one process at a time holds while it syncs this namespace, if it is free."""
-        truth, digest = self._services.truth, self._lock_digest
-        if truth.path is None:
-            return try_server_lock(truth, int.from_bytes(digest[:8], signed=True))
-        return self._locks.try_hold(f"sync-{digest.hex()[:16]}")
-
     def _lock(self) -> AbstractContextManager[None]:
-        """The same, once it is free: on a database server among all its machines."""
-        truth, digest = self._services.truth, self._lock_digest
-        if truth.path is None:
-            return hold_server_lock(truth, int.from_bytes(digest[:8], signed=True))
-        return self._locks.hold(f"sync-{digest.hex()[:16]}")
+        """What one process at a time holds while it syncs this namespace."""
+        return self._held("sync")
 
-    @property
-    def _lock_digest(self) -> bytes:
-        return hashlib.sha256(f"sync {self._services.namespace}".encode()).digest()
+    def _local_lock(self) -> AbstractContextManager[None]:
+        """What a process holds while it changes what sync keeps here; never while it waits for a
 
-    @property
-    def _locks(self) -> ThreadLocks:
-        return ThreadLocks(self._services.container.home.root)
+        remote, so that forgetting waits for no exchange.
+        """
+        return self._held("sync here")
+
+    def _held(self, purpose: str) -> AbstractContextManager[None]:
+        return hold_namespace(self._services.container, purpose, self._services.namespace)
 
     def _note(self, name: str, value: Any) -> None:
         with self._store.change() as work:

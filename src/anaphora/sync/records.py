@@ -157,7 +157,12 @@ class RecordSync:
             while found := records.changed_since(after, _AT_ONCE):
                 yield from self._changed(kind, records, [record.id for record in found])
                 after = found[-1].seq
-            gone = [record_id for _, record_id in records.tombstones_since(since)]
+        yield from self.removals(since)
+
+    def removals(self, since: int) -> Iterator[Patch]:
+        """What was deleted for good after the number `since`."""
+        for kind in RECORD_KINDS:
+            gone = [record_id for _, record_id in self._records(kind).tombstones_since(since)]
             yield from self._gone(kind, gone)
 
     def _changed(self, kind: str, records: Records, ids: Sequence[str]) -> Iterator[Patch]:
@@ -431,6 +436,8 @@ class RecordSync:
         gone = [one for one in here if one not in {merged.id for merged in wanted}]
         forgotten = [one for one in gone if one not in owners and not self._is_tail(one, owners)]
         lost = describe_forgotten(work, {one: here[one] for one in forgotten})
+        by_owner = {owner: one.id for one in wanted for owner in one.owners}
+        work.note_merged({one: by_owner[one] for one in gone if one in by_owner})
         work.erase(gone)
         came = [one.id for one in wanted if one.id not in here]
         moved = [owner for one in wanted for owner in one.owners if came or gone]

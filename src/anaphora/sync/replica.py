@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from anaphora.sync.changes import Patch
-from anaphora.sync.clock import HybridClock
+from anaphora.sync.clock import HybridClock, Stamp
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import KILLED, LINK, RECORD_KINDS, THREAD, kind_and_key
 from anaphora.sync.links import LinkSync
@@ -58,6 +58,20 @@ class Replica:
                 work.put(CAPTURED, version)
         return noted
 
+    def capture_removals(self) -> bool:
+        """Note what of what is known to sync is gone from the home; whether anything is.
+
+        It takes as long as there are removals: what sync does not know yet waits for `capture`.
+        """
+        since = self.store.get(CAPTURED, 0)
+        seen = {kind_and_key(item)[1]: one for item, one in self.store.seen(THREAD).items()}
+        noted = bool(seen) and self._note(list(self._threads.capture(since, seen, known_only=True)))
+        return self._note([(patch, "") for patch in self._records.removals(since)]) or noted
+
+    def follow_clock(self) -> None:
+        """Go on behind what another process has stamped meanwhile."""
+        self._clock.see(_stamp(self.store.get(CLOCK, [0, 0]), self.device))
+
     def receive(
         self, work: SyncTransaction, patches: Sequence[Patch], device: str, entry: int
     ) -> None:
@@ -65,6 +79,7 @@ class Replica:
         for patch in patches:
             self._clock.see(patch.stamp)
         work.receive(patches, device, entry)
+        self._clock.see(_stamp(work.get(CLOCK, [0, 0]), self.device))
         work.put(CLOCK, self._clock.state())
 
     def apply(self) -> None:
@@ -103,6 +118,11 @@ class Replica:
         if some:
             with self.store.change() as work:
                 work.mark(some)
+
+
+def _stamp(clock: Sequence[int], device: str) -> Stamp:
+    time, number = clock
+    return Stamp(time, number, device)
 
 
 def _of(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:

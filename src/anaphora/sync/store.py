@@ -26,7 +26,7 @@ from anaphora.sync.changes import (
     take,
 )
 from anaphora.sync.clock import Stamp
-from anaphora.sync.items import kind_and_key
+from anaphora.sync.items import THREAD, kind_and_key
 
 if TYPE_CHECKING:
     from anaphora.store.crypto.columns import Sealer
@@ -200,6 +200,16 @@ class SyncTransaction:
             self._prune(rows, state)
         self._set(some, dirty=0, **({} if seen is None else {"seen": seen}))
 
+    def unpack(self, device: str, entries: Collection[int]) -> None:
+        """Let what these entries of this device carry wait to be packed once more."""
+        for entry in entries:
+            carrier: Row = {"device": device, "entry": entry}
+            for row in self._work.find(_PATCH, carrier):
+                self._work.replace(_PATCH, [row | {"entry": _NO_ENTRY}])
+            for copy in self._work.find(_COPY, carrier):
+                self._work.drop(_COPY, copy)
+        self.dropped((device, entry) for entry in entries)
+
     def adopt(self, device: str) -> None:
         """Let what this device name has noticed and not sent be noticed again under another."""
         ready = self._work.find(_ENTRY, {"device": device, "state": "ready"})
@@ -324,7 +334,13 @@ class SyncTransaction:
 def _drop_of(change: Change, state: ItemState) -> Change | None:
     """The drop that took this change's words away; None where they stay, or went otherwise."""
     kept = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
-    if kept is None or kept.action != "drop" or kept == change:
+    if kept is None or kept == change:
+        return None
+    if kept.action == "set":
+        # A conversation was deleted, and its title with it.
+        is_thread = kind_and_key(change.item)[0] == THREAD
+        return kept if is_thread and kept.value is None and change.value is not None else None
+    if kept.action != "drop":
         return None
     return None if change.action == "drop" and change.value is None else kept
 

@@ -30,6 +30,8 @@ from anaphora.sync.origins import Origins
 from anaphora.values.conversations import Thread, Turn
 from anaphora.values.sessions import SessionPlace
 
+CLEARED: Final = ("title", "place")
+"""Fields of a conversation that its deletion clears."""
 _NOTED: Final = ("speaker", "source", "source_key", "message_key")
 _PLACED: Final = ("client", "directory", "repository", "branch")
 _MICRO: Final = 1_000
@@ -75,11 +77,13 @@ class ThreadSync:
 
     # From the home.
 
-    def capture(self, since: int, seen: Mapping[str, str]) -> Iterator[tuple[Patch, str]]:
+    def capture(
+        self, since: int, seen: Mapping[str, str], *, known_only: bool = False
+    ) -> Iterator[tuple[Patch, str]]:
         """What changed in conversations, and the state that was looked at.
 
         `since` is the number up to which notes and deletions are known, `seen` the states in which
-        conversations were looked at last.
+        conversations were looked at last; with `known_only` no others are looked at.
         """
         sidecar = self._device.services.sidecar
         noted, deleted = sidecar.changed_since(since), sidecar.deleted_since(since)
@@ -87,7 +91,7 @@ class ThreadSync:
         placed = places.keys() if sidecar.places_version() > since else frozenset()
         origins = sidecar.conversation_notes()
         states = self._states()
-        for conversation_id in sorted({*states, *seen}):
+        for conversation_id in sorted(seen if known_only else {*states, *seen}):
             state = states.get(conversation_id, "")
             gone = sidecar.deletion_key(conversation_id) in deleted
             known = seen.get(conversation_id)
@@ -138,6 +142,11 @@ class ThreadSync:
         news = self._compared(conversation_id, base, here, gone=gone)
         if thread is not None:
             self._compare_rest(base, thread, origin, place, news)
+        elif gone:
+            # What brought the conversation in stays known, as for an import: it has no words of it.
+            news.set |= {
+                name: None for name in CLEARED if name in base and base[name].value is not None
+            }
         if news.missing:
             with self._device.store.change() as work:
                 work.mark([item])
@@ -288,7 +297,9 @@ class ThreadSync:
             note = ConversationNote(conversation_id, source, key, branch_of, at)
             if origins.get(conversation_id) != note:
                 sidecar.note_conversation(note)
-        if "place" in state:
+        if "place" in state and state["place"].value is None:
+            sidecar.forget_place(conversation_id)
+        elif "place" in state:
             place = SessionPlace(*state["place"].value)
             if places.get(conversation_id) != place:
                 sidecar.note_place(conversation_id, place)

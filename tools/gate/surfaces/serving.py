@@ -83,9 +83,14 @@ def serving(user: User) -> Iterator[Server]:
             said = ""
             for line in process.stdout:
                 said += line
-                match = re.search(r"(http://[0-9.]+:[1-9][0-9]*)/#token=(\w+)", line)
+                match = re.search(r"(http://[0-9.]+:[1-9][0-9]*)", line)
                 if match:
-                    yield Server(match[1], match[2])
+                    # A link with the token is shown on terminals alone.
+                    token = subprocess.run(
+                        user.command("anaphora", "token", "own"), cwd=user.work,
+                        env=user.variables, capture_output=True, text=True, check=True,
+                    )  # fmt: skip
+                    yield Server(match[1], token.stdout.strip())
                     return
             log.seek(0)
             raise RuntimeError(f"the server ended: {said}{log.read()}")

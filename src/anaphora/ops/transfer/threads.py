@@ -192,12 +192,17 @@ class ThreadReader(LineReader):
         return Turn(role, text, read_time(ts_text), ts_text, intent)
 
     def _was_deleted(self, conversation_id: str) -> bool:
-        """Whether this thread was here and was deleted: all that is known of it is forgotten."""
+        """Whether this thread was here and was deleted: by its mark, or by what is noted of it."""
         services = self.target.services
         notes = services.sidecar.turn_notes(conversation_id).values()
-        if not notes or not all(note.forgotten for note in notes):
+        is_marked = services.sidecar.deletion_key(conversation_id) in self._deletions
+        if not is_marked and not (notes and all(note.forgotten for note in notes)):
             return False
         return services.conversations.get(conversation_id) is None
+
+    @cached_property
+    def _deletions(self) -> frozenset[str]:
+        return self.target.services.sidecar.deleted_since(0)
 
 
 def _write_told(

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import AnaphoraError, Closed, InvalidInput, StoreError
 from anaphora.store.db import sqlite
@@ -51,6 +51,10 @@ def open_database(database: Path | str) -> Database:
             "database", _hide_password(database), "expected a path or a postgresql:// URL"
         )
     return Database(path=Path(database))
+
+
+_ERASURES: Final = ""
+"""The head that counts erased namespaces. No namespace has this name."""
 
 
 @dataclass(slots=True)
@@ -144,15 +148,25 @@ class Database:
             _refuse_other_files(self.path, opened)
 
     def erase(self, namespace: str) -> None:
-        """Delete every row of a namespace, its head too: it was never there. `StoreError`."""
+        """Delete every row of a namespace, its head too: it was never there. `StoreError`.
+
+        `erasures` counts it, so that other processes do not go on with what they know of it.
+        """
         if self.path is not None and not sqlite.exists(self.path):
             return
         with self._turn(), self._transaction("write", anaphora_begin="BEGIN IMMEDIATE") as write:
+            from anaphora.store.db import statements
             from anaphora.store.db.schema import metadata
 
+            count, _ = statements.lock(write, _ERASURES)
+            statements.advance(write, _ERASURES, count + 1)
             for table in reversed(metadata.sorted_tables):
                 if "namespace" in table.columns:
                     write.execute(table.delete().where(table.c.namespace == namespace))
+
+    def erasures(self) -> int:
+        """How many namespaces were ever erased."""
+        return self.version(_ERASURES)
 
     def version(self, namespace: str) -> int:
         """The last sequence number committed in `namespace`, 0 before the first write."""
@@ -163,9 +177,8 @@ class Database:
 
     def namespaces(self) -> list[str]:
         """Every namespace that was ever written to, in order."""
-        return [
-            str(row[0]) for row in self.rows("SELECT namespace FROM head ORDER BY namespace", {})
-        ]
+        rows = self.rows("SELECT namespace FROM head ORDER BY namespace", {})
+        return [str(row[0]) for row in rows if row[0] != _ERASURES]
 
     def rows(
         self, statement: str, parameters: Mapping[str, str | int | None]

@@ -34,6 +34,8 @@ DOCUMENT_SECTION = "document_section"
 """A part of a document, its parent: its payload says where it stands."""
 IMPORTED: Final = "imported"
 """Of an event's details: it was told by an import, under its source. A kind of tombstone, too."""
+MERGED: Final = "merged"
+"""The kind of tombstone of a record made one with another: its id, a space, the other's id."""
 IDENTITY_FIELDS: Final = ("type", "path", "payload", "text")
 """What two memories that are the same have in common, the text by its NFC form."""
 STANDS_ALONE = ""

@@ -28,6 +28,7 @@ from anaphora.store.records.rows import (
     IN_CORE,
     LINK_MAPPING,
     MEMORY,
+    MERGED,
     RECORD_MAPPING,
     RecordEvent,
     RecordLink,
@@ -168,6 +169,11 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         """(number, id) of records that were deleted for good after number `since`."""
         statement = _TOMBSTONES.format(kinds=self._named)
         return tuple((row[0], row[1]) for row in self._rows(statement, since=since, limit=limit))
+
+    def merged(self) -> dict[str, str]:
+        """By the id of a record that was made one with another: the id of that other."""
+        rows = self._rows(_TOMBSTONES.format(kinds=f"'{MERGED}'"), since=0, limit=NO_LIMIT)
+        return dict(str(row[1]).split(" ", 1) for row in rows)
 
     def _read(self, row: Sequence[Any]) -> ValueT:
         """What one of many rows stands for. `Unreadable`: it will be passed over."""

@@ -7,7 +7,7 @@ is clear. Imports SQLAlchemy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -26,6 +26,7 @@ from anaphora.store.records.rows import (
     IMPORTED,
     LINK_MAPPING,
     MEMORY,
+    MERGED,
     RECORD_MAPPING,
     RecordEvent,
     RecordLink,
@@ -269,6 +270,10 @@ class RecordTransaction(NamespaceTransaction):
             self._held.pop(one, None)
             self._missing.add(one)
         return count
+
+    def note_merged(self, into: Mapping[str, str]) -> None:
+        """Note with which other records these, which are erased, were made one."""
+        self._bury(MERGED, (f"{one} {other}" for one, other in into.items() if one != other))
 
     def flush(self) -> None:
         """Write what was added, changed and told. Numbers go in the order of the touching."""

@@ -34,6 +34,7 @@ _PARTS: Final = (
     ("keys.register", ("encrypt", "decrypt", "key")),
     ("setup.register", ("setup", "hook")),
     ("mirror.register", ("mirror",)),
+    ("namespace.register", ("namespace",)),
     ("sync.register", ("sync",)),
     ("serve.register_mcp", ("mcp",)),
     ("project.register", ("project", "observe", "notes", "diary")),

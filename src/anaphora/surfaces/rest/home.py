@@ -22,8 +22,9 @@ from anaphora.ops import Exported
 from anaphora.ops.backup.staging import spooled
 from anaphora.store.tokens import EVERYTHING
 from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, reads_verbatim, service_of
+from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import ImportQuery, ReadyQuery
+from anaphora.surfaces.rest.schemas import ImportQuery, Name, ReadyQuery
 from anaphora.surfaces.rest.shapes import (
     HealthShape,
     Live,
@@ -32,6 +33,7 @@ from anaphora.surfaces.rest.shapes import (
 )
 from anaphora.surfaces.wire import plain
 from anaphora.values.conversations import ImportProblem, ImportReport, Stats
+from anaphora.values.namespaces import DeletedNamespace
 
 router = LaneRouter("care")
 root_router = LaneRouter("care", "", closed=False)
@@ -54,6 +56,15 @@ def session(memory: Memory, request: Request) -> Any:
         "token": None if token is None else token.name,
         "tokens": service_of(request).options.require_token,
     }
+
+
+@router.answers("DELETE /namespaces/{name}", "Delete a namespace", DeletedNamespace)
+def delete_namespace(memory: Memory, request: Request, name: Name) -> Any:
+    """All that it holds or held is gone. It takes a token that opens all namespaces."""
+    if not opens_all(request):
+        reason = "namespaces are deleted by tokens that open all of them"
+        raise Problem(403, "namespace", reason)
+    return memory.delete_namespace(name)
 
 
 @router.answers("GET /stats", "What there is", Stats)

@@ -1,0 +1,50 @@
+"""`anaphora namespace`: which namespaces a home has, and deleting one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.output import give
+from anaphora.surfaces.cli.where import opened
+from anaphora.values.namespaces import DeletedNamespace
+
+app = typer.Typer(no_args_is_help=True, help="The namespaces of a home.")
+
+
+def register(program: typer.Typer) -> None:
+    """Add the commands to the program."""
+    program.add_typer(app, name="namespace")
+
+
+@app.command("list")
+def list_(context: typer.Context, as_json: Json = False) -> None:
+    """List the namespaces of this home."""
+    with opened(context) as memory:
+        names = memory.namespaces()
+    give({"namespaces": names}, "\n".join(names), as_json=as_json)
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="The namespace to delete.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Delete a namespace with everything that it holds or held. There is no way back."""
+    with opened(context) as memory:
+        if not (yes or as_json or typer.confirm(f"Delete {name!r} and all that it holds?")):
+            raise typer.Exit(1)
+        done = memory.delete_namespace(name)
+    give(done, _told(done), as_json=as_json)
+
+
+def _told(done: DeletedNamespace) -> str:
+    lines = [f"deleted {done.namespace}, {done.tokens} tokens that opened it alone"]
+    lines += [f"left where it is: {place}" for place in done.left]
+    if not done.clean:
+        lines.append("another program reads the database: restart it to clear its write-ahead log")
+    return "\n".join(lines)
