@@ -453,6 +453,7 @@ PROMISES: dict[str, str] = {
     "audit.verified": "D The first changed, missing or cut entry is named; doctor looks, too.",
     "audit.one_chain": "D Many processes keep one chain; after kill -9 all that is kept is told.",
     "audit.by_whom": "D Entries name surface, token and agent; a token for one namespace reads none.",
+    "audit.damaged": "D A damaged trail is reported; what it could not tell fails in words until it is switched on anew.",
     "core.block": "D Every session is told what is pinned, in its order, then rules and preferences.",
     "core.follows": "D A pin follows what takes a memory's place; what is forgotten is out.",
     "core.kept_out": "D What was taken out of the core block stays out, whatever its kind.",
