@@ -353,8 +353,8 @@ def test_each_surface_says_that_it_was_it(tmp_path: Path) -> None:
 LINK = "ab" * 32
 HEADS = [
     "garbage", "", "on", "on x y", "ongarbage", "on 3", f"on three {LINK}", f"On 3 {LINK}",
-    f"on -1 {LINK}", f"on {'9' * 5_000} {LINK}", f"on ٣ {LINK}", f"on 3 {LINK} more", f"on 3 {LINK}\n",
-    "on 3 zz", "off 3 é",
+    f"on -1 {LINK}", f"on {'9' * 5_000} {LINK}", f"on ٣ {LINK}", f"on 3 {LINK} more",
+    f"on 3 {LINK}\n", "on 3 zz", "off 3 é",
 ]  # fmt: skip
 
 

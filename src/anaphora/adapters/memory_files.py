@@ -49,7 +49,7 @@ _LEVELS = 2
 _NEAR = 2
 _PAGE = 500
 _CONTENT = "file_text"
-# Between a place and the number of a section: no path of a file has it, as empty names are left out.
+# Between a place and a section's number. No path of a file has it: empty names are left out.
 _MARK = "#//"
 # Before, it was this, which can stand in the name of a file.
 _OLDER_MARK = "#"
