@@ -524,6 +524,7 @@ PROMISES: dict[str, str] = {
     "oauth.discovery": "D A client without a token finds out where to get one; off unless it was asked for.",
     "oauth.flow": "D The official client registers, is granted what the owner said, refreshes, is revoked.",
     "oauth.owner": "Q Only who reads the terminal or has a token approves, and no more than that may do.",
+    "libraries.holes": "D No declared or locked version of a library has a known vulnerability; doctor reports one that does.",
     "oauth.floods": "Q Who floods registration keeps no other client from asking, nor the owner from approving.",
     "oauth.hostile": "Q Codes, tokens and forms that are stolen, replayed, forged or guessed open nothing.",
     "mcp.progress": "D The steps of a deep question are told to a client that asks for progress.",

@@ -173,13 +173,13 @@ def test_what_has_no_vector_yet_is_read_on_a_full_disk(tmp_path: Path, state: st
             connection.execute("DELETE FROM vector")
             connection.commit()
             connection.close()
+        if state == "read-only":
+            subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         with Memory.open(home, embedder="hashing", warm=False) as memory:
             assert memory.list().items[0].id == kept
             if state == "full":
                 fill(disk / "filler")
                 remembered_until_full(memory)
-            else:
-                subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
             found = memory.recall("where is the spare key?")
             assert [hit.id for hit in found][:1] == [kept]
             assert any("not kept" in str(part) for part in found.degraded)
