@@ -7,7 +7,7 @@ import re
 import sqlite3
 import subprocess
 import tomllib
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -21,6 +21,7 @@ _LONG = "\n\n".join(f"# Part {n}\n" + f"The walrus of part {n} lives here. " * 1
 
 @attack("F13", "medium", "a client that opens sessions without end keeps no other out")
 def sessions(folder: Path) -> None:
+    """220 sessions of one token, then one of another."""
     with opened(folder / "home") as memory:
         secrets = [memory.tokens.create(n, read_only=True).secret for n in ("flood", "owner")]
     flood, owner = (f"Bearer {secret}" for secret in secrets)
@@ -33,6 +34,7 @@ def sessions(folder: Path) -> None:
 
 @attack("F13", "medium", "who floods registration keeps no registered client from asking")
 def registrations(folder: Path) -> None:
+    """60 registrations and requests, then one of a client that was there before."""
     client = {"redirect_uris": ["https://client.example/back"], "client_name": "owner's"}
     challenge = "A" * 43
     with mcp_server(folder / "home", "--oauth", "https://memory.example.org") as (port, _):
@@ -52,6 +54,7 @@ def registrations(folder: Path) -> None:
 
 @attack("F14", "medium", "no name of a file in Claude's memory tool takes another's sections")
 def sections(folder: Path) -> None:
+    """Names that begin alike, or look like a section's."""
     from anaphora.adapters.memory_files import SECTION_CATEGORY, MemoryFiles
 
     for number, (long, short) in enumerate([("c#", "c"), ("notes#2", "notes"), ("c", "c#1")]):
@@ -68,6 +71,7 @@ def sections(folder: Path) -> None:
 
 @attack("F14", "medium", "planted paths and layers of escapes end no edit of a memory file")
 def planted_paths(folder: Path) -> None:
+    """In the category of sections, at their paths, and 300,000 layers."""
     from anaphora.adapters.memory_files import SECTION_CATEGORY, MemoryFiles
 
     with opened(folder / "home") as memory:
@@ -81,6 +85,7 @@ def planted_paths(folder: Path) -> None:
 
 @attack("F16", "medium", "no library's floor or pin has a published vulnerability")
 def floors(folder: Path) -> None:
+    """Of pyproject.toml and of the lock."""
     from anaphora.ops.doctor.advisories import affecting
 
     root = Path(__file__).resolve().parents[2]
@@ -96,6 +101,7 @@ def floors(folder: Path) -> None:
 
 @attack("F26", "low", "on a full disk recall answers from what is there")
 def full_disk(folder: Path) -> None:
+    """While the vectors are missing that it would make."""
     disk = folder / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(disk)]
@@ -107,17 +113,12 @@ def full_disk(folder: Path) -> None:
         _change(disk / "home", "DELETE FROM vector")
         with opened(disk / "home") as memory:
             memory.list()
-            with (disk / "filler").open("wb", buffering=0) as filler:
-                try:
-                    while True:
-                        filler.write(bytes(4096))
-                except OSError:
-                    pass
-            try:
+            with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+                while True:
+                    filler.write(bytes(4096))
+            with suppress(AnaphoraError):
                 for number in range(5_000):
                     memory.remember(f"note {number} {'x' * 300}")
-            except AnaphoraError:
-                pass
             assert [hit.id for hit in memory.recall("where is the spare key?")][:1] == [kept]
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=False)
@@ -125,6 +126,7 @@ def full_disk(folder: Path) -> None:
 
 @attack("F28", "low", "an answer does not say that its sources support what they contradict")
 def support(folder: Path) -> None:
+    """It says 6666 with a source that says 1111."""
     from anaphora.deep.models.scripted import ScriptedModel
     from anaphora.surfaces.mcp_server.render import deep_text
 
@@ -138,6 +140,7 @@ def support(folder: Path) -> None:
 
 @attack("F30", "low", "a damaged audit head is reported, and nothing goes untold")
 def audit_head(folder: Path) -> None:
+    """Texts that no head has."""
     for number, head in enumerate(["garbage", "on x y", "on", "off 3 zz"]):
         home = folder / str(number)
         with opened(home) as memory:
@@ -155,6 +158,7 @@ def audit_head(folder: Path) -> None:
 
 @attack("F30", "low", "an emptied or switched head of an audit trail is reported")
 def audit_switched(folder: Path) -> None:
+    """Emptied, switched off, set back."""
     changes = ["NULL", "'off' || substr(audit, 3)", "replace(audit, 'on 2', 'on 1')"]
     for number, value in enumerate(changes):
         home = folder / str(number)
