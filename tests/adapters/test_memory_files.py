@@ -516,7 +516,7 @@ def sections(memory: Memory) -> dict[str, int]:
     files = {one.id: one.path for one in memory.list({"category": CATEGORY}, limit=100)}
     counts: dict[str, int] = {}
     for one in memory.list({"category": SECTION_CATEGORY}, limit=200):
-        path = str(files[one.parent])
+        path = str(files[str(one.parent)])
         counts[path] = counts.get(path, 0) + 1
     return counts
 

@@ -66,7 +66,9 @@ def mcp_server(home: Path, *more: str) -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def rest_server(home: Path, **options: Any) -> Iterator[tuple[int, Memory]]:
+def rest_server(
+    home: Path, *, body_limit: int | None = None, **options: Any
+) -> Iterator[tuple[int, Memory]]:
     """The port of the REST server in a thread, with the limits of `serve`, and its memory."""
     import uvicorn
 
@@ -75,7 +77,8 @@ def rest_server(home: Path, **options: Any) -> Iterator[tuple[int, Memory]]:
     from anaphora.surfaces.rest.options import ServerOptions
 
     with opened(home, **options) as memory:
-        app = create_app(memory, settings=ServerOptions(page=None))
+        limit = {} if body_limit is None else {"body_limit": body_limit}
+        app = create_app(memory, settings=ServerOptions(page=None, **limit))
         config = uvicorn.Config(
             app, log_level="critical", access_log=False, **uvicorn_settings(Limits())
         )

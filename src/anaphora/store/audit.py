@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.caller import call_origin
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
-from anaphora.store.codecs import from_micros, to_micros
+from anaphora.store.codecs import moment, to_micros
 from anaphora.store.db.tables import AUDIT_ENTRY, AUDIT_STATE, HEAD
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, NamespaceTransaction
 from anaphora.values.audit import AuditAction, AuditEntry, AuditProblem, AuditReport, AuditStatus
@@ -389,7 +389,7 @@ def _content(
 def _entry(number: int, body: str) -> AuditEntry:
     try:
         told = json.loads(body)
-        at = from_micros(int(told.pop("at")))
+        at = moment(int(told.pop("at")))
         return AuditEntry(number=number, at=at, ids=tuple(told.pop("ids", ())), **told)
     except (
         ValueError,
