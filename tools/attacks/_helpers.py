@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -77,8 +78,10 @@ def rest_server(
     from anaphora.surfaces.rest.options import ServerOptions
 
     with opened(home, **options) as memory:
-        limit = {} if body_limit is None else {"body_limit": body_limit}
-        app = create_app(memory, settings=ServerOptions(page=None, **limit))
+        server_options = ServerOptions(page=None)
+        if body_limit is not None:
+            server_options = replace(server_options, body_limit=body_limit)
+        app = create_app(memory, settings=server_options)
         config = uvicorn.Config(
             app, log_level="critical", access_log=False, **uvicorn_settings(Limits())
         )
