@@ -467,6 +467,7 @@ PROMISES: dict[str, str] = {
     "audit.verified": "D The first changed, missing or cut entry is named; doctor looks, too.",
     "audit.one_chain": "D Many processes keep one chain; after kill -9 all that is kept is told.",
     "audit.by_whom": "D Entries name surface, token and agent; a token for one namespace reads none.",
+    "audit.damaged": "D A damaged trail is reported; what it could not tell fails in words until it is switched on anew.",
     "core.block": "D Every session is told what is pinned, in its order, then rules and preferences.",
     "core.follows": "D A pin follows what takes a memory's place; what is forgotten is out.",
     "core.kept_out": "D What was taken out of the core block stays out, whatever its kind.",
@@ -537,6 +538,8 @@ PROMISES: dict[str, str] = {
     "oauth.discovery": "D A client without a token finds out where to get one; off unless it was asked for.",
     "oauth.flow": "D The official client registers, is granted what the owner said, refreshes, is revoked.",
     "oauth.owner": "Q Only who reads the terminal or has a token approves, and no more than that may do.",
+    "libraries.holes": "D No declared or locked version of a library has a known vulnerability; doctor reports one that does.",
+    "oauth.floods": "Q Who floods registration keeps no other client from asking, nor the owner from approving.",
     "oauth.hostile": "Q Codes, tokens and forms that are stolen, replayed, forged or guessed open nothing.",
     "mcp.progress": "D The steps of a deep question are told to a client that asks for progress.",
 }

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.memory_child import Child, flaws, texts_of
 from tests.memory_killing import KINDS, killed, together
+from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory
 from anaphora.errors import DiskFull, ReadOnly
@@ -158,6 +159,31 @@ def test_a_full_disk(tmp_path: Path) -> None:
             assert {*kept} <= texts_of(memory)
             assert [hit.id for hit in memory.recall("where is the spare key?")][:1] == [first.id]
             assert memory.forget(first.id).count == 1
+
+
+@pytest.mark.parametrize("state", ["full", "read-only"])
+def test_what_has_no_vector_yet_is_read_on_a_full_disk(tmp_path: Path, state: str) -> None:
+    """Recall answers from what is there, and says that vectors could not be kept."""
+    with small_disk(tmp_path / "disk", "6m") as disk:
+        home = disk / "home"
+        with Memory.open(home, embedder="hashing") as memory:
+            memory.ready()
+            kept = memory.remember("the spare key lies under the blue pot").id
+            connection = dbapi2.connect(str(home / "anaphora.db"))
+            connection.execute("DELETE FROM vector")
+            connection.commit()
+            connection.close()
+        if state == "read-only":
+            subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        with Memory.open(home, embedder="hashing", warm=False) as memory:
+            assert memory.list().items[0].id == kept
+            if state == "full":
+                fill(disk / "filler")
+                remembered_until_full(memory)
+            found = memory.recall("where is the spare key?")
+            assert [hit.id for hit in found][:1] == [kept]
+            assert any("not kept" in str(part) for part in found.degraded)
+            assert memory.search("where is the spare key?").hits
 
 
 def test_a_read_only_home(tmp_path: Path) -> None:

@@ -504,3 +504,95 @@ def test_files_are_recalled_with_everything_else(memory: Memory) -> None:
         .handle({"command": "view", "path": "/memories"})
         .endswith("0B\t/memories")
     )
+
+
+LONG = "\n\n".join(
+    f"# Part {n}\n" + f"The walrus of part {n} lives far away. " * 12 for n in range(6)
+)
+
+
+def sections(memory: Memory) -> dict[str, int]:
+    """How many sections each file has, by the file's path."""
+    files = {one.id: one.path for one in memory.list({"category": CATEGORY}, limit=100)}
+    counts: dict[str, int] = {}
+    for one in memory.list({"category": SECTION_CATEGORY}, limit=200):
+        path = str(files[str(one.parent)])
+        counts[path] = counts.get(path, 0) + 1
+    return counts
+
+
+@pytest.mark.promise("adapters.memory_tool")
+@pytest.mark.parametrize(
+    ("long", "short"),
+    [
+        ("c#", "c"), ("notes#2", "notes"), ("c", "c#1"), ("c", "c#2"), ("c#1", "c#1#1"),
+        ("c##", "c#"), ("a/c#1", "a/c"), ("c", "c%23"), ("#", "##"),
+    ],
+)  # fmt: skip
+def test_no_name_of_a_file_takes_the_sections_of_another(
+    memory: Memory, files: MemoryFiles, long: str, short: str
+) -> None:
+    """Names that begin alike, or look like a section's, are files of their own."""
+    assert create(files, f"/memories/{long}", LONG).startswith("File created")
+    assert sections(memory) == {f"/memories/{long}": 6}
+    assert create(files, f"/memories/{short}", "x").startswith("File created")
+    assert "edited" in replace(files, f"/memories/{short}", "x", "y")
+    assert sections(memory) == {f"/memories/{long}": 6}
+    assert content(files, f"/memories/{short}") == "y"
+    assert "renamed" in rename(files, f"/memories/{short}", "/memories/elsewhere")
+    assert "deleted" in delete(files, "/memories/elsewhere")
+    assert sections(memory) == {f"/memories/{long}": 6}
+    assert "walrus" in memory.recall("where does the walrus of part 4 live?")[0].text
+
+
+@pytest.mark.promise("adapters.memory_tool")
+@pytest.mark.parametrize(
+    "ending", ["#abc", "#", "#²", "#" + "9" * 300, "#//abc", "#//1", "#//" + "9" * 300]
+)
+def test_a_planted_path_of_a_section_ends_no_edit(
+    memory: Memory, files: MemoryFiles, ending: str
+) -> None:
+    """Neither one that is no number, nor one of another category where a section would come."""
+    memory.remember("Planted.", path=f"/memories/c{ending}", category=SECTION_CATEGORY)
+    memory.remember("Planted too.", path=f"/memories/d{ending}")
+    for name in ("c", "d"):
+        assert create(files, f"/memories/{name}", LONG).startswith("File created")
+        assert "edited" in insert(files, f"/memories/{name}", 0, "# First")
+    texts = [one.text for one in memory.list({"category": SECTION_CATEGORY}, limit=100)]
+    assert sum("walrus" in text for text in texts) == 12
+    assert memory.list({"path": f"/memories/d{ending}"}).items[0].text == "Planted too."
+
+
+@pytest.mark.promise("adapters.memory_tool")
+def test_a_rename_stops_where_another_memory_stands(memory: Memory, files: MemoryFiles) -> None:
+    """A path may belong to a memory that is no file; nothing is moved there."""
+    memory.remember("Planted.", path="/memories/new/b")
+    create(files, "/memories/old/a", "a")
+    create(files, "/memories/old/b", "b")
+    assert "already exists" in rename(files, "/memories/old", "/memories/new")
+    assert content(files, "/memories/old/b") == "b"
+
+
+@pytest.mark.promise("adapters.memory_tool")
+def test_sections_of_an_older_version_give_way(memory: Memory, files: MemoryFiles) -> None:
+    """They stood at paths that files may have: an edit, or such a file, moves them."""
+    create(files, "/memories/c", LONG)
+    parent = memory.list({"path": "/memories/c"}).items[0].id
+    for number, old in enumerate(memory.list({"category": SECTION_CATEGORY}).items, 1):
+        text = old.text
+        memory.forget(old.id)
+        memory.remember(
+            text, path=f"/memories/c#{number}", category=SECTION_CATEGORY, parent=parent
+        )
+    assert create(files, "/memories/c#3", "x").startswith("File created")
+    paths = {str(one.path) for one in memory.list({"category": SECTION_CATEGORY}).items}
+    assert paths == {f"/memories/c#//{n}" for n in range(1, 7)}
+
+
+@pytest.mark.promise("adapters.memory_tool")
+@pytest.mark.parametrize("path", ["%" + "25" * 50_000, "/memories/" + "%25" * 50_000 + "41"])
+def test_layers_of_escapes_are_bounded(files: MemoryFiles, path: str) -> None:
+    """A path that is far too long is refused before it is decoded, and quoted in part."""
+    said = view(files, path)
+    assert "Invalid path" in said
+    assert len(said) < 2_000

@@ -17,7 +17,7 @@ from tests.sqlite_driver import dbapi2
 from tests.surfaces.rest_desk import in_namespace, served
 
 from anaphora import Memory, keys
-from anaphora.errors import InvalidInput
+from anaphora.errors import AnaphoraError, InvalidInput, StoreError
 from anaphora.surfaces.wire import plain
 
 CHILD = """
@@ -348,3 +348,121 @@ def test_each_surface_says_that_it_was_it(tmp_path: Path) -> None:
     broken = run("audit", "verify")
     assert (broken.returncode, "missing from entry 2 on" in broken.stdout) == (1, True)
     assert "BAD  audit" in run("doctor").stdout
+
+
+LINK = "ab" * 32
+HEADS = [
+    "garbage", "", "on", "on x y", "ongarbage", "on 3", f"on three {LINK}", f"On 3 {LINK}",
+    f"on -1 {LINK}", f"on {'9' * 5_000} {LINK}", f"on ٣ {LINK}", f"on 3 {LINK} more",
+    f"on 3 {LINK}\n", "on 3 zz", "off 3 é",
+]  # fmt: skip
+
+
+def begun(memory: Memory) -> Memory:
+    """The memory, its trail switched on, and five entries in it."""
+    memory.audit.on()
+    for number in range(4):
+        memory.remember(f"Thing {number}")
+    return memory
+
+
+def sound(memory: Memory) -> bool:
+    """What doctor says of the trail."""
+    return {check.name: check.ok for check in memory.doctor()}["audit"]
+
+
+@pytest.mark.promise("audit.damaged")
+def test_a_damaged_head_is_reported_and_lets_nothing_go_untold(memory: Memory) -> None:
+    """Every call that the trail is told of fails in words until the trail is switched on anew."""
+    begun(memory)
+    (kept, *_) = memory.list().items
+    calls: tuple[Callable[[], object], ...] = (
+        memory.audit.status,
+        lambda: memory.remember("Untold."),
+        lambda: memory.recall("thing"),
+        lambda: memory.get(kept.id),
+        lambda: memory.conversations.append_user("chat", "Untold."),
+        lambda: memory.forget(kept.id),
+    )
+    for head in HEADS:
+        entries = memory.audit.status().entries
+        change(memory.home, f"UPDATE head SET audit = '{head}'")
+        report = memory.audit.verify()
+        assert report.entries == entries
+        assert report.problem is not None
+        assert (report.problem.fault, report.problem.number) == ("changed", entries)
+        for refused in calls:
+            with pytest.raises(StoreError, match="audit"):
+                refused()
+        assert memory.audit.on().entries == entries + 2
+        assert [one[0] for one in done(memory)][-2:] == ["recovered", "switched_on"]
+        assert memory.audit.verify().problem is None
+    assert {one.text for one in memory.list()} == {f"Thing {n}" for n in range(4)}
+    change(memory.home, "UPDATE head SET audit = 'garbage'")
+    assert not sound(memory)
+
+
+@pytest.mark.promise("audit.damaged")
+@pytest.mark.parametrize("sealed", [False, True])
+def test_what_is_damaged_is_reported(tmp_path: Path, *, sealed: bool) -> None:
+    """Head, key, links and numbers: `verify` names it, no error of Python comes, and what cannot
+    be told fails in words until the trail is switched on anew. What is missing stays reported."""
+    entries = "UPDATE audit_entry SET"
+    cases: list[tuple[str, str, tuple[str, int], bool]] = [
+        ("UPDATE head SET audit = NULL", "", ("changed", 5), True),
+        ("UPDATE head SET audit = 'off' || substr(audit, 3)", "", ("changed", 5), True),
+        ("UPDATE head SET audit = replace(audit, 'on 5', 'on 2')", "", ("changed", 5), False),
+        ("UPDATE head SET audit = replace(audit, 'on 5', 'on 9')", "", ("truncated", 6), True),
+        ("DELETE FROM audit_state", "", ("changed", 1), False),
+        ("UPDATE audit_state SET value = 'no hex'", "", ("changed", 1), False),
+        (f"{entries} link = 'é'", "AND number = 2", ("changed", 2), True),
+        (f"{entries} link = ''", "AND number = 5", ("changed", 5), True),
+        (f"{entries} number = 'abc'", "AND number = 3", ("missing", 3), True),
+        (f"{entries} number = 'abc'", "AND number = 5", ("missing", 5), True),
+        ("DELETE FROM audit_entry", "AND number > 3", ("truncated", 4), True),
+    ]
+    home = tmp_path / "home"
+    with opened(home, encrypt="file" if sealed else None) as whole:
+        for number, (statement, more, problem, writes) in enumerate(cases):
+            memory = begun(whole.scoped(f"n{number}"))
+            change(home, f"{statement} WHERE namespace = 'n{number}' {more}")
+            found = memory.audit.verify().problem
+            assert found is not None, statement
+            assert (found.fault, found.number) == problem, statement
+            if number < 2:
+                assert not sound(memory)
+            if not writes:
+                with pytest.raises(AnaphoraError):
+                    memory.remember("Untold.")
+            memory.audit.off()
+            before = memory.audit.on().entries
+            memory.remember("One more.")
+            memory.recall("thing")
+            assert memory.audit.status().entries == before + 2
+            if "audit_entry" in statement or "audit_state" in statement:
+                still = memory.audit.verify().problem
+                assert still is not None
+                assert (still.fault.replace("missing", "truncated"), still.number) == (
+                    problem[0].replace("missing", "truncated"),
+                    problem[1],
+                )
+
+
+@pytest.mark.promise("audit.damaged")
+def test_a_damaged_entry_is_a_typed_error(memory: Memory) -> None:
+    """`show` says which one cannot be read; `verify` names it."""
+    begun(memory)
+    bodies = [
+        "[]", "[" * 100_000, '{"at":1e400}', '{"at":99999999999999999999}', "{}", "null",
+        '{"at":1,"x":2}', '{"at":null}',
+    ]  # fmt: skip
+    for body in bodies:
+        change(memory.home, f"UPDATE audit_entry SET body = '{body}' WHERE number = 5")
+        with pytest.raises(StoreError, match="entry 5"):
+            memory.audit.show()
+        assert len(memory.audit.show(before=5)) == 4
+        found = memory.audit.verify().problem
+        assert found is not None
+        assert found.number == 5
+    with pytest.raises(InvalidInput, match="tip"):
+        memory.audit.verify(f"{'9' * 5_000}:{LINK}")

@@ -188,29 +188,68 @@ def test_a_bad_address_is_named(home: Path, address: str) -> None:
     assert "HOST:PORT" in done.stderr
 
 
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    },
+}
+
+
+def sessions_begun(port: int, count: int, token: str | None = None) -> list[str]:
+    """Begin so many sessions, and end none: their ids."""
+    headers = TAKES | ({"Authorization": f"Bearer {token}"} if token else {})
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    names = []
+    for _ in range(count):
+        connection.request("POST", "/mcp", json.dumps(HELLO), headers)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200
+        names.append(str(answer.getheader("mcp-session-id")))
+    connection.close()
+    return names
+
+
+def status_within(port: int, name: str, token: str | None = None) -> int:
+    """What a ping within a session is answered with."""
+    more = {"Authorization": f"Bearer {token}"} if token else {}
+    return status_of(port, **{"mcp-session-id": name, "mcp-protocol-version": "2025-06-18"}, **more)
+
+
 @pytest.mark.promise("server.silent")
 def test_clients_that_never_say_good_bye_are_bounded(home: Path) -> None:
-    """Sessions that are begun and left do not grow without end: beyond 200 no more are begun."""
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "x", "version": "1"},
-        },
-    }
+    """Sessions that are begun and left do not grow without end: beyond 200 the oldest silent one
+    gives way, and its client may begin another."""
     with serving(home, "127.0.0.1", "--no-token") as port:
-        connection = HTTPConnection("127.0.0.1", port, timeout=60)
-        found = []
-        for _ in range(201):
-            connection.request("POST", "/mcp", json.dumps(hello), TAKES)
-            answer = connection.getresponse()
-            answer.read()
-            found.append(answer.status)
-        connection.close()
-    assert found == [200] * 200 + [503]
+        names = sessions_begun(port, 200)
+        assert status_within(port, names[0]) == 200
+        names += sessions_begun(port, 2)
+        assert status_within(port, names[0]) == 200
+        assert [status_within(port, name) for name in names[1:3]] == [404, 404]
+        assert {status_within(port, name) for name in (names[3], *names[-2:])} == {200}
+
+
+@pytest.mark.promise("server.silent")
+def test_no_caller_takes_the_sessions_of_others(home: Path) -> None:
+    """Who opens sessions without end loses their own, whoever else comes, early or late."""
+    with Memory.open(home, embedder="hashing") as memory:
+        secrets = [
+            memory.tokens.create(name, read_only=True).secret for name in ("early", "flood", "late")
+        ]
+    early, flood, late = secrets
+    with serving(home) as port:
+        (before,) = sessions_begun(port, 1, early)
+        flooded = sessions_begun(port, 210, flood)
+        (after,) = sessions_begun(port, 1, late)
+        assert status_within(port, before, early) == 200
+        assert status_within(port, after, late) == 200
+        assert status_within(port, flooded[0], flood) == 404
+        assert status_within(port, flooded[-1], flood) == 200
 
 
 @pytest.mark.promise("server.refusals")

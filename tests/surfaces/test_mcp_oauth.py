@@ -33,6 +33,7 @@ from tests.mcp_client import SCRIPT, call
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
+from anaphora.surfaces.mcp_server.callers import Buckets, peer_of
 from anaphora.surfaces.mcp_server.http import gated
 from anaphora.surfaces.mcp_server.oauth.address import public_address
 from anaphora.surfaces.mcp_server.sdk import build_server
@@ -516,7 +517,41 @@ def test_names_sites_and_floods_are_refused(server: Server) -> None:
     ]
     assert found[0] == 201
     assert found[-1] == 429
-    assert server.asked("x").status_code == 429
+    assert [server.asked("x").status_code for _ in range(31)][-1] == 429
+
+
+@pytest.mark.promise("oauth.floods")
+def test_who_floods_keeps_no_other_from_connecting(server: Server) -> None:
+    """Neither a client that registered before, nor one at another address, nor what waits."""
+    mine = server.registered()
+    request, code = server.waiting(mine)
+    theirs = [server.registered(name=f"flood {n}") for n in range(29)]
+    assert server.http.post("/register", json={"redirect_uris": [BACK]}).status_code == 429
+    for client in theirs:
+        assert {server.asked(client).status_code for _ in range(8)} == {302}
+    assert [server.asked("unknown").status_code for _ in range(31)][-1] == 429
+    assert [server.asked(theirs[0]).status_code for _ in range(31)][-1] == 429
+    # Of the client that was there before: what waits still counts, and it may ask again.
+    assert server.asked(mine).status_code == 302
+    assert server.answered(request, code).status_code == 303
+
+
+@pytest.mark.promise("oauth.floods")
+def test_callers_are_told_apart_by_their_addresses() -> None:
+    """By the address that a proxy adds, not by those that a caller wrote before it."""
+
+    def registered(told: str) -> int:
+        scope = {"client": ("10.0.0.1", 1), "headers": [(b"x-forwarded-for", told.encode())]}
+        return int(flood.take(peer_of(scope)))
+
+    flood = Buckets(0.5, 30, 10, lambda: 0.0)
+    assert sum(registered(f"198.51.100.{n}, 203.0.113.7") for n in range(40)) == 30
+    assert sum(registered(f"2001:db8::{n:x}") for n in range(40)) == 30
+    assert registered("203.0.113.8") == 1
+    # All together have ten times as much.
+    assert sum(registered(f"198.51.{n % 256}.{n // 256}") for n in range(400)) == 300 - 61
+    outside = {"client": ("8.8.8.8", 1), "headers": [(b"x-forwarded-for", b"198.51.100.1")]}
+    assert peer_of(outside) == "8.8.8.8"
 
 
 @pytest.mark.promise("oauth.hostile")

@@ -297,6 +297,21 @@ def test_what_a_model_cites_stays_in_its_line(tmp_path: Path, cited: str) -> Non
             check_marked(deep_text(memory.deep_recall(f"how often heron {len(script)}")), cited)
 
 
+@pytest.mark.promise("deep.supported")
+def test_an_answer_says_what_was_checked_of_its_sources(tmp_path: Path) -> None:
+    """That they exist, not that they say so; and that none does."""
+    code = '```python\nsubmit("6666", ["{}"])\n```'
+    script = [code.format("chat#0"), *[code.format("chat#99")] * 9]
+    with Memory.open(tmp_path / "home", embedder="hashing", model=ScriptedModel(script)) as memory:
+        memory.conversations.append_user("chat", "The gate code is 1111.")
+        good = deep_text(memory.deep_recall("what is the gate code?"))
+        bad = deep_text(memory.deep_recall("which code has the gate?"))
+    assert "supported by its sources" not in good
+    assert "sources exist; whether they say so was not checked" in good
+    assert "exist; whether" not in bad
+    assert "no source that exists" in bad
+
+
 COMMANDS: Final = (
     ("conversation", "list"),
     ("conversation", "recall", QUESTION, "-k", "20", "--budget", "20000", "--why"),

@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
@@ -49,6 +49,11 @@ _LEVELS = 2
 _NEAR = 2
 _PAGE = 500
 _CONTENT = "file_text"
+# Between a place and a section's number. No path of a file has it: empty names are left out.
+_MARK = "#//"
+# Before, it was this, which can stand in the name of a file.
+_OLDER_MARK = "#"
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _HEADING = re.compile(r"#{1,6} +\S")
 
 Deletion = Literal["soft", "undoable", "erase"]
@@ -112,6 +117,7 @@ class MemoryFiles:
         if place == ROOT or self._file(place) or self._under(place, 1):
             raise taken
         self._refuse_file_above(place)
+        self._move_older_section(place)
         try:
             _, told = self._write(path, [_version(None, place, file_text)])
         except Conflict:
@@ -198,6 +204,10 @@ class MemoryFiles:
             news = [
                 _version(one, new + (one.path or "")[len(old) :], _content(one)) for one in moved
             ]
+            self._move_older_section(new)
+            # Not only files: a memory of another kind keeps its path as well.
+            if self._memory.list({"path": {"in": [one.path for one in news]}}, limit=1):
+                raise CommandRefused(f"Error: The destination {new_path} already exists")
             try:
                 self._write(new_path, news)
             except (Conflict, NotFound):
@@ -276,34 +286,50 @@ class MemoryFiles:
         while True:
             file = self._file(place)
             wanted = [] if file is None else _sections(_content(file))
-            there = {one.text: one for one in self._all(_sections_of(place))}
+            older = [one for one in self._all(_older_sections(place)) if _is_older(one, place)]
+            numbered = self._numbered(place)
+            there = {one.text: one for one in numbered.values() if one.category == SECTION_CATEGORY}
             fresh = [text for text in wanted if text not in there]
             gone = [one for text, one in there.items() if text not in set(wanted)]
-            last = max((_number(one) for one in there.values()), default=0)
+            free = (number for number in count(1) if number not in numbered)
             news = [
                 NewMemory(
                     text=text,
-                    path=old.path if old is not None else f"{place}#{last + n}",
+                    path=f"{place}{_MARK}{next(free)}" if old is None else old.path,
                     parent="" if file is None else file.id,
                     category=SECTION_CATEGORY,
                     supersedes=None if old is None else old.id,
                     dedupe=False,
                     guarded=True,
                 )
-                for n, (text, old) in enumerate(
-                    zip(fresh, [*gone, *[None] * len(fresh)], strict=False), 1
-                )
+                for text, old in zip(fresh, [*gone, *[None] * len(fresh)], strict=False)
             ]
             try:
                 self._memory.remember_many(news)
             except (Conflict, NotFound):
                 continue
-            if surplus := [one.id for one in gone[len(fresh) :]]:
+            if surplus := [one.id for one in (*gone[len(fresh) :], *older)]:
                 within = [{"category": SECTION_CATEGORY}, {"id": {"in": surplus}}]
                 self._memory.forget(filters={"AND": within})
             now = self._file(place)
             if (now and now.id) == (file and file.id):
                 return
+
+    def _numbered(self, place: str) -> dict[int, MemoryRecord]:
+        """Every memory at the path of a section of a place, by its number, whatever its category.
+
+        A path is taken by any memory that stands there, not by sections alone.
+        """
+        start = place + _MARK
+        within = self._all({"path": {"startswith": start}})
+        suffixes = ((record, (record.path or "")[len(start) :]) for record in within)
+        return {int(suffix): record for record, suffix in suffixes if _NUMBER.fullmatch(suffix)}
+
+    def _move_older_section(self, place: str) -> None:
+        """Free the path of a new file where a section of an older version stands."""
+        held = {"AND": [{"category": SECTION_CATEGORY}, {"path": place}]}
+        if self._memory.list(held, limit=1):
+            self._renew_sections(place.rpartition(_OLDER_MARK)[0])
 
     def _delete(self, place: str) -> bool:
         """Delete what is there; whether there was anything."""
@@ -380,6 +406,8 @@ _COMMANDS: Final[Mapping[str, tuple[_Field, ...]]] = {
 
 def _checked_path(path: str) -> str:
     """The one path that stands for this place. `CommandRefused` for one that could lead outside."""
+    if len(path) > _MOST_WRITTEN:
+        raise _invalid_path(path)
     plain = path
     while (decoded := unquote(plain)) != plain:
         plain = decoded
@@ -393,23 +421,36 @@ def _checked_path(path: str) -> str:
     place = "/" + "/".join(names)
     unusable = not plain.isprintable() or any(name != name.strip() for name in names)
     if unusable or len(place) > MOST_PATH or redact_path(place).text != place:
-        raise CommandRefused(
-            f"Error: Invalid path {path!r}: printable names without a secret, at most {MOST_PATH}"
-            " characters"
-        )
+        raise _invalid_path(path)
     return place
 
 
+def _invalid_path(path: str) -> CommandRefused:
+    shown = repr(path[:MOST_PATH]) + ("…" if len(path) > MOST_PATH else "")
+    return CommandRefused(
+        f"Error: Invalid path {shown}: printable names without a secret, at most {MOST_PATH}"
+        " characters"
+    )
+
+
 MOST_PATH: Final = 1_024
+# Each layer of escapes is taken off in a pass of its own, so the passes grow with the length.
+_MOST_WRITTEN: Final = 2 * MOST_PATH
 
 
 def _files(more: Mapping[str, Any]) -> dict[str, Any]:
     return {"AND": [{"category": CATEGORY}, dict(more)]}
 
 
-def _sections_of(place: str) -> dict[str, Any]:
-    path = {"path": {"startswith": f"{place}#"}}
+def _older_sections(place: str) -> dict[str, Any]:
+    path = {"path": {"startswith": f"{place}{_OLDER_MARK}"}}
     return {"AND": [{"category": SECTION_CATEGORY}, path]}
+
+
+def _is_older(section: MemoryRecord, place: str) -> bool:
+    """Whether an older version kept this as a section of this very place: "c#" begins with "c"."""
+    owner, _, number = (section.path or "").rpartition(_OLDER_MARK)
+    return owner == place and _NUMBER.fullmatch(number) is not None
 
 
 def _version(old: MemoryRecord | None, place: str, content: str) -> NewMemory:
@@ -435,10 +476,6 @@ def _label(place: str, content: str) -> str:
     """What a file is about, as far as its name and its headings tell."""
     headings = [line.lstrip("#").strip() for line in content.split("\n") if _HEADING.match(line)]
     return "\n".join([place, *headings])[:SECTION]
-
-
-def _number(section: MemoryRecord) -> int:
-    return int((section.path or "").rpartition("#")[2])
 
 
 def _content(file: MemoryRecord) -> str:

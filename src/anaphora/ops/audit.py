@@ -83,10 +83,9 @@ class Audit:
 def audit_checks(services: NamespaceServices) -> Iterator[Check]:
     """What `doctor` says of the trail, where there is one. Nothing raises."""
     try:
-        status = services.audit.status()
-        if not status.entries:
-            return
         report = services.audit.verify()
+        if not report.entries and not report.tip and report.problem is None:
+            return
     except AnaphoraError as error:
         yield Check("audit", ok=False, detail=str(error))
         return
@@ -94,5 +93,5 @@ def audit_checks(services: NamespaceServices) -> Iterator[Check]:
         detail = f"{report.problem.fault} from entry {report.problem.number} on: "
         yield Check("audit", ok=False, detail=detail + report.problem.detail)
         return
-    kept = "kept" if status.on else "switched off"
+    kept = "kept" if services.audit.is_on() else "switched off"
     yield Check("audit", ok=True, detail=f"{report.entries} entries follow each other; {kept}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from operator import attrgetter
@@ -18,7 +17,7 @@ import numpy as np
 
 from anaphora.core.analyser import query_words
 from anaphora.core.arguments import checked_moment
-from anaphora.errors import EmbeddingError, TimedOut
+from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.recall.currency import WINDOW, Candidate, order_memories
@@ -132,9 +131,7 @@ class MemoryRecall:
         )
         found = self._candidates(wanted)
         if found.pending and vector is not None and self.fill is not None:
-            # A text that cannot be embedded stays behind, and is counted as pending.
-            with suppress(EmbeddingError, TimedOut):
-                self.fill(FEW)
+            degraded.extend(_filled(self.fill))
             found = self._candidates(wanted)
         degraded.extend(found.degraded)
         if found.pending:
@@ -176,6 +173,21 @@ class MemoryRecall:
     def _candidates(self, wanted: MemoryQuery) -> Candidates:
         found = self.index.candidates(wanted)
         return found if self.notes is None else _joined(found, self.notes.index.candidates(wanted))
+
+
+def _filled(fill: Fill) -> tuple[Degraded, ...]:
+    """Make a few of the vectors that are lacking; why they could not be kept, if they could not.
+
+    A full or read-only disk hinders no answer: what has a vector is found by it, the rest by words.
+    """
+    try:
+        fill(FEW)
+    except (EmbeddingError, TimedOut):
+        # A text that cannot be embedded stays behind, and is counted as pending.
+        pass
+    except StoreError as error:
+        return (Degraded("embeddings", f"new vectors were not kept: {error}"),)
+    return ()
 
 
 def _joined(one: Candidates, other: Candidates) -> Candidates:

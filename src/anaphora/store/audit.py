@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.caller import call_origin
-from anaphora.errors import InvalidInput, StoreError
-from anaphora.store.codecs import from_micros, to_micros
+from anaphora.errors import AnaphoraError, InvalidInput, StoreError
+from anaphora.store.codecs import moment, to_micros
 from anaphora.store.db.tables import AUDIT_ENTRY, AUDIT_STATE, HEAD
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, NamespaceTransaction
 from anaphora.values.audit import AuditAction, AuditEntry, AuditProblem, AuditReport, AuditStatus
@@ -38,6 +39,15 @@ _DEEDS: Final[tuple[AuditAction, ...]] = (
     "remembered", "changed", "hidden", "restored", "forgotten",
 )  # fmt: skip
 """What one write may do to records, in the order in which its entries come."""
+_HEAD: Final = re.compile(r"(on|off) ([1-9][0-9]{0,17}) ([0-9a-f]{64})", re.ASCII)
+_LINK: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_TIP_DIGITS: Final = 18
+_ANEW: Final = "`audit on` or `audit off` goes on from the last entry and records that"
+_DAMAGED_HEAD: Final = f"its head is damaged; {_ANEW}"
+_SWITCHED_UNTOLD: Final = {
+    True: "the head says that the trail is on, the entries that it was switched off",
+    False: "the head says that the trail is off, and no entry says who switched it off",
+}
 _KEY: Final = "key"
 _ON, _OFF = "on", "off"
 _NO_LINK: Final = ""
@@ -57,11 +67,16 @@ class TrailHead:
 
     @classmethod
     def read(cls, stored: str | None) -> TrailHead:
-        """Out of the head's own text; None where there was never a trail."""
+        """Out of the head's own text; None where there was never a trail.
+
+        `StoreError` for another text: it could have been on, and then nothing may go untold.
+        """
         if stored is None:
             return cls(False, 0, _NO_LINK)
-        word, number, link = stored.split(" ")
-        return cls(word == _ON, int(number), link)
+        parts = _HEAD.fullmatch(stored)
+        if parts is None:
+            raise StoreError("read", "the audit trail", _DAMAGED_HEAD)
+        return cls(parts[1] == _ON, int(parts[2]), parts[3])
 
     def text(self) -> str:
         """As the head keeps it."""
@@ -74,8 +89,8 @@ class TrailHead:
 
 
 def is_kept(stored: str | None) -> bool:
-    """Whether what a head says of its trail is that one is kept."""
-    return stored is not None and stored.startswith(_ON)
+    """Whether a head says that a trail is kept. `StoreError` where that cannot be read."""
+    return stored is not None and TrailHead.read(stored).on
 
 
 class ToldChanges:
@@ -124,16 +139,22 @@ class AuditTrail(NamespaceReader):
     def switch(self, *, on: bool, new_key: Callable[[int], bytes]) -> AuditStatus:
         """Keep it from now on, or no longer; both are entries. What it is already it stays.
 
+        Where the head or the key is damaged or older than the entries, it goes on from the last
+        entry, and an entry says so: `verify` still finds what is missing or changed before it.
         `new_key` gives so many random bytes, for the first time.
         """
         with self._writing() as write:
             work = _TrailTransaction(write, self.sealer)
-            head = TrailHead.read(write.audit)
-            if head.on != on:
-                key = work.key(new_key)
+            rows = self._rows(_BACKWARDS, before=NO_LIMIT, limit=1)
+            last = (rows[0][0], _link_text(rows[0][2])) if rows else None
+            head, key, sound = work.sound_head(last, new_key)
+            at = write.now()
+            if not sound:
+                head = work.add(head, key, _content(at, "recovered", "audit", [], 0, ""))
+            if head.on != on or not sound:
                 head = TrailHead(on, head.number, head.link)
                 action: AuditAction = "switched_on" if on else "switched_off"
-                head = work.add(head, key, _content(write.now(), action, "audit", [], 0, ""))
+                head = work.add(head, key, _content(at, action, "audit", [], 0, ""))
                 work.put_head(head)
             return AuditStatus(head.on, head.number, head.tip)
 
@@ -157,7 +178,7 @@ class AuditTrail(NamespaceReader):
     def key(self) -> bytes | None:
         """The key of its digests and links; None where there was never a trail."""
         rows = self._found(AUDIT_STATE, _KEYS, name=_KEY)
-        return bytes.fromhex(rows[0][1]) if rows else None
+        return _key_of(rows[0][1]) if rows else None
 
     def entries(self, before: int | None = None) -> Iterator[AuditEntry]:
         """Entries with numbers below `before`, the last first. `StoreError` for damage."""
@@ -177,28 +198,49 @@ class AuditTrail(NamespaceReader):
         # Of one moment: what is written meanwhile is in the head and in the entries, or in neither.
         with self.truth.snapshot() as truth:
             trail = AuditTrail(truth, self.namespace, self.sealer)
-            head, key = trail._head(), trail.key()
-            if not head.number:
-                problem = None if wanted is None else _other_tip(wanted[0])
-                return AuditReport(0, "", problem)
-            return trail._followed(head, key or b"", wanted)
+            followed = trail._followed(wanted)
+            try:
+                head = trail._head()
+            except StoreError as error:
+                damaged = AuditProblem("changed", followed.number, error.reason)
+                return AuditReport(followed.number, "", followed.problem or damaged)
+            return trail._compared(head, followed, wanted)
 
-    def _followed(self, head: TrailHead, key: bytes, wanted: tuple[int, str] | None) -> AuditReport:
-        number, link, seen = 0, _NO_LINK, wanted is None
-        for found, body, told in self._forwards():
-            if found != number + 1:
-                detail = f"entries {number + 1} to {found - 1} are not there"
-                return AuditReport(number, head.tip, AuditProblem("missing", number + 1, detail))
-            link = _link(key, link, found, body)
-            if not hmac.compare_digest(link, told):
-                detail = f"entry {found} is not what was written, or does not follow {number}"
-                return AuditReport(number, head.tip, AuditProblem("changed", found, detail))
-            number = found
-            seen = seen or (number, link) == wanted
-        if (number, link) != (head.number, head.link):
-            return AuditReport(number, head.tip, _cut(number, head))
-        problem = None if seen or wanted is None else _other_tip(wanted[0])
-        return AuditReport(number, head.tip, problem)
+    def _followed(self, wanted: tuple[int, str] | None) -> _Chain:
+        """The entries from the first one on, as far as each follows from the last."""
+        chain = _Chain(on=False, seen=wanted is None)
+        try:
+            key = self.key() or b""
+        except AnaphoraError:
+            # No entry follows under another key: the first one is named.
+            key = b""
+        for number, body, told in self._forwards():
+            if number != chain.number + 1:
+                detail = f"entry {chain.number + 1} is not there, {number} is"
+                chain.problem = AuditProblem("missing", chain.number + 1, detail)
+                return chain
+            link = _link(key, chain.link, number, body)
+            if not hmac.compare_digest(link.encode(), _bytes(str(told))):
+                detail = f"entry {number} is not what was written, or does not follow {number - 1}"
+                chain.problem = AuditProblem("changed", number, detail)
+                return chain
+            chain.number, chain.link = number, link
+            chain.seen = chain.seen or (number, link) == wanted
+            chain.on = _switched(body, before=chain.on)
+        return chain
+
+    def _compared(
+        self, head: TrailHead, chain: _Chain, wanted: tuple[int, str] | None
+    ) -> AuditReport:
+        """What the head says against what the entries say."""
+        problem = chain.problem
+        if problem is None and (chain.number, chain.link) != (head.number, head.link):
+            problem = _cut(chain.number, head)
+        if problem is None and head.on != chain.on:
+            problem = AuditProblem("changed", head.number, _SWITCHED_UNTOLD[head.on])
+        if problem is None and not chain.seen and wanted is not None:
+            problem = _other_tip(wanted[0])
+        return AuditReport(chain.number, head.tip, problem)
 
     def _forwards(self) -> Iterator[tuple[int, str, str]]:
         after = 0
@@ -206,6 +248,8 @@ class AuditTrail(NamespaceReader):
             for row in rows:
                 yield row[0], self._body(row), row[2]
             after = rows[-1][0]
+            if not isinstance(after, int):
+                return  # No number: it was named as what stands in the place of the next entry.
 
     def _body(self, row: tuple[Any, ...]) -> str:
         """The content of an entry; "" where somebody has changed what is encrypted."""
@@ -221,23 +265,64 @@ class AuditTrail(NamespaceReader):
         return TrailHead.read(rows[0][0] if rows else None)
 
 
+@dataclass(slots=True)
+class _Chain:
+    """How far the entries follow each other: the last one, whether it leaves the trail on, whether
+    a tip that was asked for came by, and the first thing that is wrong."""
+
+    on: bool
+    seen: bool
+    number: int = 0
+    link: str = _NO_LINK
+    problem: AuditProblem | None = None
+
+
 class _TrailTransaction(NamespaceTransaction):
     """What one write adds to the trail."""
+
+    def sound_head(
+        self, last: tuple[int, str] | None, new_key: Callable[[int], bytes]
+    ) -> tuple[TrailHead, bytes, bool]:
+        """The head to go on from, the key, and whether both are what the last write left.
+
+        `last` is the last entry that is there. A head that counts more entries stays: what was cut
+        off behind `last` must not be forgotten.
+        """
+        number, link = last or (0, _NO_LINK)
+        try:
+            head = TrailHead.read(self.write.audit)
+            sound = head.number >= number
+        except StoreError:
+            head, sound = TrailHead(False, number, link), False
+        if not sound:
+            head = TrailHead(head.on, number, link)
+        try:
+            key = self.key()
+        except AnaphoraError:
+            self._delete(AUDIT_STATE, name=_KEY)
+            # A new home has no key either: nothing is lost there.
+            sound = sound and not number
+            key = self.key(new_key)
+        return head, key, sound
 
     def key(self, new_key: Callable[[int], bytes] | None = None) -> bytes:
         """The key, made if there is none yet."""
         rows = self._found(AUDIT_STATE, name=_KEY)
         if rows:
-            return bytes.fromhex(rows[0][1])
+            return _key_of(rows[0][1])
         if new_key is None:
-            raise StoreError("write", "the audit trail", "its key is not there: run doctor")
+            raise StoreError("write", "the audit trail", f"its key is not there: {_ANEW}")
         made = new_key(KEY_BYTES)
         self._insert(AUDIT_STATE, [{"name": _KEY, "value": made.hex()}])
         return made
 
     def add(self, head: TrailHead, key: bytes, body: str) -> TrailHead:
-        """Add an entry; the head after it."""
+        """Add an entry; the head after it. `StoreError` where the head is older than that."""
         number = head.number + 1
+        if self._rows(AUDIT_ENTRY, ("number",), number=number):
+            raise StoreError(
+                "write", "the audit trail", f"entry {number} is there already; {_ANEW}"
+            )
         link = _link(key, head.link, number, body)
         self._insert(AUDIT_ENTRY, [{"number": number, "body": body, "link": link}])
         return TrailHead(head.on, number, link)
@@ -251,6 +336,28 @@ class _TrailTransaction(NamespaceTransaction):
 def digest_of(key: bytes, words: str) -> str:
     """What a conversation or a question is called in a trail: 128 bits of HMAC-SHA-256, as hex."""
     return hmac.new(key, b"words " + _bytes(words), "sha256").hexdigest()[:DIGEST_CHARACTERS]
+
+
+def _key_of(stored: str) -> bytes:
+    try:
+        return bytes.fromhex(stored)
+    except ValueError as error:
+        raise StoreError("read", "the audit trail", f"its key is damaged; {_ANEW}") from error
+
+
+def _link_text(stored: object) -> str:
+    """A link as the head may keep it; no entry follows from a damaged one."""
+    text = str(stored)
+    return text if _LINK.fullmatch(text) else "0" * 64
+
+
+def _switched(body: str, *, before: bool) -> bool:
+    """Whether the trail is on after an entry."""
+    try:
+        action = json.loads(body).get("action")
+    except (ValueError, AttributeError, RecursionError):
+        return before
+    return action == "switched_on" if action in {"switched_on", "switched_off"} else before
 
 
 def _link(key: bytes, before: str, number: int, body: str) -> str:
@@ -282,16 +389,22 @@ def _content(
 def _entry(number: int, body: str) -> AuditEntry:
     try:
         told = json.loads(body)
-        at = from_micros(told.pop("at", 0))
-        assert at is not None
+        at = moment(int(told.pop("at")))
         return AuditEntry(number=number, at=at, ids=tuple(told.pop("ids", ())), **told)
-    except (ValueError, TypeError, AttributeError) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise StoreError("read", f"entry {number} of the audit trail", str(error)) from error
 
 
 def _tip(given: str) -> tuple[int, str]:
     number, mark, link = given.strip().partition(":")
-    if not mark or not number.isdecimal() or not link:
+    if not mark or not number.isdecimal() or len(number) > _TIP_DIGITS or not link:
         raise InvalidInput("tip", given, "expected a tip as `audit verify` shows it: NUMBER:LINK")
     return int(number), link
 

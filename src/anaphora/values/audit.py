@@ -9,6 +9,7 @@ from typing import Literal
 AuditAction = Literal[
     "switched_on",
     "switched_off",
+    "recovered",
     "remembered",
     "changed",
     "forgotten",
@@ -24,6 +25,9 @@ AuditFault = Literal["changed", "missing", "truncated", "other_tip"]
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     """One thing that was done, without a word of what it was about.
+
+    "recovered" says that the trail was switched on or off while its head or key was damaged or
+    older than its entries: it goes on from the last entry that was there.
 
     `lane` says to what ("memory", "observation", "diary", "tool_call", "turn", "everything" …),
     `ids` to which: ids of memories and notes; conversations are digests under a key of the home.

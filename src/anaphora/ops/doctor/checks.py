@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from anaphora.core.config import Settings
 from anaphora.core.environment import environment
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
+from anaphora.ops.doctor.advisories import library_check
 from anaphora.ops.doctor.health import try_writing
 from anaphora.ops.doctor.incidents import incident_check
 from anaphora.ops.doctor.language import language_check
@@ -282,6 +283,7 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
         "lanes": lambda: _lanes(services),
         "deep": lambda: deep_checks(container.tools),
         "secrets": lambda: (secrets_check(services.conversations, services.namespace),),
+        "libraries": lambda: (library_check(),),
         "incidents": lambda: (incident_check(environment(), services.clock()),),
     }
     mended = repair(services) if mend else ()

@@ -26,7 +26,9 @@ from anaphora.core.incidents import STOPS, report
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
 from anaphora.store.grants import is_access
 from anaphora.surfaces.access import OWN, bearer, is_own
+from anaphora.surfaces.mcp_server.callers import peer_of
 from anaphora.surfaces.mcp_server.oauth.address import LOOPBACK, PublicAddress
+from anaphora.surfaces.mcp_server.sessions import FairSessions
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
 
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]*\]|[^\[\]:]*)(?::\d*)?")
 _LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-SESSIONS: Final[Mapping[str, Any]] = {"max_sessions": 200, "session_idle_timeout": 1800.0}
-"""How many clients may be in a session, and after how many seconds of silence one is over."""
+SESSIONS: Final[Mapping[str, Any]] = {"max_sessions": None, "session_idle_timeout": 1800.0}
+"""After how many seconds of silence a session is over; `FairSessions` bounds how many there are."""
 _WANTED: Final = "send Authorization: Bearer <token> with a token that opens this namespace"
 CALLER: Final = "anaphora.token"
 """Where the scope of a request has the token that it came with."""
@@ -147,6 +149,7 @@ class Gate:
         public: PublicAddress | None,
     ) -> None:
         self._app = app
+        self._sessions = FairSessions(app)
         self._session = session
         self._own = own
         self._required = required
@@ -185,7 +188,11 @@ class Gate:
         if self.oauth is not None and self.oauth.has(scope["path"]):
             await (self._out_of_place(Headers(scope=scope)) or self.oauth.app)(scope, receive, send)
         else:
-            await (await self._refused(scope) or self._app)(scope, receive, send)
+            refusal = await self._refused(scope)
+            if refusal is None and not await self._sessions(scope, receive, send, _caller(scope)):
+                refusal = _refusal(503, "too many sessions are being opened; try again later")
+            if refusal is not None:
+                await refusal(scope, receive, send)
 
     async def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -245,6 +252,12 @@ class Gate:
         else:
             token = memory.tokens.check(secret)
         return token if token is not None and token.opens(memory.namespace) else None
+
+
+def _caller(scope: Scope) -> str:
+    """Whose session it is: that of a token, or of an address where no token is needed."""
+    token: Token | None = scope[CALLER]
+    return f"address {peer_of(scope)}" if token is None else f"token {token.id}"
 
 
 def _is_loopback_name(host: str) -> bool:

@@ -227,9 +227,11 @@ def _verdict(found: DeepAnswer) -> str:
         return "Nothing was found."
     if not found.answer:
         return f"No answer, but the best evidence: {counted(len(found.sources), 'place')}."
-    said = ["supported by its sources" if found.supported else "not supported by its sources"]
+    # That is all that was looked at: whether the sources say so is for the reader to judge.
+    cited = "all cited sources exist" if found.supported else "it cites no source that exists"
+    said = [f"{cited}; whether they say so was not checked" if found.supported else cited]
     said += [] if found.complete else [f"incomplete (limit: {found.limit})"]
-    return f"Answer, {', '.join(said)}."
+    return f"Answer ({'; '.join(said)})."
 
 
 def _told(head: str, marked: Sequence[str], degraded: Iterable[Degraded] = ()) -> str:

@@ -1,15 +1,14 @@
 """The endpoints of OAuth: discovery, registration, the owner's word, tokens, revocation.
 
 Nobody is sent on to a client before the owner has said so: whoever registers could otherwise use
-the server to lead others astray. Requests that cost something are bounded for all callers together,
-as behind a proxy they have one address.
+the server to lead others astray. Requests that cost something are bounded for each caller: those of
+a client that has registered by its id, others by the address that they come from.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final, TextIO
 from urllib.parse import parse_qsl, urlsplit
@@ -31,6 +30,7 @@ from anaphora.api.workers import Workers
 from anaphora.core.environment import environment
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
+from anaphora.surfaces.mcp_server.callers import Buckets, peer_of
 from anaphora.surfaces.mcp_server.oauth.address import PATH, SCOPES, PublicAddress
 from anaphora.surfaces.mcp_server.oauth.consent import Consents, Waiting, is_code
 from anaphora.surfaces.mcp_server.oauth.page import consent_page, told_page
@@ -38,35 +38,14 @@ from anaphora.surfaces.mcp_server.oauth.provider import Provider
 
 _MOST_BYTES: Final = 64 * 1024
 _RATE, _BURST = 0.5, 30
-"""Registrations and requests of all clients: so many a second on average, and at once."""
+"""Registrations of one caller, and requests of one client: so many a second on average, and at
+once."""
+_TIMES: Final = 10
+"""All callers together may have so many times as much."""
 
 _log = logging.getLogger("anaphora")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-@dataclass(slots=True)
-class Bucket:
-    """`rate` a second on average, `burst` at once."""
-
-    rate: float
-    burst: int
-    clock: Callable[[], float]
-    _left: float = field(init=False)
-    _then: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._left, self._then = float(self.burst), self.clock()
-
-    def take(self) -> bool:
-        """Take one; False where there is none."""
-        now = self.clock()
-        self._left = min(float(self.burst), self._left + (now - self._then) * self.rate)
-        self._then = now
-        if self._left < 1.0:
-            return False
-        self._left -= 1.0
-        return True
 
 
 class AuthorizationServer:
@@ -86,7 +65,9 @@ class AuthorizationServer:
         self._workers = workers
         self._consents = Consents(clock)
         self.provider = Provider(memory, workers, address, self._consents, told)
-        self._bucket = Bucket(_RATE, _BURST, clock)
+        self._registrations = Buckets(_RATE, _BURST, _TIMES, clock)
+        self._unknown = Buckets(_RATE, _BURST, _TIMES, clock)
+        self._requests = Buckets(_RATE, _BURST, _TIMES, clock)
         self._authorize = AuthorizationHandler(self.provider)
         self._authenticator = ClientAuthenticator(self.provider)
         self._token = TokenHandler(self.provider, self._authenticator)
@@ -156,10 +137,12 @@ class AuthorizationServer:
         )
 
     async def _registered(self, request: Request) -> Response:
-        return await self._register.handle(request) if self._bucket.take() else _later()
+        if not self._registrations.take(peer_of(request.scope)):
+            return _later()
+        return await self._register.handle(request)
 
     async def _authorized(self, request: Request) -> Response:
-        if not self._bucket.take():
+        if not await self._may_ask(request):
             return _later()
         answer = await self._authorize.handle(request)
         to = answer.headers.get("location", "")
@@ -168,6 +151,14 @@ class AuthorizationServer:
             why = f"{said.get('error', '')}: {said.get('error_description', '')}"
             return told_page("This request cannot be granted", why, 400)
         return answer
+
+    async def _may_ask(self, request: Request) -> bool:
+        given = request.query_params if request.method == "GET" else await request.form()
+        client_id = str(given.get("client_id", ""))
+        # Who floods with new or invented clients takes nothing from one that registered before.
+        if await self.provider.get_client(client_id) is None:
+            return self._unknown.take(peer_of(request.scope))
+        return self._requests.take(client_id)
 
     async def _approved(self, request: Request) -> Response:
         given = request.query_params if request.method == "GET" else await request.form()

@@ -7,6 +7,7 @@ reads; who sees nothing but the page cannot approve.
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hmac import compare_digest
@@ -16,8 +17,9 @@ from typing import Final
 _LETTERS: Final = "ABCDEFGHJKMNPQRSTVWXYZ23456789"
 _SECONDS: Final = 600.0
 _TRIES: Final = 5
-_MOST: Final = 30
-"""Requests that wait at once; the oldest gives way."""
+_MOST: Final = 400
+"""Requests that wait at once; the oldest of the client that has the most gives way."""
+_MOST_OF_ONE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,11 @@ class Consents:
     def begin(self, asked: Asked) -> Waiting:
         """Let a request wait; it gets a code."""
         self._forget_ended()
-        while len(self._waiting) >= _MOST:
-            del self._waiting[next(iter(self._waiting))]
+        counts = Counter(one.asked.client_id for one in self._waiting.values())
+        if counts[asked.client_id] >= _MOST_OF_ONE:
+            self._end_oldest(asked.client_id)
+        elif len(self._waiting) >= _MOST:
+            self._end_oldest(counts.most_common(1)[0][0])
         code = "".join(secrets.choice(_LETTERS) for _ in range(8))
         made = Waiting(secrets.token_hex(32), asked, code, self.clock() + _SECONDS)
         self._waiting[made.id] = made
@@ -76,6 +81,10 @@ class Consents:
     def end(self, request: Waiting) -> bool:
         """Let it wait no longer; whether it did until now."""
         return self._waiting.pop(request.id, None) is not None
+
+    def _end_oldest(self, client_id: str) -> None:
+        of_client = (one for one in self._waiting.values() if one.asked.client_id == client_id)
+        self.end(next(of_client))
 
     def _forget_ended(self) -> None:
         now = self.clock()

@@ -1,0 +1,83 @@
+"""Published vulnerabilities of the libraries that Anaphora uses: which versions have them.
+
+`advisories.json` has a row for each: package, id, the first version that is affected and the first
+that no longer is. Each is described at https://nvd.nist.gov/vuln/detail/ID. The list comes with the
+package and nothing is looked up, so it knows what was published when this version was made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from anaphora.values.conversations import Check
+
+_FILE: Final = Path(__file__).with_suffix(".json")
+_VERSION: Final = re.compile(
+    r"v?(?:\d+!)?(\d{1,9}(?:\.\d{1,9})*)([-_.]?(?:alpha|beta|preview|pre|rc|dev|a|b|c)\d*)?", re.I
+)
+_LONGEST: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Advisory:
+    """A vulnerability of a package: in versions from `first` on, up to but without `fixed`."""
+
+    package: str
+    id: str
+    first: str
+    fixed: str
+
+    def affects(self, installed: str) -> bool:
+        """Whether a version has it."""
+        return _order(self.first) <= _order(installed) < _order(self.fixed)
+
+
+@cache
+def advisories() -> tuple[Advisory, ...]:
+    """All that were known when this version was made."""
+    return tuple(Advisory(*row) for row in json.loads(_FILE.read_text("utf-8")))
+
+
+def affecting(package: str, installed: str) -> tuple[Advisory, ...]:
+    """The vulnerabilities of this version of a package."""
+    named = (one for one in advisories() if one.package == package)
+    return tuple(one for one in named if one.affects(installed))
+
+
+def library_check(packages: Iterable[str] | None = None) -> Check:
+    """Whether an installed library has a published vulnerability."""
+    known = {one.package for one in advisories()}
+    looked_at, affected = 0, []
+    for package in sorted(known if packages is None else known & set(packages)):
+        try:
+            installed = version(package)
+        except PackageNotFoundError:
+            continue
+        looked_at += 1
+        if holes := affecting(package, installed):
+            fixed = max((one.fixed for one in holes), key=_order)
+            ids = ", ".join(one.id for one in holes)
+            affected.append(f"{package} {installed} has {ids}: install {fixed} or later")
+    if affected:
+        return Check("libraries", ok=False, detail="; ".join(affected))
+    detail = f"{looked_at} looked up in {len(advisories())} known vulnerabilities; none applies"
+    return Check("libraries", ok=True, detail=detail)
+
+
+def _order(written: str) -> tuple[tuple[int, ...], bool]:
+    """What versions compare by: their numbers, and whether they are final (PEP 440, in part).
+
+    What is no version counts as the oldest: it is reported rather than passed over.
+    """
+    parts = _VERSION.match(written.strip())
+    if parts is None:
+        return (0,) * _LONGEST, True
+    numbers = tuple(int(one) for one in parts[1].split("."))
+    return (*numbers, *(0,) * (_LONGEST - len(numbers))), parts[2] is None
