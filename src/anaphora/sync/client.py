@@ -7,9 +7,8 @@ bytes again.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,9 +89,9 @@ class SyncClient:
                 raise InvalidInput("device", device, "it is this one: `sync leave`")
             if device not in {one.device for one in self._project.others()}:
                 raise InvalidInput("device", device, "not a device of this project")
-            last = {device: self._log.last_of(device).number}
-            self._project.devices = self._project.devices.without(last, told=False)
-            self._tell_removed()
+            self._state({device: self._log.last_of(device).number})
+            self._reader.reconcile()
+            self.replica.apply()
             self._push(tell)
 
     def verify(self, progress: Progress | None = None) -> SyncVerification:
@@ -133,7 +132,7 @@ class SyncClient:
 
     def hash_of(self, name: str) -> str:
         """What a path or a conversation is found by in the headers of entries of this epoch."""
-        key = self._project.membership.key_for("sync_hashes")
+        key = self._project.membership.key_for("sync_hashes", self._project.epoch)
         return hmac.new(key, name.encode(), "sha256").hexdigest()[:32]
 
     def time_of(self, snapshot: str) -> datetime:
@@ -162,7 +161,12 @@ class SyncClient:
         self._refuse_rollback(heads)
         received = self._reader.read(heads, tell)
         self.replica.apply()
-        self._tell_removed()
+        self._project.refuse_removed(self._remote.name)
+        self._reader.refuse_withheld(heads)
+        if self._project.must_rotate:
+            self._state({})
+        if keys := self._project.keys_to_tell():
+            self._make_entry(Content(keys=keys))
         self._pack()
         sent = self._push(tell) + self._drop_forgotten(tell)
         if len(self._compactable()) > _COMPACT + 2 * self.replica.store.get(_COMPACTED, 0):
@@ -186,15 +190,11 @@ class SyncClient:
         said: Content,
         *,
         epoch: str | None = None,
-        instead_of: Collection[tuple[str, int]] = (),
     ) -> None:
-        """Make the next entry, in the place of others if it says again what they said.
-
-        `epoch` names another key than the present one.
-        """
+        """Make the next entry; `epoch` names another key than the present one."""
         project = self._project
         member = project.membership
-        epoch = epoch or member.epoch
+        epoch = epoch or project.epoch
         last = self._log.last_of(project.own)
         number = last.number + 1
         hashes = tuple(sorted(set(self._hashes(said.patches, epoch))))
@@ -211,29 +211,25 @@ class SyncClient:
             said.rotation,
             said.checkpoint,
             project.devices.begin,
+            said.keys,
         )
         cipher = project.cipher(epoch)
         assert cipher is not None
         entry = seal(header, content, cipher, member.sign)
-        if said.member is not None:
-            project.admit(said.member)
+        project.note(header, content)
+        project.wrote(epoch, said.keys)
         with self._log.change() as log:
             log.keep(entry, "ready", at, len(said.patches), entry.data())
             rows = self.replica.store.within(log.work.write)
-            rows.carried(said.patches, project.own, number, instead_of)
+            rows.carried(said.patches, project.own, number)
             project.save(rows)
 
-    def _tell_removed(self) -> None:
-        """Tell the others which devices are none any more, and the new key if it takes one."""
-        project = self._project
-        epoch = project.membership.epoch
-        rotation = project.rotate() if project.must_rotate() else None
-        if rotation is None and not project.devices.untold:
-            return
-        project.devices = replace(project.devices, untold=False)
-        # Under the old key: whoever reads it has none but that.
-        removed = project.devices.removed
-        self._make_entry(Content(removed=removed, rotation=rotation), epoch=epoch)
+    def _state(self, removed: Mapping[str, int]) -> None:
+        """Tell the others which devices are none any more, and the new key."""
+        rotation = self._project.rotate(removed)
+        # Under the key that each device has, whichever others it lacks.
+        first = self._project.membership.first_epoch
+        self._make_entry(Content(removed=removed, rotation=rotation), epoch=first)
 
     def _drop_forgotten(self, tell: Progress) -> int:
         """Take what was forgotten out of the entries that carried it."""
@@ -252,7 +248,8 @@ class SyncClient:
         heads = {name: (head.number, head.id) for name, head in self._log.heads().items()}
         sent = self._replace(self._compactable(), tell)
         members = tuple(devices.members.values())
-        self._make_entry(Content(checkpoint=Checkpoint(heads, members, devices.removed)))
+        checkpoint = Checkpoint(heads, members, devices.removed, devices.admission)
+        self._make_entry(Content(checkpoint=checkpoint))
         sent += self._push(tell)
         for row in self._log.find("void"):
             self._drop(row)
@@ -284,9 +281,8 @@ class SyncClient:
             }
             named = tuple(map(_named, some))
             self._make_entry(Content(dropped=named))
-            places = {(device, number) for device, number, _ in named}
             for block in _blocks(list(left.values())):
-                self._make_entry(Content(tuple(block)), instead_of=places)
+                self._make_entry(Content(tuple(block)))
             with self._log.change() as log:
                 rows = self.replica.store.within(log.work.write)
                 for row in some:
@@ -332,7 +328,10 @@ class SyncClient:
         own = self._project.own
         sent = self._note_sent(heads.get(own, 0))
         known = {device: head.number for device, head in self._log.heads().items()}
-        for device, number in (known | {own: sent}).items():
+        for device, last in (known | {own: sent}).items():
+            # What a removed device wrote behind its end may go.
+            limit = self._project.devices.removed.get(device, last) if device != own else last
+            number = min(last, limit)
             if heads.get(device, 0) < number:
                 reason = f"the remote has {heads.get(device, 0)} of the {number} that it had before"
                 raise RemoteTampered(self._remote.name, device, number, reason)

@@ -16,8 +16,8 @@ device says so (`dropped` inside): what a remote drops by itself is found out.
 names the key; the device's signature is that of the id. Inside is JSON: the patches, and up to
 which entry of each other device this one had read (`seen`): so that a remote which keeps entries
 back is found out. A device's first entry announces it (`member`) and says nothing else; others tell
-of devices that were `removed`, of a new key (`rotation`), and where a new device can begin
-(`checkpoint`).
+of devices that were `removed`, of a new key (`rotation`), of `keys` that some devices may lack, and
+where a new device can begin (`checkpoint`).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from typing import Any, Final
 from anaphora.errors import RemoteTampered, Tampered
 from anaphora.ops.transfer.lines import from_line, to_line
 from anaphora.store.crypto.cipher import Cipher
+from anaphora.sync.admission import Admission, admission_of
 from anaphora.sync.changes import Patch, canonical, patch_of
 from anaphora.sync.membership import Member, Rotation, member_of, rotation_of
 
@@ -101,12 +102,14 @@ class Checkpoint:
     """Where a new device begins: what came before it was said again since, by the device it is of.
 
     `covers` are the entries before it, as in `Seen`; `members` all devices that were known;
-    `removed` those that are none any more, and the last entry of each that counts.
+    `removed` those that are none any more, and the last entry of each that counts; `admission` what
+    that follows from.
     """
 
     covers: Seen
     members: tuple[Member, ...]
     removed: Mapping[str, int]
+    admission: Admission | None = None
 
     def line(self) -> dict[str, Any]:
         """Itself as JSON."""
@@ -114,6 +117,7 @@ class Checkpoint:
             "covers": {name: list(one) for name, one in self.covers.items()},
             "members": [member.line() for member in self.members],
             "removed": dict(self.removed),
+            "admission": None if self.admission is None else self.admission.line(),
         }
 
 
@@ -134,6 +138,7 @@ class Content:
     rotation: Rotation | None = None
     checkpoint: Checkpoint | None = None
     begin: tuple[str, int, int] | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     def first_line(self) -> dict[str, Any]:
         """What it says beside patches, as JSON."""
@@ -142,6 +147,7 @@ class Content:
             "dropped": [list(one) for one in self.dropped],
             "at": self.at,
             "removed": dict(self.removed),
+            "keys": dict(self.keys),
             "begin": None if self.begin is None else list(self.begin),
         }
         for name in ("member", "rotation", "checkpoint"):
@@ -156,7 +162,7 @@ def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
     checkpoint = line.get("checkpoint")
     return Content(
         patches,
-        line.get("seen", {}),
+        {str(name): (int(at), str(of)) for name, (at, of) in line.get("seen", {}).items()},
         tuple((str(of), int(at), str(name)) for of, at, name in line.get("dropped", ())),
         int(line.get("at", 0)),
         None if member is None else member_of(member),
@@ -164,6 +170,7 @@ def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
         None if rotation is None else rotation_of(rotation),
         None if checkpoint is None else _checkpoint_of(checkpoint),
         None if begin is None else (str(begin[0]), int(begin[1]), int(begin[2])),
+        {str(epoch): bytes.fromhex(key).hex() for epoch, key in line.get("keys", {}).items()},
     )
 
 
@@ -172,6 +179,7 @@ def _checkpoint_of(line: Mapping[str, Any]) -> Checkpoint:
         {str(name): (int(at), str(of)) for name, (at, of) in line["covers"].items()},
         tuple(map(member_of, line["members"])),
         {str(name): int(last) for name, last in line["removed"].items()},
+        admission_of(line["admission"]) if line.get("admission") else None,
     )
 
 

@@ -28,7 +28,7 @@ from anaphora.sync.membership import (
     new_membership,
 )
 from anaphora.sync.pairing import PATIENCE, Meeting, new_code, read_code
-from anaphora.sync.project import Devices, Project
+from anaphora.sync.project import Devices, Project, told_admission
 from anaphora.sync.reader import Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.remotes.opening import open_remote
@@ -279,12 +279,12 @@ class Sync:
     def _told(self) -> dict[str, Any]:
         """What a device needs to join."""
         project = Project(self._store, self._member(), self._random)
-        has, removed = project.devices.recipients, project.devices.removed
+        admission = project.devices.admission
         return {
             "project": project.name,
             "keys": {epoch: key.hex() for epoch, key in project.membership.keys.items()},
-            "recipients": None if has is None else sorted(has),
-            "removed": dict(removed),
+            "admission": admission.line(),
+            "removed": dict(admission.limits),
         }
 
     def _join(self, told: Mapping[str, Any], name: str) -> Project:
@@ -292,10 +292,7 @@ class Sync:
         keys = {epoch: bytes.fromhex(key) for epoch, key in told["keys"].items()}
         member = join_project(told["project"], keys, name, self._random)
         project = Project(self._store, member, self._random)
-        has = told["recipients"]
-        project.devices = Devices(
-            removed=told["removed"], recipients=None if has is None else frozenset(has)
-        )
+        project.devices = Devices(admission=told_admission(told, (), keys))
         return project
 
     @property
@@ -360,8 +357,7 @@ def _read_key(key: str) -> dict[str, Any]:
         keys = {str(epoch): bytes.fromhex(one).hex() for epoch, one in found["keys"].items()}
         if not keys:
             raise ValueError("it has no key")
-        project, removed = str(found["project"]), dict(found["removed"])
-        told = {"project": project, "keys": keys, "removed": removed}
-        return {**told, "recipients": found["recipients"]}
+        told_admission(found, (), keys)
+        return {**found, "project": str(found["project"]), "keys": keys}
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise InvalidInput("key", "…", "not what `sync key` gave on another device") from error
