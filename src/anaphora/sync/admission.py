@@ -70,6 +70,7 @@ class Admission:
         return {
             "statements": [one.line() for one in self.statements],
             "announced": dict(self.announced),
+            "founder": self.founder,
         }
 
     def with_facts(
@@ -197,7 +198,8 @@ class Admission:
         return min(makers, key=lambda one: (one.author, one.number), default=None)
 
 
-def admission_of(line: Mapping[str, Any], founder: str = "") -> Admission:
+def admission_of(line: Mapping[str, Any]) -> Admission:
     """The admission that `Admission.line` wrote. ValueError, KeyError, TypeError, or others."""
     announced = {str(device): str(epoch) for device, epoch in line["announced"].items()}
-    return Admission(tuple(map(statement_of, line["statements"])), announced, founder)
+    statements = tuple(map(statement_of, line["statements"]))
+    return Admission(statements, announced, str(line.get("founder", "")))

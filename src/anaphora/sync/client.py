@@ -162,7 +162,7 @@ class SyncClient:
         received = self._reader.read(heads, tell)
         self.replica.apply()
         self._project.refuse_removed(self._remote.name)
-        self._reader.refuse_withheld(heads)
+        self._reader.refuse_withheld()
         if self._project.must_rotate:
             self._state({})
         if keys := self._project.keys_to_tell():

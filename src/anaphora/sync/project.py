@@ -245,6 +245,8 @@ class Project:
 
     def _find_founder(self) -> None:
         members = self.devices.members.items()
-        founder = next((name for name, one in members if founds(one, self.name)), "")
-        admission = replace(self.devices.admission, founder=founder)
+        admission = self.devices.admission
+        # A device that joins is told, before it has read who the others are.
+        founders = (name for name, one in members if founds(one, self.name))
+        admission = replace(admission, founder=next(founders, admission.founder))
         self.devices = replace(self.devices, admission=admission)

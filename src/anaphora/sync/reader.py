@@ -37,6 +37,7 @@ class EntryReader:
         self._replica = replica
         self._troubles: dict[str, RemoteTampered] = {}
         self._promised: list[tuple[str, Named]] = []
+        self._heads: Mapping[str, int] = {}
 
     def read(self, heads: Mapping[str, int], tell: Progress) -> int:
         """Take in what is new up to these entries; how many there were."""
@@ -44,7 +45,7 @@ class EntryReader:
         if not any(device != self._project.own for device in self._log.heads()):
             self._begin(others)
         total = sum(max(0, n - self._log.last_of(device).number) for device, n in others.items())
-        self._promised = []
+        self._promised, self._heads = [], others
         done, known = 0, (-1, frozenset[str]())
         # An entry may need a key that another device's tells.
         while (done, frozenset(self._project.membership.keys)) != known:
@@ -70,14 +71,13 @@ class EntryReader:
         """Take back what no longer counts, and take in what counts again."""
         reconcile(self._remote, self._project, self._log, self._replica, self._entries)
 
-    def refuse_withheld(self, heads: Mapping[str, int]) -> None:
+    def refuse_withheld(self) -> None:
         """Refuse what must not be of what was read last, unless its device no longer counts."""
         for device, error in self._troubles.items():
             if self._project.devices.admission.admits(device, error.number):
                 raise error
         self._refuse_forks()
-        others = {device: head for device, head in heads.items() if device != self._project.own}
-        self._refuse_unknown_keys(others)
+        self._refuse_unknown_keys(self._heads)
         if self._remote.in_order:
             self._refuse_gaps()
             self._refuse_unnamed()

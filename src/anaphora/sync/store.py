@@ -220,14 +220,18 @@ class SyncTransaction:
 
     def take_back(self, counts: Counts) -> None:
         """Mark what came by entries that do not count; the home has it until it is applied."""
+        marked: dict[str, list[Row]] = defaultdict(list)
         for row in self._work.find(_PATCH):
             if not _is_known(row) or _has_way(row, counts):
                 continue
+            marked[row["item_key"]].append(row)
             if row["applied"]:
                 self._work.replace(_PATCH, [row | {"applied": _TAKEN_BACK}])
             else:
                 self._drop_patch(row)
-            self._dirty_with(row)
+        for key, rows in marked.items():
+            for item in self._work.find(_ITEM, {"item_key": key}):
+                self._regroup(item, rows)
 
     def restore(self, patches: Iterable[Patch], device: str, entry: int) -> None:
         """Say in full again what an entry said, where later changes had made it void."""
@@ -323,19 +327,18 @@ class SyncTransaction:
         self._work.drop(_PATCH, key)
         self._work.drop(_COPY, key)
 
-    def _dirty_with(self, row: Row) -> None:
-        """Note that the home has an item otherwise, and all that it is merged with."""
-        for item in self._work.find(_ITEM, {"item_key": row["item_key"]}):
-            self._work.replace(_ITEM, [item | {"dirty": 1}])
-            self._work.replace(
-                _ITEM,
-                [
-                    one | {"dirty": 1}
-                    for one in self._work.find(_ITEM, {"group_key": item["group_key"]})
-                ],
-            )
-            group = self._group_of(item["name"], _folded([row]))
-            self._dirty_group(group)
+    def _regroup(self, item: Row, taken: Sequence[Row]) -> None:
+        """Note that the home has an item otherwise, and all that it is or was merged with."""
+        name = item["name"]
+        state = _folded(row for row in self._patches(name) if _is_known(row))
+        old = {"group_key": item["group_key"]}
+        # What nothing is left of stays with what it was merged with until that is applied.
+        now = {"group_key": _group_key(self._group_of(name, state))} if state else old
+        self._work.replace(_ITEM, [item | now | {"dirty": 1}])
+        for group in (old, now):
+            rows = self._work.find(_ITEM, group)
+            self._work.replace(_ITEM, [row | {"dirty": 1} for row in rows])
+        self._dirty_group(self._group_of(name, _folded(taken)))
 
     def _to_drop(self, found: Sequence[list[Any]]) -> None:
         known = self.get(TO_DROP, []) if found else []
