@@ -22,6 +22,9 @@ from typing import Any, Final, Literal, TypeAlias
 from anaphora.sync.clock import Stamp
 
 Action = Literal["set", "add", "drop"]
+_MOST_TIME: Final = 253_402_300_800_000_000
+"""Microseconds from 1970 to the year 10000, in which no time of Python is."""
+_MOST_NUMBER: Final = 10**8
 WHOLE: Final = ""
 """The field that stands for the item itself: dropping it drops all of it."""
 
@@ -95,6 +98,8 @@ def patch_of(line: Any) -> Patch:
     stamp, parts = line.get("stamp"), {name: line.get(name, {}) for name in ("set", "add", "drop")}
     if not isinstance(stamp, list) or list(map(type, stamp)) != [int, int, str]:
         raise ValueError("a patch has no stamp")
+    if stamp[0] >= _MOST_TIME or not 0 <= stamp[1] < _MOST_NUMBER:
+        raise ValueError("a patch has a stamp of no time")
     if not all(isinstance(part, dict) for part in parts.values()):
         raise ValueError("a patch has a part that is not an object")
     via = tuple((str(device), int(number)) for device, number in line.get("via", ()))
