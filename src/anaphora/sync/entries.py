@@ -23,14 +23,13 @@ where a new device can begin (`checkpoint`).
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
-import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from anaphora.core.bounded import MOST_BYTES, read_json
 from anaphora.errors import RemoteTampered, Tampered
 from anaphora.ops.transfer.lines import from_line, to_line
 from anaphora.store.crypto.cipher import Cipher
@@ -41,7 +40,17 @@ from anaphora.sync.membership import Member, Rotation, member_of, rotation_of
 VERSION: Final = 1
 _SMALLEST: Final = 1024
 _LENGTH: Final = 4
-_MOST: Final = 1 << 30
+_MOST_LINES: Final = 100_000
+_UNREADABLE: Final = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)
+"""What reading raises of bytes that no device wrote."""
 
 Seen = Mapping[str, Sequence[Any]]
 """By device, the number and the id of the last entry of it that was read."""
@@ -242,20 +251,26 @@ def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
         padded = cipher.open(entry.sealed, bound, f"entry {header.number}")
         length = int.from_bytes(padded[:_LENGTH], "big")
         lines = _unpacked(padded[_LENGTH : _LENGTH + length]).splitlines()
-        patches = tuple(patch_of(from_line(line)) for line in lines[1:])
-        return _content_of(from_line(lines[0]), patches)
+        patches = tuple(patch_of(_object(line)) for line in lines[1:])
+        return _content_of(_object(lines[0]), patches)
     except Tampered as error:
         raise _tampered(remote, header, error.reason) from None
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, zlib.error) as error:
+    except (*_UNREADABLE, zlib.error) as error:
         raise _tampered(remote, header, f"it cannot be read ({error})") from None
 
 
 def _unpacked(packed: bytes) -> bytes:
     made = zlib.decompressobj()
-    data = made.decompress(packed, _MOST)
-    if made.unconsumed_tail:
+    data = made.decompress(packed, MOST_BYTES)
+    if made.unconsumed_tail or data.count(b"\n") > _MOST_LINES:
         raise ValueError("it is too large")
     return data
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """The object of a line. ValueError for what no device writes, such as a number without end."""
+    read_json(line)
+    return from_line(line)
 
 
 def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: int) -> Entry:
@@ -264,14 +279,14 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
     `RemoteTampered` where it is none of that device and number.
     """
     try:
-        line = json.loads(data) if isinstance(data, bytes) else data
+        line = read_json(data) if isinstance(data, bytes) else data
         header = Header(**{name: read(line[name]) for name, read in _HEADER.items()})
         dropped = _text(line["dropped"]) if "dropped" in line else None
         sealed = b"" if dropped else base64.b64decode(line["sealed"], validate=True)
         signature = base64.b64decode(line["signature"], validate=True)
         if line["v"] != VERSION:
             raise ValueError(f"its version is {line['v']!r}")
-    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+    except _UNREADABLE as error:
         raise RemoteTampered(remote, device, number, f"it is not an entry ({error})") from None
     if (header.device, header.number) != (device, number):
         reason = f"it is entry {header.number} of device {header.device}"

@@ -120,6 +120,12 @@ class Sync:
             if lasting:
                 self._services.container.tell("sync_stopped", self.status())
             raise
+        except (RecursionError, ArithmeticError, MemoryError) as error:
+            reason = f"what it gave cannot be read ({type(error).__name__})"
+            failed = RemoteError(str(self._store.get(_REMOTE)[0]), reason, lasting=True)
+            self._note(_STOPPED, str(failed))
+            self._services.container.tell("sync_stopped", self.status())
+            raise failed from error
         with self._store.change() as work:
             work.put(_LAST, self._services.clock().isoformat())
             work.put(_STOPPED, None)

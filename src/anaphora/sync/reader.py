@@ -180,9 +180,13 @@ class EntryReader:
         while at < len(numbers):
             first = numbers[at]
             count = 1
-            while at + count < len(numbers) and numbers[at + count] == first + count:
+            while (
+                count < _AT_ONCE
+                and at + count < len(numbers)
+                and numbers[at + count] == first + count
+            ):
                 count += 1
-            some = self._remote.read(self._project.name, device, first, min(count, _AT_ONCE))
+            some = self._remote.read(self._project.name, device, first, count)
             if not some:
                 reason = "it is missing, and was there or later ones are"
                 raise RemoteTampered(self._remote.name, device, first, reason)
