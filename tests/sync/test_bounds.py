@@ -174,9 +174,9 @@ def test_a_pairing_message_that_is_none(tmp_path: Path, message: bytes) -> None:
         offer.write_bytes(
             json.dumps(line | {"sealed": base64.b64encode(message).decode()}).encode()
         )
-        with Memory.open(tmp_path / "two", embedder="hashing", warm=False) as two:
-            with pytest.raises(PairingFailed):
-                two.sync.init(str(tmp_path / "remote"), code=code)
+        two = Memory.open(tmp_path / "two", embedder="hashing", warm=False)
+        with two, pytest.raises(PairingFailed):
+            two.sync.init(str(tmp_path / "remote"), code=code)
 
 
 @pytest.mark.promise("sync.hostile")
