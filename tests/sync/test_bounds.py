@@ -63,6 +63,7 @@ ANSWERS: list[tuple[bytes, str | None]] = [
     (BOMB, "gzip"),
     (b"{}", "br"),
     (b"no gzip", "gzip"),
+    (gzip.compress(b"[") + gzip.compress(b"]"), "gzip"),
     (DEEP, None),
     (b'{"heads": {"a": {"number": Infinity}}}', None),
     (b'{"heads": {"a": {"number": 1e999}}}', None),
@@ -74,7 +75,7 @@ ANSWERS: list[tuple[bytes, str | None]] = [
     (b"[" + b"[]," * 4_000_000 + b"[]]", None),
 ]
 
-_JSON = (5, 6, 8, 9)
+_JSON = (6, 7, 9, 10)
 """Those that are JSON, in which a client finds no hits."""
 
 

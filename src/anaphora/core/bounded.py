@@ -60,11 +60,14 @@ def _unpacked(raw: Iterable[bytes]) -> Iterator[bytes]:
     for piece in raw:
         left = piece
         try:
-            while left:
+            while left and not unpacking.eof:
                 yield unpacking.decompress(left, _PIECE)
                 left = unpacking.unconsumed_tail
         except zlib.error as error:
             raise Unbounded("its answer cannot be unpacked") from error
+        if unpacking.eof:
+            # What follows the end of the packed data is no part of the answer.
+            return
 
 
 def read_json(data: bytes) -> Any:
