@@ -17,7 +17,7 @@ from anaphora.sync.log import EntryLog, LogTransaction, Row
 from anaphora.sync.project import Project
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
-from anaphora.sync.store import TO_DROP, Counts, SyncTransaction, item_key
+from anaphora.sync.store import TO_DROP, Counts, SyncTransaction
 
 _JUDGED: Final = "judged"
 """The last entries of removed devices that counted when this was asked last."""
@@ -56,8 +56,8 @@ def reconcile(
     if store.get(_JUDGED, {}) == limits:
         return
     counts = project.devices.admission.admits
-    keys = store.taken_by(counts)
-    changes = list(_changes(remote, project, log, entries, needed=bool(keys)))
+    items = store.taken_by(counts)
+    changes = list(_changes(remote, project, log, entries, needed=bool(items)))
     with log.change() as work:
         sync = store.within(work.work.write)
         sync.take_back(counts)
@@ -65,7 +65,7 @@ def reconcile(
             device, number = str(row["device"]), int(row["number"])
             patches = [one for one in content.patches if comes_by(one, counts)]
             if way == "restore":
-                sync.restore((p for p in patches if item_key(p.item) in keys), device, number)
+                sync.restore((p for p in patches if p.item in items), device, number)
             elif way == "admit":
                 work.move(row, "received")
                 replica.receive(sync, patches, device, number)

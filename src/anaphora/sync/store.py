@@ -54,7 +54,7 @@ CAPTURED: Final = "captured"
 """The name of the number up to which changes of the home were looked at."""
 
 
-def item_key(item: str) -> str:
+def _item_key(item: str) -> str:
     """What the rows of an item are found by."""
     return digest("sync item", item)
 
@@ -93,7 +93,7 @@ class SyncStore:
         """What is known of these items; with `applied`, what the rest of the home has of it."""
         found = {}
         for item in items:
-            rows = self._rows.find(_PATCH, {"item_key": item_key(item)})
+            rows = self._rows.find(_PATCH, {"item_key": _item_key(item)})
             found[item] = _folded(
                 row for row in rows if (row["applied"] if applied else _is_known(row))
             )
@@ -114,7 +114,7 @@ class SyncStore:
 
     def seen_last(self, item: str) -> str | None:
         """In which state this item was looked at last."""
-        rows = self._rows.find(_ITEM, {"item_key": item_key(item)})
+        rows = self._rows.find(_ITEM, {"item_key": _item_key(item)})
         return str(rows[0]["seen"]) if rows else None
 
     def dirty(self) -> list[str]:
@@ -134,9 +134,9 @@ class SyncStore:
         return [_said_again(row) for row in rows]
 
     def taken_by(self, counts: Counts) -> set[str]:
-        """The keys of the items of which something came by entries that do not count."""
+        """The items of which something came by entries that do not count."""
         rows = self._rows.find(_PATCH)
-        return {str(row["item_key"]) for row in rows if not _has_way(row, counts)}
+        return {_patch(row).item for row in rows if not _has_way(row, counts)}
 
     def pending(self, device: str) -> list[Patch]:
         """The patches of this device that no entry carries yet, oldest first."""
@@ -183,7 +183,7 @@ class SyncTransaction:
         """Note which entry of a device's log carries patches, beside those that do already."""
         carrier = {"device": device, "entry": entry}
         for patch in patches:
-            key = {"item_key": item_key(patch.item), "stamp": stamp_text(patch.stamp)}
+            key = {"item_key": _item_key(patch.item), "stamp": stamp_text(patch.stamp)}
             for row in self._work.find(_PATCH, key):
                 if row["entry"] == _NO_ENTRY:
                     self._work.replace(_PATCH, [row | carrier])
@@ -215,7 +215,7 @@ class SyncTransaction:
             rows = [row for row in rows if _is_known(row)]
             self._prune(rows, _folded(rows))
             if not rows:
-                self._work.drop(_ITEM, {"item_key": item_key(item)})
+                self._work.drop(_ITEM, {"item_key": _item_key(item)})
         self._set(some, dirty=0, **({} if seen is None else {"seen": seen}))
 
     def take_back(self, counts: Counts) -> None:
@@ -224,13 +224,13 @@ class SyncTransaction:
         for row in self._work.find(_PATCH):
             if not _is_known(row) or _has_way(row, counts):
                 continue
-            marked[row["item_key"]].append(row)
+            marked[_patch(row).item].append(row)
             if row["applied"]:
                 self._work.replace(_PATCH, [row | {"applied": _TAKEN_BACK}])
             else:
                 self._drop_patch(row)
-        for key, rows in marked.items():
-            for item in self._work.find(_ITEM, {"item_key": key}):
+        for name, rows in marked.items():
+            for item in self._work.find(_ITEM, {"item_key": _item_key(name)}):
                 self._regroup(item, rows)
 
     def restore(self, patches: Iterable[Patch], device: str, entry: int) -> None:
@@ -283,7 +283,7 @@ class SyncTransaction:
             self._carry(row, fresh_by[row["stamp"]])
         for row in news:
             self._work.replace(_PATCH, [row])
-        known_item = self._work.find(_ITEM, {"item_key": item_key(item)})
+        known_item = self._work.find(_ITEM, {"item_key": _item_key(item)})
         old = known_item[0] if known_item else None
         group = self._group_of(item, state)
         if news and not local:
@@ -295,7 +295,7 @@ class SyncTransaction:
             self._dirty_group(group)
             dirty = 1
         row = {
-            "item_key": item_key(item),
+            "item_key": _item_key(item),
             "group_key": _group_key(group),
             "kind": kind_and_key(item)[0],
             "name": item,
@@ -356,12 +356,12 @@ class SyncTransaction:
         rows = [
             row | values
             for item in items
-            for row in self._work.find(_ITEM, {"item_key": item_key(item)})
+            for row in self._work.find(_ITEM, {"item_key": _item_key(item)})
         ]
         self._work.replace(_ITEM, rows)
 
     def _patches(self, item: str) -> list[Row]:
-        return self._work.find(_PATCH, {"item_key": item_key(item)})
+        return self._work.find(_PATCH, {"item_key": _item_key(item)})
 
     def _prune(self, rows: Sequence[Row], state: ItemState) -> None:
         """Take what no longer counts out of the rows of an item."""
@@ -416,7 +416,7 @@ def _said_again(row: Mapping[str, Any]) -> Patch:
 
 def _row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:
     return {
-        "item_key": item_key(patch.item),
+        "item_key": _item_key(patch.item),
         "stamp": stamp_text(patch.stamp),
         "device": device,
         "entry": entry,
