@@ -18,12 +18,13 @@ from anaphora.store.crypto.cipher import Random
 from anaphora.sync.changes import Patch
 from anaphora.sync.entries import Checkpoint, Content, Header, entry_of, seal, without_content
 from anaphora.sync.items import THREAD, kind_and_key
-from anaphora.sync.log import EntryLog
+from anaphora.sync.log import EntryLog, State
 from anaphora.sync.membership import Membership
 from anaphora.sync.project import Project
 from anaphora.sync.reader import EntryReader, Named, Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
+from anaphora.sync.store import AGAIN
 from anaphora.sync.under_way import syncing
 from anaphora.values.sync import SyncDevice, SyncReport, SyncVerification
 
@@ -235,9 +236,11 @@ class SyncClient:
         """Take what was forgotten out of the entries that carried it."""
         wanted = self.replica.store.to_drop(self._project.own)
         sent = self._replace(wanted, tell)
+        again = self.replica.store.to_drop(AGAIN + self._project.own)
+        sent += self._replace(again, tell, also=("gone",))
         with self.replica.store.change() as work:
             # Those that had lost it before, and those that this has just named.
-            work.dropped(wanted)
+            work.dropped([*wanted, *again])
         for row in self._log.find("void"):
             self._drop(row)
         return sent
@@ -262,7 +265,9 @@ class SyncClient:
         rows = [*self._log.find("sent"), *self._log.find("received")]
         return [(str(row["device"]), int(row["number"])) for row in rows if row["size"]]
 
-    def _replace(self, entries: Sequence[tuple[str, int]], tell: Progress) -> int:
+    def _replace(
+        self, entries: Sequence[tuple[str, int]], tell: Progress, also: Sequence[State] = ()
+    ) -> int:
         """Name entries that are to go, and say again what of them still counts.
 
         An entry is emptied only when all that counts of it was said again by the device that
@@ -271,7 +276,9 @@ class SyncClient:
         """
         sent = 0
         known = [self._log.row(device, number) for device, number in entries]
-        going = [row for row in known if row is not None and row["state"] in ("sent", "received")]
+        going = [
+            row for row in known if row is not None and row["state"] in ("sent", "received", *also)
+        ]
         for start in range(0, len(going), _REPLACED):
             some = going[start : start + _REPLACED]
             left = {

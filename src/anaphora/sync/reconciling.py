@@ -17,7 +17,7 @@ from anaphora.sync.log import EntryLog, LogTransaction, Row
 from anaphora.sync.project import Project
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
-from anaphora.sync.store import TO_DROP, Counts, SyncTransaction
+from anaphora.sync.store import AGAIN, TO_DROP, Counts, SyncTransaction
 
 _JUDGED: Final = "judged"
 """The last entries of removed devices that counted when this was asked last."""
@@ -42,8 +42,8 @@ def say_again(
             continue
         if row["state"] == "gone":
             log.move(row, "sent" if device == own else "received")
-        if [device, number, own] not in waiting:
-            waiting.append([device, number, own])
+        if [device, number, AGAIN + own] not in waiting:
+            waiting.append([device, number, AGAIN + own])
     if waiting:
         sync.put(TO_DROP, waiting)
 

@@ -50,6 +50,8 @@ Counts = Callable[[str, int], bool]
 _KEY: Final = ("item_key", "stamp")
 CLOCK: Final = "clock"
 TO_DROP: Final = "to_drop"
+AGAIN: Final = "again "
+"""What the device of such a wish begins with: others that empty the entry may have lost of it."""
 CAPTURED: Final = "captured"
 """The name of the number up to which changes of the home were looked at."""
 
