@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -27,7 +28,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def found(home: Path, **given: int) -> int:
+def found(home: Path, **given: Any) -> int:
     with Memory.open(home, embedder="hashing") as memory:
         return len(memory.recall_conversation("chat", "heron pond", **given))
 

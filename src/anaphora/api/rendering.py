@@ -19,6 +19,7 @@ def render_recall(
     header: str | None = None,
     notice: str = render.NOTICE,
     across: bool | None = None,
+    days: bool | None = None,
 ) -> str:
     """The block: header, notice, then "- Label (day): text" for each hit; empty without a hit.
 
@@ -36,9 +37,16 @@ def render_recall(
     neither of the two lines.
     `across` says that all conversations were searched (by default: that hits are of several): each
     item then says from which turn of which one it is, and the header speaks of conversations.
+    `days` says whether the days of turns are told (by default: unless `notice=""`, which asks for
+    the bare block).
     """
     return render.render_recall(
-        mask(tuple(hits)), labels=labels, header=header, notice=notice, across=across
+        mask(tuple(hits)),
+        labels=labels,
+        header=header,
+        notice=notice,
+        across=across,
+        days=days,
     )
 
 

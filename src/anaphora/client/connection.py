@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from anaphora.client.problems import error_of
+from anaphora.core.bounded import Unbounded, pieces_of, read_json
 from anaphora.core.calls import Calls
 from anaphora.core.limits import limited, within_limit
 from anaphora.errors import (
@@ -43,6 +44,8 @@ _AWAY: Final = frozenset((502, 503, 504))
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 10.0
 _PIECE: Final = 1 << 18
+_TRANSFER: Final = 60.0
+"""Seconds for an answer to come, beside those in which it must begin."""
 _log = logging.getLogger("anaphora")
 
 
@@ -107,7 +110,7 @@ class Connection:
     def events(self, namespace: str, request: Request, on_event: Callable[[str, Any], None]) -> Any:
         """The data of the last event; `on_event` is told the name and data of those before it."""
         with self._call(), self._stream(namespace, request, accept=_EVENTS) as answer:
-            for name, data in _read_events(answer.iter_lines()):
+            for name, data in _read_events(_lines(self._pieces(answer, request))):
                 found = self._json(answer, data.encode())
                 if name == "answer":
                     return found
@@ -166,15 +169,45 @@ class Connection:
             if request.file is not None:
                 request.file.seek(start)
 
+    def _read_whole(self, built: httpx.Request, request: Request) -> httpx.Response:
+        return self._whole(self._client.send(built, stream=True), request)
+
     def _once(self, namespace: str, request: Request) -> httpx.Response:
         built = self._built(namespace, request, _JSON)
         try:
             if request.path not in _RECALLS:
-                return self._client.send(built)
+                return self._read_whole(built, request)
             with limited(None):
-                return within_limit(lambda: self._client.send(built))
+                return within_limit(lambda: self._read_whole(built, request))
         except self._http.HTTPError as error:
             raise self._unreachable(error) from error
+
+    def _whole(self, answer: httpx.Response, request: Request) -> httpx.Response:
+        """The same answer, read; its headers say nothing of how it was packed any more."""
+        try:
+            data = b"".join(self._pieces(answer, request))
+        finally:
+            answer.close()
+        told = [
+            (name, value)
+            for name, value in answer.headers.multi_items()
+            if name not in ("content-encoding", "content-length", "transfer-encoding")
+        ]
+        return self._http.Response(
+            answer.status_code, headers=told, content=data, request=answer.request
+        )
+
+    def _pieces(self, answer: httpx.Response, request: Request) -> Iterator[bytes]:
+        """The bytes of an answer, within bounds. ServerError for one that has none."""
+        seconds = self._patience.long if request.long else self._patience.quick
+        if answer.is_stream_consumed:
+            # The user's own HTTP client has read it.
+            yield answer.content
+            return
+        try:
+            yield from pieces_of(answer, seconds + _TRANSFER)
+        except Unbounded as error:
+            raise ServerError(self.url, str(error), answer.status_code) from error
 
     @contextmanager
     def _stream(self, namespace: str, request: Request, *, accept: str) -> Iterator[httpx.Response]:
@@ -182,8 +215,7 @@ class Connection:
             answer = self._client.send(self._built(namespace, request, accept), stream=True)
             try:
                 if not answer.is_success:
-                    answer.read()
-                    raise self._refused(answer, request)[0]
+                    raise self._refused(self._whole(answer, request), request)[0]
                 yield answer
             finally:
                 answer.close()
@@ -193,7 +225,8 @@ class Connection:
     def _built(self, namespace: str, request: Request, accept: str) -> httpx.Request:
         seconds = self._patience.long if request.long else self._patience.quick
         # A server's header may hold any characters, sent as UTF-8.
-        headers = {b"Accept": accept.encode(), b"Anaphora-Namespace": namespace.encode()}
+        headers = {b"Accept": accept.encode(), b"Accept-Encoding": b"gzip"}
+        headers |= {b"Anaphora-Namespace": namespace.encode()}
         # Heeded for this user's own token alone: another one reads secrets in turns masked.
         headers[b"Anaphora-Verbatim"] = b"true" if request.verbatim else b"false"
         if self._token is not None:
@@ -230,7 +263,7 @@ class Connection:
             to = answer.headers.get("location", "")
             return ServerError(self.url, f"it redirects to {to}: use that address", status), False
         try:
-            said = answer.json()
+            said = read_json(answer.content)
         except ValueError:
             said = None
         name = said.get("type", "") if isinstance(said, dict) else ""
@@ -242,10 +275,22 @@ class Connection:
 
     def _json(self, answer: httpx.Response, content: bytes) -> Any:
         try:
-            return json.loads(content)
+            return read_json(content)
         except ValueError as error:
             reason = "its answer is none of an Anaphora server"
             raise ServerError(self.url, reason, answer.status_code) from error
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    """The lines of a text that comes in pieces."""
+    waiting: list[bytes] = []
+    for piece in pieces:
+        *whole, rest = piece.split(b"\n")
+        for line in whole:
+            yield b"".join([*waiting, line]).removesuffix(b"\r").decode(errors="replace")
+            waiting = []
+        waiting.append(rest)
+    yield b"".join(waiting).decode(errors="replace")
 
 
 def _read_events(lines: Iterator[str]) -> Iterator[tuple[str, str]]:

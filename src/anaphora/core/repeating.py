@@ -53,6 +53,10 @@ class RepeatedCall:
                     _log.warning("%s stopped: %s", self._name, error)
                     return
                 wait = min(_LONGEST, max(wait, 1.0) * 2)
+            except Exception:  # noqa: BLE001 - whatever it is, it is told
+                # A thread that ends without a word looks like one that has nothing to do.
+                _log.exception("%s stopped", self._name)
+                return
             else:
                 wait = self._every
             if self._stop.wait(wait):

@@ -22,6 +22,9 @@ from typing import Any, Final, Literal, TypeAlias
 from anaphora.sync.clock import Stamp
 
 Action = Literal["set", "add", "drop"]
+_MOST_TIME: Final = 253_402_300_800_000_000
+"""Microseconds from 1970 to the year 10000, in which no time of Python is."""
+_MOST_NUMBER: Final = 10**8
 WHOLE: Final = ""
 """The field that stands for the item itself: dropping it drops all of it."""
 
@@ -39,13 +42,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What one device noticed of one item at one time: values by field, as `Change` has them."""
+    """What one device noticed of one item at one time: values by field, as `Change` has them.
+
+    `via` are the entries, device and number, by which it came to the device that says it again.
+    """
 
     item: str
     stamp: Stamp
     set: Mapping[str, Any] = field(default_factory=dict)
     add: Mapping[str, Any] = field(default_factory=dict)
     drop: Mapping[str, Any] = field(default_factory=dict)
+    via: tuple[tuple[str, int], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.set or self.add or self.drop)
@@ -65,12 +72,14 @@ class Patch:
         parts: dict[str, dict[str, Any]] = {"set": {}, "add": {}, "drop": {}}
         for change in left:
             parts[change.action][change.field] = change.value
-        return Patch(self.item, self.stamp, **parts)
+        return Patch(self.item, self.stamp, **parts, via=self.via)
 
     def line(self) -> dict[str, Any]:
         """Itself as JSON."""
         parts = {"set": self.set, "add": self.add, "drop": self.drop}
-        filled = {name: dict(part) for name, part in parts.items() if part}
+        filled: dict[str, Any] = {name: dict(part) for name, part in parts.items() if part}
+        if self.via:
+            filled["via"] = [list(entry) for entry in self.via]
         return {"item": self.item, "stamp": list(self.stamp), **filled}
 
 
@@ -89,9 +98,12 @@ def patch_of(line: Any) -> Patch:
     stamp, parts = line.get("stamp"), {name: line.get(name, {}) for name in ("set", "add", "drop")}
     if not isinstance(stamp, list) or list(map(type, stamp)) != [int, int, str]:
         raise ValueError("a patch has no stamp")
+    if stamp[0] >= _MOST_TIME or not 0 <= stamp[1] < _MOST_NUMBER:
+        raise ValueError("a patch has a stamp of no time")
     if not all(isinstance(part, dict) for part in parts.values()):
         raise ValueError("a patch has a part that is not an object")
-    return Patch(line["item"], Stamp(*stamp), **parts)
+    via = tuple((str(device), int(number)) for device, number in line.get("via", ()))
+    return Patch(line["item"], Stamp(*stamp), **parts, via=via)
 
 
 ItemState: TypeAlias = dict[str, Change]

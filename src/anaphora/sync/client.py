@@ -7,7 +7,7 @@ bytes again.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,12 +27,13 @@ from anaphora.sync.entries import (
     without_content,
 )
 from anaphora.sync.items import THREAD, kind_and_key
-from anaphora.sync.log import EntryLog
+from anaphora.sync.log import EntryLog, State
 from anaphora.sync.membership import Membership
 from anaphora.sync.project import Project
 from anaphora.sync.reader import EntryReader, Named, Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
+from anaphora.sync.store import AGAIN
 from anaphora.sync.under_way import syncing
 from anaphora.values.sync import SyncDevice, SyncReport, SyncVerification
 
@@ -98,9 +99,9 @@ class SyncClient:
                 raise InvalidInput("device", device, "it is this one: `sync leave`")
             if device not in {one.device for one in self._project.others()}:
                 raise InvalidInput("device", device, "not a device of this project")
-            last = {device: self._log.last_of(device).number}
-            self._project.devices = self._project.devices.without(last, told=False)
-            self._tell_removed()
+            self._state({device: self._log.last_of(device).number})
+            self._reader.reconcile()
+            self.replica.apply()
             self._push(tell)
 
     def verify(self, progress: Progress | None = None) -> SyncVerification:
@@ -141,7 +142,7 @@ class SyncClient:
 
     def hash_of(self, name: str) -> str:
         """What a path or a conversation is found by in the headers of entries of this epoch."""
-        key = self._project.membership.key_for("sync_hashes")
+        key = self._project.membership.key_for("sync_hashes", self._project.epoch)
         return hmac.new(key, name.encode(), "sha256").hexdigest()[:32]
 
     def time_of(self, snapshot: str) -> datetime:
@@ -180,9 +181,14 @@ class SyncClient:
         received = self._reader.read(heads, tell)
         with self._changing_here():
             self.replica.apply()
+            self._project.refuse_removed(self._remote.name)
+            self._reader.refuse_withheld()
             self._spoil_outbox()
             self._repack()
-            self._tell_removed()
+            if self._project.must_rotate:
+                self._state({})
+            if keys := self._project.keys_to_tell():
+                self._make_entry(Content(keys=keys))
             self._pack()
         sent = self._push(tell) + self._drop_forgotten(tell)
         if len(self._compactable()) > _COMPACT + 2 * self.replica.store.get(_COMPACTED, 0):
@@ -259,15 +265,11 @@ class SyncClient:
         said: Content,
         *,
         epoch: str | None = None,
-        instead_of: Collection[tuple[str, int]] = (),
     ) -> None:
-        """Make the next entry, in the place of others if it says again what they said.
-
-        `epoch` names another key than the present one.
-        """
+        """Make the next entry; `epoch` names another key than the present one."""
         project = self._project
         member = project.membership
-        epoch = epoch or member.epoch
+        epoch = epoch or project.epoch
         last = self._log.last_of(project.own)
         number = last.number + 1
         hashes = tuple(sorted(set(self._hashes(said.patches, epoch))))
@@ -284,37 +286,35 @@ class SyncClient:
             said.rotation,
             said.checkpoint,
             project.devices.begin,
+            said.keys,
         )
         cipher = project.cipher(epoch)
         assert cipher is not None
         entry = seal(header, content, cipher, member.sign)
-        if said.member is not None:
-            project.admit(said.member)
+        project.note(header, content)
+        project.wrote(epoch, said.keys)
         with self._log.change() as log:
             log.keep(entry, "ready", at, len(said.patches), entry.data())
             rows = self.replica.store.within(log.work.write)
-            rows.carried(said.patches, project.own, number, instead_of)
+            rows.carried(said.patches, project.own, number)
             project.save(rows)
 
-    def _tell_removed(self) -> None:
-        """Tell the others which devices are none any more, and the new key if it takes one."""
-        project = self._project
-        epoch = project.membership.epoch
-        rotation = project.rotate() if project.must_rotate() else None
-        if rotation is None and not project.devices.untold:
-            return
-        project.devices = replace(project.devices, untold=False)
-        # Under the old key: whoever reads it has none but that.
-        removed = project.devices.removed
-        self._make_entry(Content(removed=removed, rotation=rotation), epoch=epoch)
+    def _state(self, removed: Mapping[str, int]) -> None:
+        """Tell the others which devices are none any more, and the new key."""
+        rotation = self._project.rotate(removed)
+        # Under the key that each device has, whichever others it lacks.
+        first = self._project.membership.first_epoch
+        self._make_entry(Content(removed=removed, rotation=rotation), epoch=first)
 
     def _drop_forgotten(self, tell: Progress) -> int:
         """Take what was forgotten out of the entries that carried it."""
         wanted = self.replica.store.to_drop(self._project.own)
         sent = self._replace(wanted, tell)
+        again = self.replica.store.to_drop(AGAIN + self._project.own)
+        sent += self._replace(again, tell, also=("gone",))
         with self.replica.store.change() as work:
             # Those that had lost it before, and those that this has just named.
-            work.dropped(wanted)
+            work.dropped([*wanted, *again])
         for row in self._log.find("void"):
             self._drop(row)
         return sent
@@ -325,7 +325,8 @@ class SyncClient:
         heads = {name: (head.number, head.id) for name, head in self._log.heads().items()}
         sent = self._replace(self._compactable(), tell)
         members = tuple(devices.members.values())
-        self._make_entry(Content(checkpoint=Checkpoint(heads, members, devices.removed)))
+        checkpoint = Checkpoint(heads, members, devices.removed, devices.admission)
+        self._make_entry(Content(checkpoint=checkpoint))
         sent += self._push(tell)
         for row in self._log.find("void"):
             self._drop(row)
@@ -338,7 +339,9 @@ class SyncClient:
         rows = [*self._log.find("sent"), *self._log.find("received")]
         return [(str(row["device"]), int(row["number"])) for row in rows if row["size"]]
 
-    def _replace(self, entries: Sequence[tuple[str, int]], tell: Progress) -> int:
+    def _replace(
+        self, entries: Sequence[tuple[str, int]], tell: Progress, also: Sequence[State] = ()
+    ) -> int:
         """Name entries that are to go, and say again what of them still counts.
 
         An entry is emptied only when all that counts of it was said again by the device that
@@ -347,7 +350,9 @@ class SyncClient:
         """
         sent = 0
         known = [self._log.row(device, number) for device, number in entries]
-        going = [row for row in known if row is not None and row["state"] in ("sent", "received")]
+        going = [
+            row for row in known if row is not None and row["state"] in ("sent", "received", *also)
+        ]
         for start in range(0, len(going), _REPLACED):
             some = going[start : start + _REPLACED]
             left = {
@@ -357,9 +362,8 @@ class SyncClient:
             }
             named = tuple(map(_named, some))
             self._make_entry(Content(dropped=named))
-            places = {(device, number) for device, number, _ in named}
             for block in _blocks(list(left.values())):
-                self._make_entry(Content(tuple(block)), instead_of=places)
+                self._make_entry(Content(tuple(block)))
             with self._log.change() as log:
                 rows = self.replica.store.within(log.work.write)
                 for row in some:
@@ -411,7 +415,10 @@ class SyncClient:
         own = self._project.own
         sent = self._note_sent(heads.get(own, 0))
         known = {device: head.number for device, head in self._log.heads().items()}
-        for device, number in (known | {own: sent}).items():
+        for device, last in (known | {own: sent}).items():
+            # What a removed device wrote behind its end may go.
+            limit = self._project.devices.removed.get(device, last) if device != own else last
+            number = min(last, limit)
             if heads.get(device, 0) < number:
                 reason = f"the remote has {heads.get(device, 0)} of the {number} that it had before"
                 raise RemoteTampered(self._remote.name, device, number, reason)

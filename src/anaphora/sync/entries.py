@@ -16,31 +16,41 @@ device says so (`dropped` inside): what a remote drops by itself is found out.
 names the key; the device's signature is that of the id. Inside is JSON: the patches, and up to
 which entry of each other device this one had read (`seen`): so that a remote which keeps entries
 back is found out. A device's first entry announces it (`member`) and says nothing else; others tell
-of devices that were `removed`, of a new key (`rotation`), and where a new device can begin
-(`checkpoint`).
+of devices that were `removed`, of a new key (`rotation`), of `keys` that some devices may lack, and
+where a new device can begin (`checkpoint`).
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
-import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from anaphora.core.bounded import MOST_BYTES, read_json
 from anaphora.errors import RemoteTampered, Tampered
 from anaphora.ops.transfer.lines import from_line, to_line
 from anaphora.store.crypto.cipher import Cipher
+from anaphora.sync.admission import Admission, admission_of
 from anaphora.sync.changes import Patch, canonical, patch_of
 from anaphora.sync.membership import Member, Rotation, member_of, rotation_of
 
 VERSION: Final = 1
 _SMALLEST: Final = 1024
 _LENGTH: Final = 4
-_MOST: Final = 1 << 30
+_MOST_LINES: Final = 100_000
+_UNREADABLE: Final = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)
+"""What reading raises of bytes that no device wrote."""
 
 Seen = Mapping[str, Sequence[Any]]
 """By device, the number and the id of the last entry of it that was read."""
@@ -101,12 +111,14 @@ class Checkpoint:
     """Where a new device begins: what came before it was said again since, by the device it is of.
 
     `covers` are the entries before it, as in `Seen`; `members` all devices that were known;
-    `removed` those that are none any more, and the last entry of each that counts.
+    `removed` those that are none any more, and the last entry of each that counts; `admission` what
+    that follows from.
     """
 
     covers: Seen
     members: tuple[Member, ...]
     removed: Mapping[str, int]
+    admission: Admission | None = None
 
     def line(self) -> dict[str, Any]:
         """Itself as JSON."""
@@ -114,6 +126,7 @@ class Checkpoint:
             "covers": {name: list(one) for name, one in self.covers.items()},
             "members": [member.line() for member in self.members],
             "removed": dict(self.removed),
+            "admission": None if self.admission is None else self.admission.line(),
         }
 
 
@@ -134,6 +147,7 @@ class Content:
     rotation: Rotation | None = None
     checkpoint: Checkpoint | None = None
     begin: tuple[str, int, int] | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     def first_line(self) -> dict[str, Any]:
         """What it says beside patches, as JSON."""
@@ -142,6 +156,7 @@ class Content:
             "dropped": [list(one) for one in self.dropped],
             "at": self.at,
             "removed": dict(self.removed),
+            "keys": dict(self.keys),
             "begin": None if self.begin is None else list(self.begin),
         }
         for name in ("member", "rotation", "checkpoint"):
@@ -156,7 +171,7 @@ def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
     checkpoint = line.get("checkpoint")
     return Content(
         patches,
-        line.get("seen", {}),
+        {str(name): (int(at), str(of)) for name, (at, of) in line.get("seen", {}).items()},
         tuple((str(of), int(at), str(name)) for of, at, name in line.get("dropped", ())),
         int(line.get("at", 0)),
         None if member is None else member_of(member),
@@ -164,6 +179,7 @@ def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
         None if rotation is None else rotation_of(rotation),
         None if checkpoint is None else _checkpoint_of(checkpoint),
         None if begin is None else (str(begin[0]), int(begin[1]), int(begin[2])),
+        {str(epoch): bytes.fromhex(key).hex() for epoch, key in line.get("keys", {}).items()},
     )
 
 
@@ -172,6 +188,7 @@ def _checkpoint_of(line: Mapping[str, Any]) -> Checkpoint:
         {str(name): (int(at), str(of)) for name, (at, of) in line["covers"].items()},
         tuple(map(member_of, line["members"])),
         {str(name): int(last) for name, last in line["removed"].items()},
+        admission_of(line["admission"]) if line.get("admission") else None,
     )
 
 
@@ -234,20 +251,26 @@ def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
         padded = cipher.open(entry.sealed, bound, f"entry {header.number}")
         length = int.from_bytes(padded[:_LENGTH], "big")
         lines = _unpacked(padded[_LENGTH : _LENGTH + length]).splitlines()
-        patches = tuple(patch_of(from_line(line)) for line in lines[1:])
-        return _content_of(from_line(lines[0]), patches)
+        patches = tuple(patch_of(_object(line)) for line in lines[1:])
+        return _content_of(_object(lines[0]), patches)
     except Tampered as error:
         raise _tampered(remote, header, error.reason) from None
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, zlib.error) as error:
+    except (*_UNREADABLE, zlib.error) as error:
         raise _tampered(remote, header, f"it cannot be read ({error})") from None
 
 
 def _unpacked(packed: bytes) -> bytes:
     made = zlib.decompressobj()
-    data = made.decompress(packed, _MOST)
-    if made.unconsumed_tail:
+    data = made.decompress(packed, MOST_BYTES)
+    if made.unconsumed_tail or data.count(b"\n") > _MOST_LINES:
         raise ValueError("it is too large")
     return data
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """The object of a line. ValueError for what no device writes, such as a number without end."""
+    read_json(line)
+    return from_line(line)
 
 
 def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: int) -> Entry:
@@ -256,14 +279,14 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
     `RemoteTampered` where it is none of that device and number.
     """
     try:
-        line = json.loads(data) if isinstance(data, bytes) else data
+        line = read_json(data) if isinstance(data, bytes) else data
         header = Header(**{name: read(line[name]) for name, read in _HEADER.items()})
         dropped = _text(line["dropped"]) if "dropped" in line else None
         sealed = b"" if dropped else base64.b64decode(line["sealed"], validate=True)
         signature = base64.b64decode(line["signature"], validate=True)
         if line["v"] != VERSION:
             raise ValueError(f"its version is {line['v']!r}")
-    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+    except _UNREADABLE as error:
         raise RemoteTampered(remote, device, number, f"it is not an entry ({error})") from None
     if (header.device, header.number) != (device, number):
         reason = f"it is entry {header.number} of device {header.device}"

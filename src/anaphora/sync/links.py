@@ -63,6 +63,8 @@ class LinkSync:
             ends = self._ends(item, rows)
             if ends in wanted and ends is not None:
                 state = self._device.store.states([item])[item]
+                if _STATE not in state:
+                    continue
                 told = (state[_STATE].stamp, state[_STATE].value)
                 latest[ends] = max(latest.get(ends, told), told, key=lambda one: one[0])
         ids = {end for one, other in latest for end in (one, other)}

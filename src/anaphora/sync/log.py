@@ -3,7 +3,7 @@
 An entry of this device is `ready` until the remote has it, then `sent`; one of another device is
 `received`. `void` ones are to lose their content in the remote, `gone` ones have, and of `unnamed`
 ones the content was gone before any device has said so. `covered` ones were never read: a
-checkpoint stands for them.
+checkpoint stands for them. `refused` ones do not count, as their devices were removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anaphora.store.table_rows import TableTransaction
 
 ENTRY: Final = "sync_entry"
-State = Literal["ready", "sent", "received", "void", "gone", "unnamed", "covered"]
+State = Literal["ready", "sent", "received", "void", "gone", "unnamed", "covered", "refused"]
 Row = dict[str, Any]
 
 

@@ -27,7 +27,7 @@ from anaphora.sync.membership import (
 )
 from anaphora.sync.opening import open_entry
 from anaphora.sync.pairing import PATIENCE, Meeting, new_code, read_code
-from anaphora.sync.project import Devices, Project
+from anaphora.sync.project import Devices, Project, told_admission
 from anaphora.sync.reader import Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.remotes.opening import open_remote
@@ -120,6 +120,12 @@ class Sync:
             if lasting:
                 self._services.container.tell("sync_stopped", self.status())
             raise
+        except (RecursionError, ArithmeticError, MemoryError) as error:
+            reason = f"what it gave cannot be read ({type(error).__name__})"
+            failed = RemoteError(str(self._store.get(_REMOTE)[0]), reason, lasting=True)
+            self._note(_STOPPED, str(failed))
+            self._services.container.tell("sync_stopped", self.status())
+            raise failed from error
         with self._store.change() as work:
             work.put(_LAST, self._services.clock().isoformat())
             work.put(_STOPPED, None)
@@ -291,12 +297,12 @@ class Sync:
     def _told(self) -> dict[str, Any]:
         """What a device needs to join."""
         project = Project(self._store, self._member(), self._random)
-        has, removed = project.devices.recipients, project.devices.removed
+        admission = project.devices.admission
         return {
             "project": project.name,
             "keys": {epoch: key.hex() for epoch, key in project.membership.keys.items()},
-            "recipients": None if has is None else sorted(has),
-            "removed": dict(removed),
+            "admission": admission.line(),
+            "removed": dict(admission.limits),
         }
 
     def _join(self, told: Mapping[str, Any], name: str) -> Project:
@@ -304,10 +310,7 @@ class Sync:
         keys = {epoch: bytes.fromhex(key) for epoch, key in told["keys"].items()}
         member = join_project(told["project"], keys, name, self._random)
         project = Project(self._store, member, self._random)
-        has = told["recipients"]
-        project.devices = Devices(
-            removed=told["removed"], recipients=None if has is None else frozenset(has)
-        )
+        project.devices = Devices(admission=told_admission(told, (), keys))
         return project
 
     @property
@@ -364,8 +367,7 @@ def _read_key(key: str) -> dict[str, Any]:
         keys = {str(epoch): bytes.fromhex(one).hex() for epoch, one in found["keys"].items()}
         if not keys:
             raise ValueError("it has no key")
-        project, removed = str(found["project"]), dict(found["removed"])
-        told = {"project": project, "keys": keys, "removed": removed}
-        return {**told, "recipients": found["recipients"]}
+        told_admission(found, (), keys)
+        return {**found, "project": str(found["project"]), "keys": keys}
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise InvalidInput("key", "…", "not what `sync key` gave on another device") from error

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -80,8 +81,13 @@ class Membership:
 
     @property
     def epoch(self) -> str:
-        """The epoch under whose key it writes."""
+        """The newest epoch."""
         return max(self.keys)
+
+    @property
+    def first_epoch(self) -> str:
+        """The epoch of the key that every device of the project has, removed ones among them."""
+        return min(self.keys)
 
     @property
     def public(self) -> Member:
@@ -110,7 +116,7 @@ class Membership:
     @property
     def identities(self) -> bytes:
         """The key of digests that must be the same for ever: it is not what keeps words secret."""
-        return self.key_for("sync_identities", min(self.keys))
+        return self.key_for("sync_identities", self.first_epoch)
 
     def sign(self, text: str) -> bytes:
         """The signature of a text: 64 bytes."""
@@ -123,7 +129,8 @@ class Membership:
 
     def rotate(self, others: Iterable[Member], random: Random) -> tuple[Rotation, Membership]:
         """A new epoch for this device and these others; what to send, and what to keep."""
-        epoch = new_epoch(int(self.epoch.partition("-")[0]) + 1, random)
+        number = int(self.epoch.partition("-")[0]) + 1
+        epoch = f"{new_epoch(number, random)}-{self.device}"
         key = random(KEY_BYTES)
         keys = {one.device: self._wrapped(key, epoch, one, random) for one in others}
         return Rotation(epoch, keys), self.with_key(epoch, key)
@@ -173,12 +180,22 @@ def membership_of(line: Mapping[str, Any]) -> Membership:
 def new_membership(name: str, random: Random) -> Membership:
     """The membership of a project's first device."""
     keys = {new_epoch(1, random): random(KEY_BYTES)}
-    return join_project(f"ana_proj_{random(16).hex()}", keys, name, random)
+    member = join_project("", keys, name, random)
+    return replace(member, project=_project_of(member.public.signing))
 
 
 def join_project(project: str, keys: Mapping[str, bytes], name: str, random: Random) -> Membership:
     """The membership of a new device of a project. Its identifier says nothing of it."""
     return Membership(project, random(8).hex(), name, random(KEY_BYTES), dict(keys))
+
+
+def founds(member: Member, project: str) -> bool:
+    """Whether a member is the first one of a project, which is named by its signing key."""
+    return _project_of(member.signing) == project
+
+
+def _project_of(signing: str) -> str:
+    return f"ana_proj_{hashlib.sha256(bytes.fromhex(signing)).hexdigest()[:32]}"
 
 
 def new_epoch(number: int, random: Random) -> str:
@@ -192,6 +209,12 @@ def member_of(line: Any) -> Member:
     if {len(bytes.fromhex(key)) for key in (found.signing, found.exchange)} != {_PUBLIC_BYTES}:
         raise ValueError("its keys are none")
     return found
+
+
+def is_made_by(rotation: Rotation, device: str) -> bool:
+    """Whether an epoch is one that this device may make: its name ends with that of its maker."""
+    maker = rotation.epoch.split("-")[2:]
+    return not maker or maker == [device]
 
 
 def rotation_of(line: Any) -> Rotation:

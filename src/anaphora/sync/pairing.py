@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from anaphora.core.bounded import read_json
 from anaphora.errors import InvalidInput, MissingExtra, PairingFailed, SyncError, Tampered
 from anaphora.store.crypto.cipher import Cipher, Random, binding, derive
 from anaphora.sync.entries import Entry, Header, entry_of, without_content
@@ -153,7 +154,9 @@ class Meeting:
 
     def _message(self, entry: Entry) -> dict[str, str]:
         try:
-            found = json.loads(entry.sealed)
+            found = read_json(entry.sealed)
+            if not isinstance(found, dict):
+                raise ValueError("it is no object")
         except ValueError as error:
             raise self._failed("the other side sent what is no message") from error
         return {str(name): str(one) for name, one in found.items()}

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from anaphora.errors import DeviceRemoved, RemoteTampered
+from anaphora.errors import DeviceRemoved
 from anaphora.store.crypto.cipher import Cipher, Random
-from anaphora.sync.entries import Checkpoint, Content, Entry
-from anaphora.sync.membership import MEMBER, Member, Membership, Rotation, member_of, membership_of
+from anaphora.sync.admission import TOLD, Admission, Statement, admission_of
+from anaphora.sync.entries import Checkpoint, Content, Header
+from anaphora.sync.membership import (
+    MEMBER,
+    Member,
+    Membership,
+    Rotation,
+    founds,
+    is_made_by,
+    member_of,
+    membership_of,
+)
 from anaphora.sync.store import SyncStore, SyncTransaction
 
 _DEVICES: Final = "devices"
@@ -19,49 +29,57 @@ Begin = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """The devices of a project. `removed` maps those that left to their last entry that counts.
+    """The devices of a project, and which of their entries count.
 
-    `recipients` have the newest key; None before there was a second one. `untold`: this device
-    knows of more removed ones than it has told.
+    `written` are the epochs under which this device has written, `told` those whose keys it has
+    told again.
     """
 
     members: Mapping[str, Member] = field(default_factory=dict)
-    removed: Mapping[str, int] = field(default_factory=dict)
-    recipients: frozenset[str] | None = None
+    admission: Admission = field(default_factory=Admission)
     begin: Begin | None = None
-    untold: bool = False
+    written: frozenset[str] = frozenset()
+    told: frozenset[str] = frozenset()
+
+    @property
+    def removed(self) -> Mapping[str, int]:
+        """Those that are none any more, and the last entry of each that counts."""
+        return self.admission.limits
 
     def line(self) -> dict[str, Any]:
         """Itself as JSON."""
         return {
             "members": [member.line() for member in self.members.values()],
-            "removed": dict(self.removed),
-            "recipients": None if self.recipients is None else sorted(self.recipients),
+            "admission": self.admission.line(),
             "begin": None if self.begin is None else list(self.begin),
-            "untold": self.untold,
+            "written": sorted(self.written),
+            "told": sorted(self.told),
         }
 
-    def admits(self, device: str) -> bool:
-        """Whether a device that announces itself under an old key is one that was known then."""
-        return self.recipients is None or device in self.recipients or device in self.removed
 
-    def without(self, last: Mapping[str, int], *, told: bool) -> Devices:
-        """The same with these devices removed, each behind an entry, the later one if two are."""
-        removed = dict(self.removed)
-        for device, number in last.items():
-            removed[device] = max(number, removed.get(device, 0))
-        return replace(self, removed=removed, untold=self.untold or not told)
+def told_admission(
+    line: Mapping[str, Any], members: Iterable[str], epochs: Iterable[str]
+) -> Admission:
+    """What is known of who counts; from an older version that is who was removed, and no more."""
+    if line.get("admission"):
+        return admission_of(line["admission"])
+    removed, recipients = line["removed"], line["recipients"]
+    if not removed and recipients is None:
+        return Admission()
+    epoch = "" if recipients is None else max(epochs)
+    seen = dict.fromkeys(members, 0)
+    return Admission((Statement(TOLD, 0, removed, epoch, frozenset(recipients or ()), seen),))
 
 
-def _devices_of(line: Mapping[str, Any]) -> Devices:
-    recipients, begin = line["recipients"], line["begin"]
+def _devices_of(line: Mapping[str, Any], epochs: Iterable[str]) -> Devices:
+    begin = line["begin"]
     members = {member.device: member for member in map(member_of, line["members"])}
     return Devices(
         members,
-        line["removed"],
-        None if recipients is None else frozenset(recipients),
+        told_admission(line, members, epochs),
         None if begin is None else (begin[0], begin[1], begin[2]),
-        line["untold"],
+        frozenset(line.get("written", ())),
+        frozenset(line.get("told", ())),
     )
 
 
@@ -78,8 +96,9 @@ class Project:
     def load(self) -> None:
         """Read it again: another process may have changed it."""
         line, member = self._store.get(_DEVICES), self._store.get(MEMBER)
-        self.devices = Devices() if line is None else _devices_of(line)
         self.membership = self.membership if member is None else membership_of(member)
+        self.devices = Devices() if line is None else _devices_of(line, self.membership.keys)
+        self._find_founder()
 
     def save(self, work: SyncTransaction) -> None:
         """Keep it with what else a transaction does."""
@@ -102,90 +121,132 @@ class Project:
             return None
         return Cipher(self.membership.key_for("sync_entries", epoch), self._random)
 
-    def limit(self, device: str) -> int | None:
-        """The last entry of a device that counts; None where all do."""
-        return self.devices.removed.get(device)
+    @property
+    def epoch(self) -> str:
+        """The epoch under whose key it writes: one that all present devices have, and no other."""
+        return max(self._usable() or [self.membership.first_epoch])
+
+    @property
+    def must_rotate(self) -> bool:
+        """Whether there is no such key."""
+        return not self._usable()
 
     def others(self) -> list[Member]:
         """The other devices that were not removed."""
-        members = self.devices.members.values()
-        return [
-            one
-            for one in members
-            if one.device != self.own and one.device not in self.devices.removed
-        ]
+        members, removed = self.devices.members.values(), self.devices.removed
+        return [one for one in members if one.device != self.own and one.device not in removed]
 
-    def must_rotate(self) -> bool:
-        """Whether a device that was removed has the newest key."""
-        has, removed = self.devices.recipients, self.devices.removed.keys()
-        return bool(removed) if has is None else bool(has & removed)
-
-    def rotate(self) -> Rotation:
-        """Go on under a new key; what tells it to the others."""
-        others = self.others()
+    def rotate(self, removed: Collection[str] = ()) -> Rotation:
+        """Go on under a new key, without these; what tells it to the others."""
+        others = [one for one in self.others() if one.device not in removed]
         rotation, self.membership = self.membership.rotate(others, self._random)
-        has = frozenset({self.own, *(one.device for one in others)})
-        self.devices = replace(self.devices, recipients=has)
         return rotation
 
+    def keys_to_tell(self) -> dict[str, str]:
+        """The keys under which this device has written, and which another one may lack."""
+        devices, admission = self.devices, self.devices.admission
+        present = [self.own, *(one.device for one in self.others())]
+        return {
+            epoch: self.membership.keys[epoch].hex()
+            for epoch in sorted(devices.written - devices.told)
+            if not admission.have_all(epoch, present)
+        }
+
     def admit(self, member: Member) -> None:
-        """Know a device."""
-        members = {**self.devices.members, member.device: member}
+        """Know a device; what it announced first counts."""
+        members = {member.device: member, **self.devices.members}
         self.devices = replace(self.devices, members=members)
+        self._find_founder()
 
     def begin_with(self, checkpoint: Checkpoint, begin: Begin) -> None:
         """Know what the devices knew that made a checkpoint."""
         members = {member.device: member for member in checkpoint.members}
         members |= self.devices.members
-        rotated = len(self.membership.keys) > 1
-        has = frozenset(members.keys() - checkpoint.removed.keys()) if rotated else None
-        self.devices = Devices(members, checkpoint.removed, has, begin)
+        admission = self.devices.admission
+        if checkpoint.admission is not None:
+            said = checkpoint.admission
+            admission = admission.with_facts(said.statements, said.announced)
+        elif checkpoint.removed:
+            seen = dict.fromkeys(members, 0)
+            admission = admission.with_facts([Statement(TOLD, 0, checkpoint.removed, seen=seen)])
+        self.devices = replace(self.devices, members=members, admission=admission, begin=begin)
+        self._find_founder()
 
-    def take(self, entry: Entry, content: Content, heads: Mapping[str, int], remote: str) -> None:
-        """Take in what an entry tells of devices and keys; `heads` are the last ones read here.
-
-        Raises DeviceRemoved where this device is none any more.
-        """
-        by, number = entry.header.device, entry.header.number
-        if content.member is not None:
+    def note(self, entry: Header, content: Content) -> None:
+        """Note what an entry states of devices and keys, whether or not it counts."""
+        by, number = entry.device, entry.number
+        if content.member is not None and content.member.device == by:
             self.admit(content.member)
-        if content.removed:
-            self._take_removed(content.removed, heads, remote)
-        if content.rotation is not None and content.rotation.epoch not in self.membership.keys:
-            self._take_rotation(content.rotation, entry, heads, remote)
+        rotation = content.rotation
+        if rotation is not None and not self._is_sound(rotation, by):
+            rotation = None
+        statements = []
+        if content.removed or rotation is not None:
+            seen = {device: int(last[0]) for device, last in content.seen.items()}
+            epoch, recipients = "", frozenset[str]()
+            if rotation is not None:
+                epoch, recipients = rotation.epoch, frozenset({by, *rotation.keys})
+            removed = {device: at for device, at in content.removed.items() if device != by}
+            statements.append(Statement(by, number, removed, epoch, recipients, seen))
+        announced = {by: entry.epoch} if number == 1 else {}
+        admission = self.devices.admission.with_facts(statements, announced)
+        self.devices = replace(self.devices, admission=admission)
+        self._take_keys(rotation, content.keys)
+
+    def begins(self, entry: Header, content: Content) -> None:
+        """Note where a new device can begin, as an entry says that counts."""
         begin = content.begin
         if content.checkpoint is not None:
-            begin = (by, number, content.at)
+            begin = (entry.device, entry.number, content.at)
         if begin is not None:
             newest = max(begin, self.devices.begin or begin, key=lambda one: one[2])
             self.devices = replace(self.devices, begin=newest)
 
-    def _take_removed(
-        self, removed: Mapping[str, int], heads: Mapping[str, int], remote: str
-    ) -> None:
-        if self.own in removed:
-            raise DeviceRemoved(remote, "this device was removed from the project")
-        # What was read of them before counts, and the others are told so.
-        read = {device: max(last, heads.get(device, 0)) for device, last in removed.items()}
-        self.devices = self.devices.without(read, told=read == removed)
+    def forget_begin(self) -> None:
+        """Forget where a new device can begin: a removed device may have said so."""
+        self.devices = replace(self.devices, begin=None)
 
-    def _take_rotation(
-        self, rotation: Rotation, entry: Entry, heads: Mapping[str, int], remote: str
-    ) -> None:
-        by, number = entry.header.device, entry.header.number
-        if self.own not in rotation.keys:
-            reason = "the project has a new key, which was not made for this device: join it again"
-            raise DeviceRemoved(remote, reason)
-        after = self.membership.unwrap(rotation, self._random)
-        if after is None:
-            raise RemoteTampered(remote, by, number, "the key in it is none for this device")
-        self.membership = after
-        if rotation.epoch != after.epoch:
+    def wrote(self, epoch: str, keys: Iterable[str]) -> None:
+        """Note under which key this device has written, and which it has told."""
+        devices = self.devices
+        self.devices = replace(
+            devices, written=devices.written | {epoch}, told=devices.told | set(keys)
+        )
+
+    def refuse_removed(self, remote: str) -> None:
+        """Raise DeviceRemoved where this device is none any more."""
+        admission = self.devices.admission
+        if self.own not in admission.limits:
             return
-        has = frozenset({by, *rotation.keys})
-        self.devices = replace(self.devices, recipients=has)
-        unknown = self.devices.members.keys() - has - self.devices.removed.keys()
-        if unknown:
-            # Whoever rotated did not know them: they are to join again.
-            last = {device: heads.get(device, 0) for device in unknown}
-            self.devices = self.devices.without(last, told=False)
+        reason = "this device was removed from the project"
+        if not admission.is_named(self.own):
+            reason = (
+                "a device was removed while this one joined, and the project has a new key, which "
+                "was not made for this device: join it again (`sync leave`, then `sync init` with "
+                "a new code); what was written here stays, and is sent then"
+            )
+        raise DeviceRemoved(remote, reason)
+
+    def _usable(self) -> list[str]:
+        # Before it has announced itself a device has the keys that it was told.
+        return self.devices.admission.usable_epochs(self.membership.keys, self.devices.members)
+
+    def _is_sound(self, rotation: Rotation, by: str) -> bool:
+        """Whether the name of a new epoch is one that its maker may give."""
+        return is_made_by(rotation, by) and rotation.epoch > self.membership.first_epoch
+
+    def _take_keys(self, rotation: Rotation | None, keys: Mapping[str, str]) -> None:
+        if rotation is not None:
+            # Its name is its maker's: it goes over what another device told of that epoch.
+            self.membership = self.membership.unwrap(rotation, self._random) or self.membership
+        for epoch, key in keys.items():
+            if epoch not in self.membership.keys and epoch > self.membership.first_epoch:
+                self.membership = self.membership.with_key(epoch, bytes.fromhex(key))
+
+    def _find_founder(self) -> None:
+        members = self.devices.members.items()
+        admission = self.devices.admission
+        # A device that joins is told, before it has read who the others are.
+        founders = (name for name, one in members if founds(one, self.name))
+        admission = replace(admission, founder=next(founders, admission.founder))
+        self.devices = replace(self.devices, admission=admission)

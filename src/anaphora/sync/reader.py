@@ -14,6 +14,7 @@ from anaphora.sync.entries import Content, Entry, entry_of, unseal
 from anaphora.sync.log import EntryLog, LogTransaction, State
 from anaphora.sync.membership import Member
 from anaphora.sync.project import Project
+from anaphora.sync.reconciling import comes_by, reconcile, say_again
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
 from anaphora.sync.store import SyncTransaction
@@ -34,6 +35,9 @@ class EntryReader:
         self._project = project
         self._log = log
         self._replica = replica
+        self._troubles: dict[str, RemoteTampered] = {}
+        self._promised: list[tuple[str, Named]] = []
+        self._heads: Mapping[str, int] = {}
 
     def read(self, heads: Mapping[str, int], tell: Progress) -> int:
         """Take in what is new up to these entries; how many there were."""
@@ -41,23 +45,42 @@ class EntryReader:
         if not any(device != self._project.own for device in self._log.heads()):
             self._begin(others)
         total = sum(max(0, n - self._log.last_of(device).number) for device, n in others.items())
-        promised: dict[str, Named] = {}
-        done, before = 0, -1
+        self._promised, self._heads = [], others
+        done, known = 0, (-1, frozenset[str]())
         # An entry may need a key that another device's tells.
-        while done != before:
-            before = done
+        while (done, frozenset(self._project.membership.keys)) != known:
+            known = (done, frozenset(self._project.membership.keys))
+            self._troubles = {}
             for device, head in others.items():
-                for content in self._new_of(device, head):
-                    done += 1
-                    tell("pull", done, max(done, total))
-                    for other, (last, snapshot, *_) in content.seen.items():
-                        if last > promised.get(other, ("", 0, ""))[1]:
-                            promised[other] = (device, last, snapshot)
-        self._refuse_unknown_keys(others)
-        if self._remote.in_order:
-            self._refuse_gaps(promised)
-            self._refuse_unnamed()
+                try:
+                    for content in self._new_of(device, head):
+                        done += 1
+                        tell("pull", done, max(done, total))
+                        self._promised += [
+                            (other, (device, last, snapshot))
+                            for other, (last, snapshot) in content.seen.items()
+                        ]
+                except RemoteTampered as error:
+                    # It keeps no other device's entries from being read: one may say that this
+                    # device was removed.
+                    self._troubles[device] = error
+        self.reconcile()
         return done
+
+    def reconcile(self) -> None:
+        """Take back what no longer counts, and take in what counts again."""
+        reconcile(self._remote, self._project, self._log, self._replica, self._entries)
+
+    def refuse_withheld(self) -> None:
+        """Refuse what must not be of what was read last, unless its device no longer counts."""
+        for device, error in self._troubles.items():
+            if self._project.devices.admission.admits(device, error.number):
+                raise error
+        self._refuse_forks()
+        self._refuse_unknown_keys(self._heads)
+        if self._remote.in_order:
+            self._refuse_gaps()
+            self._refuse_unnamed()
 
     def verify(self, heads: Mapping[str, int], tell: Progress) -> tuple[int, int]:
         """Read all that was read or sent before once more; how many, and how many without content.
@@ -65,7 +88,11 @@ class EntryReader:
         Raises RemoteTampered for the first that is not what it was.
         """
         known = {
-            device: {n: row for n, row in self._log.of(device).items() if row["state"] != "ready"}
+            device: {
+                n: row
+                for n, row in self._log.of(device).items()
+                if row["state"] not in ("ready", "refused")
+            }
             for device in self._log.heads()
         }
         total, done, gone = sum(map(len, known.values())), 0, 0
@@ -113,9 +140,10 @@ class EntryReader:
 
     def _under_newest_key(self, device: str, number: int) -> Content | None:
         """What an entry says that only a present device can have written; None for others."""
-        cipher = self._project.cipher(self._project.membership.epoch)
+        epoch = self._project.epoch
+        cipher = self._project.cipher(epoch)
         for entry in self._entries(device, [number]):
-            is_newest = entry.header.epoch == self._project.membership.epoch
+            is_newest = entry.header.epoch == epoch
             if is_newest and entry.dropped is None and cipher is not None:
                 return unseal(entry, cipher, self._remote.name)
         return None
@@ -123,18 +151,28 @@ class EntryReader:
     # One after the other.
 
     def _new_of(self, device: str, head: int) -> Iterator[Content]:
-        """Take in the new entries of a device, as far as their keys are known."""
-        limit = self._project.limit(device)
-        last = head if limit is None else min(head, limit)
-        for entry in self._entries(device, range(self._log.last_of(device).number + 1, last + 1)):
-            limit = self._project.limit(device)
-            if limit is not None and entry.header.number > limit:
-                return
+        """Take in the new entries of a device, as far as their keys are known.
+
+        What a removed device wrote is read, too, for what it states; nothing else of it is taken.
+        """
+        numbers = range(self._log.last_of(device).number + 1, head + 1)
+        entries = self._entries(device, numbers)
+        for entry in entries:
             content = self._opened(entry)
-            if content is None or not self._is_admitted(entry):
+            if content is None:
+                self._look_ahead(entries)
                 return
             self._take(entry, content)
             yield content
+
+    def _look_ahead(self, entries: Iterator[Entry]) -> None:
+        """Learn keys from what follows an entry that cannot be opened: it is read again then."""
+        for entry in entries:
+            cipher = self._project.cipher(entry.header.epoch)
+            if entry.dropped is None and cipher is not None and entry.header.number > 1:
+                content = unseal(entry, cipher, self._remote.name)
+                self._refuse_forged(entry)
+                self._project.note(entry.header, content)
 
     def _entries(self, device: str, numbers: Sequence[int]) -> Iterator[Entry]:
         """Entries with numbers that rise, several at once where they follow one another."""
@@ -142,9 +180,13 @@ class EntryReader:
         while at < len(numbers):
             first = numbers[at]
             count = 1
-            while at + count < len(numbers) and numbers[at + count] == first + count:
+            while (
+                count < _AT_ONCE
+                and at + count < len(numbers)
+                and numbers[at + count] == first + count
+            ):
                 count += 1
-            some = self._remote.read(self._project.name, device, first, min(count, _AT_ONCE))
+            some = self._remote.read(self._project.name, device, first, count)
             if not some:
                 reason = "it is missing, and was there or later ones are"
                 raise RemoteTampered(self._remote.name, device, first, reason)
@@ -172,11 +214,6 @@ class EntryReader:
             self._refuse_forged(entry, content.member)
         return content
 
-    def _is_admitted(self, entry: Entry) -> bool:
-        header = entry.header
-        newest = header.epoch == self._project.membership.epoch
-        return header.number > 1 or newest or self._project.devices.admits(header.device)
-
     def _refuse_forged(self, entry: Entry, announced: Member | None = None) -> None:
         """Refuse what its device has not signed."""
         device = entry.header.device
@@ -188,20 +225,26 @@ class EntryReader:
 
     def _take(self, entry: Entry, content: Content) -> None:
         device, number = entry.header.device, entry.header.number
-        heads = {name: head.number for name, head in self._log.heads().items()}
         store = self._replica.store
         try:
             with self._log.change() as log:
                 sync = store.within(log.work.write)
+                self._project.note(entry.header, content)
+                admission = self._project.devices.admission
+                state: State = "received" if entry.dropped is None else "unnamed"
+                if not admission.admits(device, number):
+                    state = "refused"
                 # What was named may be there yet; what it says is said again elsewhere.
-                if self._was_named(sync, [device, number, entry.id]):
-                    state: State = "gone"
-                else:
-                    state = "received" if entry.dropped is None else "unnamed"
+                elif self._was_named(sync, [device, number, entry.id]):
+                    state = "gone"
                 log.keep(entry, state, content.at, len(content.patches))
-                self._take_names(log, sync, content.dropped)
-                self._replica.receive(sync, content.patches, device, number)
-                self._project.take(entry, content, heads, self._remote.name)
+                if state == "refused":
+                    say_again(log, sync, content.dropped, self._project.own)
+                else:
+                    self._take_names(log, sync, content.dropped)
+                    patches = [one for one in content.patches if comes_by(one, admission.admits)]
+                    self._replica.receive(sync, patches, device, number)
+                    self._project.begins(entry.header, content)
                 self._project.save(sync)
         except BaseException:
             self._project.load()
@@ -248,22 +291,32 @@ class EntryReader:
         name, devices = self._remote.name, self._project.devices
         for device, head in heads.items():
             number = self._log.last_of(device).number + 1
-            known = device in devices.members or devices.recipients is None
-            if number > head or not known or device in devices.removed:
+            # An identity that never announced itself under a known key was not let in.
+            known = device in devices.members or len(self._project.membership.keys) == 1
+            if number > head or not known or not devices.admission.admits(device, number):
                 continue
             if self._remote.in_order:
                 raise RemoteTampered(name, device, number, "no device has told its key")
             raise RemoteError(name, f"the key of entry {number} of device {device} is not here yet")
 
-    def _refuse_gaps(self, promised: Mapping[str, Named]) -> None:
-        """Refuse a remote that keeps back what another device has read."""
-        name, devices = self._remote.name, self._project.devices
-        for device, (by, number, snapshot) in promised.items():
-            if device in devices.removed or device not in devices.members:
-                continue
-            if self._log.last_of(device).number < number:
-                reason = f"device {by} has read it, and the remote does not give it"
-                raise RemoteTampered(name, device, number, reason)
+    def _believed(self) -> Iterator[tuple[str, Named]]:
+        """What present devices have read of present devices."""
+        devices = self._project.devices
+        for device, named in self._promised:
+            if not {device, named[0]} & devices.removed.keys() and device in devices.members:
+                yield device, named
+
+    def _refuse_forks(self) -> None:
+        """Refuse two versions of one entry, each read by another device."""
+        for device, (by, number, snapshot) in set(self._believed()):
             row = self._log.row(device, number)
             if row is not None and row["snapshot_id"] != snapshot:
-                raise RemoteTampered(name, device, number, f"device {by} has read another one")
+                reason = f"device {by} has read another one"
+                raise RemoteTampered(self._remote.name, device, number, reason)
+
+    def _refuse_gaps(self) -> None:
+        """Refuse a remote that keeps back what another device has read."""
+        for device, (by, number, _) in self._believed():
+            if self._log.last_of(device).number < number:
+                reason = f"device {by} has read it, and the remote does not give it"
+                raise RemoteTampered(self._remote.name, device, number, reason)

@@ -375,7 +375,11 @@ class RecordSync:
         by_kind: dict[str, dict[str, list[str]]] = {kind: {} for kind in RECORD_KINDS}
         for item in items:
             kind, _ = kind_and_key(item)
-            state = self._device.store.states([item])[item]
+            # Of what was taken back the home knows with what it is merged.
+            state = (
+                self._device.store.states([item])[item]
+                or self._device.store.states([item], applied=True)[item]
+            )
             by_kind[kind].setdefault(self._group_of(item, state), []).append(item)
         changed: list[str] = []
         for kind, groups in by_kind.items():

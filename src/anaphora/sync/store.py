@@ -3,7 +3,8 @@
 A patch that came from another device is kept beside the others until the rest of the home has it:
 what a user changes meanwhile is compared with what was there, not with what is to come. After that
 patches are kept as long as they count. What a drop or a later value has made void leaves the rows
-with it: what is forgotten is forgotten here, too.
+with it: what is forgotten is forgotten here, too. A patch that is taken back stays, and is marked,
+until the home has it no more.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ops.transfer.lines import from_line, to_line
@@ -41,9 +43,15 @@ _STATE: Final = "sync_state"
 _COPY: Final = "sync_copy"
 _ENTRY: Final = "sync_entry"
 _NO_ENTRY: Final = 0
+_TAKEN_BACK: Final = 2
+"""The mark of a patch in `applied` that the home has, and that no longer counts."""
+Counts = Callable[[str, int], bool]
+"""Whether an entry counts, by its device and number."""
 _KEY: Final = ("item_key", "stamp")
 CLOCK: Final = "clock"
 TO_DROP: Final = "to_drop"
+AGAIN: Final = "again "
+"""What the device of such a wish begins with: others that empty the entry may have lost of it."""
 CAPTURED: Final = "captured"
 """The name of the number up to which changes of the home were looked at."""
 
@@ -88,7 +96,9 @@ class SyncStore:
         found = {}
         for item in items:
             rows = self._rows.find(_PATCH, {"item_key": _item_key(item)})
-            found[item] = _folded(row for row in rows if row["applied"] or not applied)
+            found[item] = _folded(
+                row for row in rows if (row["applied"] if applied else _is_known(row))
+            )
         return found
 
     def group(self, group: str) -> list[str]:
@@ -122,7 +132,13 @@ class SyncStore:
         rows = self._rows.find(_PATCH, {"device": device, "entry": entry})
         for copy in self._rows.find(_COPY, {"device": device, "entry": entry}):
             rows += self._rows.find(_PATCH, {name: copy[name] for name in _KEY})
-        return [_patch(row) for row in sorted(rows, key=lambda row: str(row["stamp"]))]
+        rows = sorted(filter(_is_known, rows), key=lambda row: str(row["stamp"]))
+        return [_said_again(row) for row in rows]
+
+    def taken_by(self, counts: Counts) -> set[str]:
+        """The items of which something came by entries that do not count."""
+        rows = self._rows.find(_PATCH)
+        return {_patch(row).item for row in rows if not _has_way(row, counts)}
 
     def pending(self, device: str) -> list[Patch]:
         """The patches of this device that no entry carries yet, oldest first."""
@@ -165,16 +181,16 @@ class SyncTransaction:
         patches: Iterable[Patch],
         device: str,
         entry: int,
-        instead_of: Collection[tuple[str, int]] = (),
     ) -> None:
-        """Note which entry of a device's log carries patches, instead of others or beside them."""
+        """Note which entry of a device's log carries patches, beside those that do already."""
         carrier = {"device": device, "entry": entry}
         for patch in patches:
             key = {"item_key": _item_key(patch.item), "stamp": stamp_text(patch.stamp)}
             for row in self._work.find(_PATCH, key):
-                if row["entry"] == _NO_ENTRY or (row["device"], row["entry"]) in instead_of:
+                if row["entry"] == _NO_ENTRY:
                     self._work.replace(_PATCH, [row | carrier])
                 else:
+                    # How it came here stays known: it goes when that entry no longer counts.
                     self._work.replace(_COPY, [key | carrier])
 
     def emptied(self, device: str, entry: int) -> None:
@@ -196,8 +212,12 @@ class SyncTransaction:
         some = list(items)
         for item in some:
             rows = self._patches(item)
-            state = _folded(rows)
-            self._prune(rows, state)
+            for row in (row for row in rows if not _is_known(row)):
+                self._drop_patch(row)
+            rows = [row for row in rows if _is_known(row)]
+            self._prune(rows, _folded(rows))
+            if not rows:
+                self._work.drop(_ITEM, {"item_key": _item_key(item)})
         self._set(some, dirty=0, **({} if seen is None else {"seen": seen}))
 
     def unpack(self, device: str, entries: Collection[int]) -> None:
@@ -209,6 +229,37 @@ class SyncTransaction:
             for copy in self._work.find(_COPY, carrier):
                 self._work.drop(_COPY, copy)
         self.dropped((device, entry) for entry in entries)
+
+    def take_back(self, counts: Counts) -> None:
+        """Mark what came by entries that do not count; the home has it until it is applied."""
+        marked: dict[str, list[Row]] = defaultdict(list)
+        for row in self._work.find(_PATCH):
+            if not _is_known(row) or _has_way(row, counts):
+                continue
+            marked[_patch(row).item].append(row)
+            if row["applied"]:
+                self._work.replace(_PATCH, [row | {"applied": _TAKEN_BACK}])
+            else:
+                self._drop_patch(row)
+        for name, rows in marked.items():
+            for item in self._work.find(_ITEM, {"item_key": _item_key(name)}):
+                self._regroup(item, rows)
+
+    def restore(self, patches: Iterable[Patch], device: str, entry: int) -> None:
+        """Say in full again what an entry said, where later changes had made it void."""
+        by_item: dict[str, list[Row]] = defaultdict(list)
+        for patch in patches:
+            by_item[patch.item].append(_row(patch, device, entry, applied=False))
+        for item, fresh in by_item.items():
+            known = {row["stamp"]: row for row in self._patches(item)}
+            again = [(known[row["stamp"]], row) for row in fresh if row["stamp"] in known]
+            for old, row in again:
+                carrier = row if not _is_known(old) else old
+                applied = {"applied": int(bool(old["applied"]))}
+                kept = {name: carrier[name] for name in ("device", "entry")}
+                self._work.replace(_PATCH, [row | kept | applied])
+            self._take(item, fresh)
+            self.mark([item])
 
     def adopt(self, device: str) -> None:
         """Let what this device name has noticed and not sent be noticed again under another."""
@@ -229,7 +280,7 @@ class SyncTransaction:
             self._work.drop(table)
 
     def _take(self, item: str, fresh: Sequence[Row], *, seen: str | None = None) -> None:
-        rows = self._patches(item)
+        rows = [row for row in self._patches(item) if _is_known(row)]
         known = {row["stamp"] for row in rows}
         before = _folded(rows)
         news = [row for row in fresh if row["stamp"] not in known and _patch(row)]
@@ -273,7 +324,7 @@ class SyncTransaction:
         carrier = {name: again[name] for name in ("device", "entry")}
         if carrier == {name: row[name] for name in carrier} or self._is_gone(again):
             return
-        if row["entry"] == _NO_ENTRY or self._is_gone(row):
+        if row["entry"] == _NO_ENTRY:
             self._work.replace(_PATCH, [row | carrier])
         else:
             self._work.replace(_COPY, [{name: row[name] for name in _KEY} | carrier])
@@ -282,6 +333,24 @@ class SyncTransaction:
         """Whether an entry has no content any more."""
         found = {"device": carrier["device"], "number": carrier["entry"]}
         return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, found))
+
+    def _drop_patch(self, row: Row) -> None:
+        key = {name: row[name] for name in _KEY}
+        self._work.drop(_PATCH, key)
+        self._work.drop(_COPY, key)
+
+    def _regroup(self, item: Row, taken: Sequence[Row]) -> None:
+        """Note that the home has an item otherwise, and all that it is or was merged with."""
+        name = item["name"]
+        state = _folded(row for row in self._patches(name) if _is_known(row))
+        old = {"group_key": item["group_key"]}
+        # What nothing is left of stays with what it was merged with until that is applied.
+        now = {"group_key": _group_key(self._group_of(name, state))} if state else old
+        self._work.replace(_ITEM, [item | now | {"dirty": 1}])
+        for group in (old, now):
+            rows = self._work.find(_ITEM, group)
+            self._work.replace(_ITEM, [row | {"dirty": 1} for row in rows])
+        self._dirty_group(self._group_of(name, _folded(taken)))
 
     def _to_drop(self, found: Sequence[list[Any]]) -> None:
         known = self.get(TO_DROP, []) if found else []
@@ -323,8 +392,7 @@ class SyncTransaction:
                     if one["entry"] != _NO_ENTRY
                 ]
             if not left:
-                self._work.drop(_PATCH, key)
-                self._work.drop(_COPY, key)
+                self._drop_patch(row)
             elif left != patch or not row["applied"]:
                 body = row["body"] if left == patch else to_line(left.line()).decode()
                 self._work.replace(_PATCH, [row | {"body": body, "applied": 1}])
@@ -343,6 +411,25 @@ def _drop_of(change: Change, state: ItemState) -> Change | None:
     if kept.action != "drop":
         return None
     return None if change.action == "drop" and change.value is None else kept
+
+
+def _is_known(row: Mapping[str, Any]) -> bool:
+    """Whether a patch was not taken back."""
+    return bool(row["applied"] != _TAKEN_BACK)
+
+
+def _has_way(row: Mapping[str, Any], counts: Counts) -> bool:
+    """Whether all entries by which a patch came here count."""
+    ways = [*_patch(row).via, (row["device"], row["entry"])]
+    return all(entry == _NO_ENTRY or counts(device, entry) for device, entry in ways)
+
+
+def _said_again(row: Mapping[str, Any]) -> Patch:
+    """A patch as it is said again, with the entries by which it came here."""
+    patch = _patch(row)
+    way = (str(row["device"]), int(row["entry"]))
+    fresh = way[1] != _NO_ENTRY and way not in patch.via
+    return replace(patch, via=(*patch.via, way)) if fresh else patch
 
 
 def _row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:

@@ -34,6 +34,7 @@ CLOCKS_APART: Final = timedelta(minutes=5)
 """How far the clocks of servers that share a database may differ: what is said now comes after what
 another one has noted within this time to come."""
 
+_NEXT: Final = timedelta(microseconds=1)
 
 # Where a memory was said, and what each saying has of its own.
 _PLACE_FIELDS: Final = ("conversation_id", "turn_index")
@@ -191,22 +192,31 @@ def _superseding(
 
 def _put_without_path(work: RecordTransaction, draft: MemoryDraft) -> PutResult:
     known = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
-    draft = _after(draft, known)
+    draft = _after(work, draft, known)
     said = [one for one in known if _stands(one, draft.at)]
     if said:
         return _reinforce(work, said[-1], draft)
     return _add(work, draft)
 
 
-def _after(draft: MemoryDraft, known: Iterable[MemoryRecord]) -> MemoryDraft:
-    """What is said now comes after what is known, by whichever server's clock that was noted.
+def _after(
+    work: RecordTransaction, draft: MemoryDraft, known: Iterable[MemoryRecord]
+) -> MemoryDraft:
+    """What is said now comes after what is known, by whichever clock that was noted.
 
-    Otherwise a value from a machine whose clock is a little late would go into history, unseen.
+    Otherwise a value from a machine whose clock is late would go into history, unseen. Of servers
+    that share a database a little is allowed for; of devices that sync all that they have seen.
     """
     if not draft.is_now:
         return draft
-    noted = (t for one in known for t in (one.valid_from, one.last_reinforced, one.valid_to) if t)
-    at = max((t for t in noted if t <= draft.at + CLOCKS_APART), default=draft.at)
+    times = [t for one in known for t in (one.valid_from, one.last_reinforced, one.valid_to) if t]
+    if not any(t > draft.at for t in times):
+        return draft
+    seen = work.latest_seen() or draft.at
+    horizon = max(seen, draft.at + CLOCKS_APART)
+    at = max((t for t in times if t <= horizon), default=draft.at)
+    if draft.at < at <= seen:
+        at += _NEXT
     if at <= draft.at:
         return draft
     moved = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
@@ -223,7 +233,7 @@ def _put_at_path(
     work: RecordTransaction, draft: MemoryDraft, path: str, new_id: NewId
 ) -> PutResult:
     line = work.versions(path)
-    draft = _after(draft, line)
+    draft = _after(work, draft, line)
     before = next((v for v in reversed(line) if v.valid_from <= draft.at), None)
     if before is not None and _is_same(work, before, draft) and _stands(before, draft.at):
         return _reinforce(work, before, draft)

@@ -7,17 +7,18 @@ is clear. Imports SQLAlchemy.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from anaphora.errors import Unreadable
 from anaphora.store.audit import ToldChanges, is_kept
 from anaphora.store.codecs import from_micros, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
-from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, TOMBSTONE, VECTOR
+from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, SYNC_STATE, TOMBSTONE, VECTOR
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceTransaction
 from anaphora.store.records.rows import (
@@ -36,6 +37,8 @@ from anaphora.store.records.rows import (
 from anaphora.store.records.vectors import VectorRow, VectorTransaction
 from anaphora.store.records.written import WrittenRecords
 from anaphora.values.memories import MemoryRecord
+
+_LAST_TIME: Final = datetime(9999, 12, 30, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -140,6 +143,13 @@ class RecordTransaction(NamespaceTransaction):
             return [held.record for held in self._held.values() if held.same_key == same_key]
         self.load(paths=(path,))
         return [held.record for held in self._held.values() if held.record.path == path]
+
+    def latest_seen(self) -> datetime | None:
+        """How far the clocks are of which sync has seen a change; None where nothing is synced."""
+        for row in self._found_rows(SYNC_STATE, name="clock"):
+            micros = int(json.loads(row["value"])["value"][0])
+            return from_micros(min(micros, to_micros(_LAST_TIME)))
+        return None
 
     def was_imported(self, source: str) -> bool:
         """Whether something that was imported from this source was forgotten for good."""

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}")
 """What a project or a device may be called."""
-_ENTRY: Final = re.compile(r"([0-9]{8,})\.entry")
+_ENTRY: Final = re.compile(r"([0-9]{8,15})\.entry")
 
 
 def entry_name(number: int) -> str:

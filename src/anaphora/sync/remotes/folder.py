@@ -8,14 +8,16 @@ are needed, and whatever carries the files may do so in any order.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
-from anaphora.errors import Diverged, RemoteError
-from anaphora.store.disk import make_directory, sync, sync_directory
+from anaphora.core.bounded import MOST_BYTES
+from anaphora.errors import Diverged, RemoteError, RemoteTampered
+from anaphora.store.disk import make_directory, open_regular, sync, sync_directory
 from anaphora.sync.remotes.base import NAME, before_gap, entry_name, number_in
 
 
@@ -63,17 +65,18 @@ class FolderRemote:
         """As `Remote.read`."""
         files = (self._file(project, device, one) for one in range(number, number + count))
         try:
-            return [file.read_bytes() for file in takewhile(Path.exists, files)]
+            some = list(takewhile(os.path.lexists, files))
         except OSError as error:
             raise self._refused(error) from error
+        return [self._bytes_of(file, device, number_in(file.name)) for file in some]
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
         file = self._file(project, device, number)
         try:
             self.check()
-            if file.exists():
-                if file.read_bytes() != data:
+            if os.path.lexists(file):
+                if self._bytes_of(file, device, number) != data:
                     raise Diverged(self.name, f"entry {number} of this device is another one")
                 return
         except OSError as error:
@@ -83,6 +86,20 @@ class FolderRemote:
     def drop(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.drop`."""
         self._put(self._file(project, device, number), data)
+
+    def _bytes_of(self, file: Path, device: str, number: int) -> bytes:
+        """The bytes of an entry. RemoteTampered for what is no file, or too large for an entry."""
+        try:
+            with open_regular(file) as source:
+                data = source.read(MOST_BYTES + 1)
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.ENXIO, errno.ELOOP, errno.ENOENT):
+                reason = f"it cannot be read ({error.strerror})"
+                raise RemoteTampered(self.name, device, number, reason) from error
+            raise
+        if len(data) > MOST_BYTES:
+            raise RemoteTampered(self.name, device, number, "it is too large")
+        return data
 
     def _put(self, file: Path, data: bytes) -> None:
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")

@@ -12,7 +12,8 @@ from itertools import takewhile
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from anaphora.errors import Diverged, InvalidInput, MissingExtra, RemoteError
+from anaphora.core.bounded import MOST_BYTES
+from anaphora.errors import Diverged, InvalidInput, MissingExtra, RemoteError, RemoteTampered
 from anaphora.sync.remotes.base import NAME, before_gap, entry_name, number_in
 
 _AT_ONCE: Final = 8
@@ -102,11 +103,27 @@ class ObjectRemote:
 
     def _read_one(self, key: str) -> bytes | None:
         try:
-            return bytes(self._calls.get(self._store, key).bytes())
+            return self._bytes_of(key)
         except FileNotFoundError:
             return None
         except self._failed as error:
             raise self._refused(error) from error
+
+    def _bytes_of(self, key: str) -> bytes:
+        """What is kept under a key. RemoteTampered for what is too large for an entry."""
+        found = self._calls.get(self._store, key)
+        data, size = bytearray(), int(found.meta["size"])
+        if size <= MOST_BYTES:
+            for piece in found.stream():
+                data += bytes(piece)
+                size = max(size, len(data))
+                if size > MOST_BYTES:
+                    break
+        if size > MOST_BYTES:
+            device, _, name = key.rpartition("/")
+            device = device.rpartition("/")[2]
+            raise RemoteTampered(self.name, device, number_in(name), "it is too large")
+        return bytes(data)
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""

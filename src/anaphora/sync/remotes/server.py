@@ -6,9 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from anaphora.core.bounded import Unbounded, pieces_of, read_json
 from anaphora.errors import Diverged, MissingExtra, RemoteError
+from anaphora.sync.remotes.base import NAME
 
 _TIMEOUT: Final = 30.0
+_PATIENCE: Final = 60.0
+"""Seconds in which an answer must be whole."""
 _REFUSED: Final = {
     401: "it does not accept the token",
     403: "the token may not do that there",
@@ -25,7 +29,9 @@ class ServerRemote:
         except ModuleNotFoundError as error:
             raise MissingExtra("sync", "httpx") from error
         self._url = url.rstrip("/")
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        # Other packings may unpack to any size at once.
+        headers = {"Accept-Encoding": "gzip"}
+        headers |= {"Authorization": f"Bearer {token}"} if token else {}
         self._failed = httpx.HTTPError
         # Proxies of the environment are the user's own wish; redirects could lead elsewhere.
         self._client = httpx.Client(
@@ -50,7 +56,11 @@ class ServerRemote:
         """As `Remote.heads`."""
         found = self._asked("GET", "/v2/agent-state", params={"project_id": project})
         try:
-            return {device: int(head["number"]) for device, head in found["heads"].items()}
+            return {
+                device: _number(head["number"])
+                for device, head in found["heads"].items()
+                if NAME.fullmatch(device)
+            }
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RemoteError(self.name, "its answer is none of an Anaphora server") from error
 
@@ -61,7 +71,7 @@ class ServerRemote:
         entries = found.get("entries")
         if not isinstance(entries, list):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
-        return [json.dumps(entry).encode() for entry in entries]
+        return [json.dumps(entry).encode() for entry in entries[:count]]
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
@@ -79,17 +89,20 @@ class ServerRemote:
 
     def _asked(self, method: str, path: str, **given: Any) -> dict[str, Any]:
         try:
-            answer = self._client.request(method, path, **given)
+            with self._client.stream(method, path, **given) as answer:
+                data = b"".join(pieces_of(answer, _PATIENCE))
         except self._failed as error:
             raise RemoteError(self.name, str(error) or type(error).__name__) from error
+        except Unbounded as error:
+            raise RemoteError(self.name, str(error)) from error
         if answer.status_code == 409:
-            raise Diverged(self.name, _detail(answer))
+            raise Diverged(self.name, _detail(data))
         if answer.status_code != 200:
             code = answer.status_code
-            reason = _REFUSED.get(code) or f"it answered {code}: {_detail(answer)}"
+            reason = _REFUSED.get(code) or f"it answered {code}: {_detail(data)}"
             raise RemoteError(self.name, reason, lasting=400 <= code < 500 and code != 429)
         try:
-            found = answer.json()
+            found = read_json(data)
         except ValueError as error:
             raise RemoteError(self.name, "its answer is not JSON") from error
         if not isinstance(found, dict):
@@ -97,8 +110,14 @@ class ServerRemote:
         return found
 
 
-def _detail(answer: Any) -> str:
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise TypeError("a number is missing")
+    return value
+
+
+def _detail(data: bytes) -> str:
     try:
-        return str(answer.json().get("detail", ""))[:200]
+        return str(read_json(data).get("detail", ""))[:200]
     except (ValueError, AttributeError):
-        return str(answer.text)[:200]
+        return data[:800].decode(errors="replace")[:200]

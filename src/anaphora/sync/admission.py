@@ -1,0 +1,205 @@
+"""Which entries of which devices count: a function of what all entries say, in whatever order.
+
+Some entries make **statements**: one removes devices, each behind the last of its entries that the
+remover had read, or makes a new key for the devices that it knows, or both. A statement rules out
+what the removed device wrote behind that entry, statements among it, and all of an identity that
+the maker of a key did not know and that announced itself under an older one. No clock is read.
+
+Statements that no standing one rules out stand. Where two rule each other out, that of the
+project's first device stands: its name is bound to the project's. Otherwise both do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
+
+TOLD: Final = ""
+"""The author of what a device was told when it joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What entry `number` of a device states of others.
+
+    `removed` maps devices to their last entries that count. `epoch` is that of a new key, and
+    `recipients` have it; `seen` are the last entries that its author had read.
+    """
+
+    author: str
+    number: int
+    removed: Mapping[str, int] = field(default_factory=dict)
+    epoch: str = ""
+    recipients: frozenset[str] = frozenset()
+    seen: Mapping[str, int] = field(default_factory=dict)
+
+    def line(self) -> list[Any]:
+        """Itself as JSON."""
+        has, seen = sorted(self.recipients), dict(self.seen)
+        return [self.author, self.number, dict(self.removed), self.epoch, has, seen]
+
+
+def statement_of(line: Any) -> Statement:
+    """The statement that `Statement.line` wrote. ValueError or TypeError for anything else."""
+    author, number, removed, epoch, recipients, seen = line
+    return Statement(
+        str(author), int(number), _numbers(removed), str(epoch),
+        frozenset(map(str, recipients)), _numbers(seen),
+    )  # fmt: skip
+
+
+def _numbers(line: Mapping[str, Any]) -> dict[str, int]:
+    return {str(name): int(number) for name, number in line.items()}
+
+
+@dataclass(frozen=True)
+class Admission:
+    """The statements of a project, and under which key each device announced itself.
+
+    `founder` is the project's first device, where its name says which that is.
+    """
+
+    statements: tuple[Statement, ...] = ()
+    announced: Mapping[str, str] = field(default_factory=dict)
+    founder: str = ""
+
+    def line(self) -> dict[str, Any]:
+        """Itself as JSON."""
+        return {
+            "statements": [one.line() for one in self.statements],
+            "announced": dict(self.announced),
+            "founder": self.founder,
+        }
+
+    def with_facts(
+        self, statements: Iterable[Statement] = (), announced: Mapping[str, str] | None = None
+    ) -> Admission:
+        """The same with more; what is known of an entry or a device already stays."""
+        known = {(one.author, one.number) for one in self.statements}
+        fresh = [one for one in statements if (one.author, one.number) not in known]
+        names = {**(announced or {}), **self.announced}
+        return replace(self, statements=(*self.statements, *fresh), announced=names)
+
+    @cached_property
+    def standing(self) -> tuple[Statement, ...]:
+        """The statements that count."""
+        standing: list[Statement] = []
+        open_ones = list(self.statements)
+        while open_ones:
+            victors = self._victors(open_ones)
+            standing += victors
+            open_ones = [
+                one
+                for one in open_ones
+                if one not in victors and not any(self._rules_out(by, one) for by in victors)
+            ]
+        return tuple(standing)
+
+    @cached_property
+    def limits(self) -> Mapping[str, int]:
+        """The last entry that counts of each device of which not all do."""
+        limits: dict[str, int] = {}
+        for one in self.standing:
+            for device, mark in one.removed.items():
+                limits[device] = min(mark, limits.get(device, mark))
+        for device in self.announced:
+            if any(self._excludes(one, device) for one in self.standing) or (
+                (maker := self._maker(device)) is not None and maker not in self.standing
+            ):
+                limits[device] = 0
+        return limits
+
+    def admits(self, device: str, number: int) -> bool:
+        """Whether an entry counts."""
+        limit = self.limits.get(device)
+        return limit is None or number <= limit
+
+    def is_named(self, device: str) -> bool:
+        """Whether a device was removed by its name, not for its key alone."""
+        return any(device in one.removed for one in self.standing)
+
+    def usable_epochs(self, epochs: Iterable[str], members: Iterable[str]) -> list[str]:
+        """Those of some epochs whose keys all present devices have, and no removed one."""
+        standing = {one.epoch: one for one in self.standing if one.epoch}
+        made = {one.epoch for one in self.statements}
+        present = [device for device in members if device not in self.limits]
+        usable = []
+        for epoch in epochs:
+            maker = standing.get(epoch)
+            if maker is None:
+                usable += [epoch] if epoch not in made and not self.limits else []
+            elif all(self._has(device, maker) for device in present) and not any(
+                self._has(device, maker) for device in self.limits
+            ):
+                usable.append(epoch)
+        return usable
+
+    def have_all(self, epoch: str, members: Iterable[str]) -> bool:
+        """Whether all of these devices have the key of an epoch."""
+        makers = [one for one in self.statements if one.epoch == epoch]
+        return not makers or all(self._has(device, makers[0]) for device in members)
+
+    def _victors(self, open_ones: list[Statement]) -> list[Statement]:
+        """Those that nothing open rules out; of those that rule each other out, who wins."""
+        against = {
+            id(one): [by for by in open_ones if self._rules_out(by, one)] for one in open_ones
+        }
+        return (
+            [one for one in open_ones if not against[id(one)]]
+            or [one for one in open_ones if one.author == self.founder]
+            or [
+                one for one in open_ones if all(self._rules_out(one, by) for by in against[id(one)])
+            ]
+            or open_ones
+        )
+
+    def _rules_out(self, one: Statement, other: Statement) -> bool:
+        if one is other or other.author == TOLD:
+            return False
+        mark = one.removed.get(other.author)
+        return (mark is not None and other.number > mark) or self._bars(one, other.author)
+
+    def _bars(self, one: Statement, device: str, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether a statement keeps out an identity, or the key under which that came."""
+        if self._excludes(one, device):
+            return True
+        maker = self._maker(device)
+        if maker is None or maker is one or maker.author in seen | {device, TOLD}:
+            return False
+        mark = one.removed.get(maker.author)
+        behind = mark is not None and maker.number > mark
+        return behind or self._bars(one, maker.author, seen | {device})
+
+    def _excludes(self, one: Statement, device: str) -> bool:
+        """Whether the maker of a key did not know a device, which came under an older one."""
+        if not one.epoch or device == one.author or device not in self.announced:
+            return False
+        return device not in one.seen and not self._has(device, one)
+
+    def _has(self, device: str, one: Statement) -> bool:
+        """Whether a device has the key that a statement made: it was sent it, or joined with it."""
+        if device == one.author or device in one.recipients:
+            return True
+        if self.announced.get(device) == one.epoch:
+            return True
+        maker = self._maker(device)
+        if maker is None or maker is one:
+            return False
+        return (maker.author == one.author and maker.number >= one.number) or (
+            maker.seen.get(one.author, -1) >= one.number
+        )
+
+    def _maker(self, device: str) -> Statement | None:
+        """The statement that made the key under which a device announced itself."""
+        epoch = self.announced.get(device)
+        makers = [one for one in self.statements if epoch and one.epoch == epoch]
+        return min(makers, key=lambda one: (one.author, one.number), default=None)
+
+
+def admission_of(line: Mapping[str, Any]) -> Admission:
+    """The admission that `Admission.line` wrote. ValueError, KeyError, TypeError, or others."""
+    announced = {str(device): str(epoch) for device, epoch in line["announced"].items()}
+    statements = tuple(map(statement_of, line["statements"]))
+    return Admission(statements, announced, str(line.get("founder", "")))
