@@ -325,6 +325,14 @@ LIMITS: tuple[Claim, ...] = (
         sure=constant("deep.recall:SURE"),
     ),
     _claim(
+        "sync_answers",
+        "{size} MiB for an answer or an entry, packed and unpacked, {values} JSON values, and"
+        " {seconds} seconds for an answer of a server to be complete",
+        size=constant("core.bounded:MOST_BYTES", times=1 / (1 << 20)),
+        values=constant("core.bounded:_MOST_VALUES", ",.0f"),
+        seconds=constant("sync.remotes.server:_PATIENCE"),
+    ),
+    _claim(
         "slow_requests",
         "or took longer than {seconds} s ({long} s for long ones such as deep recall)",
         seconds=default(_SERVER, "slow_seconds"),

@@ -20,6 +20,16 @@ def _of(page: str, words: str, *promises: str) -> Claim:
 
 PROMISES: tuple[Claim, ...] = (
     _of(
+        "docs/sync.md",
+        "on which of them were offline, or on any clock",
+        "sync.removal",
+    ),
+    _of(
+        "docs/sync.md",
+        "Entries behind the end of a removed device are never a reason to stop",
+        "sync.removal",
+    ),
+    _of(
         f"{_GUIDES}troubleshooting",
         "It never has error messages, arguments, memories, tokens, or paths of your files",
         "incidents.log",
