@@ -527,11 +527,11 @@ def test_a_new_session_is_told_what_was_stored_and_nothing_about_mars(home: Path
             found = await call(session, "recall_memory", query="which test runner")
             assert "vitest" in found["data"][0]["text"]
             assert found["confidence"] > 0.05
-            far = await call(session, "recall_memory", query="what is the weather on Mars?")
+            far = await call(session, "recall_memory", query="who was the first person on Mars?")
             assert far["data"] == []
             assert "minConfidence 0 shows the nearest" in far["notices"][0]
             near = await call(
-                session, "recall_memory", query="what is the weather on Mars?", minConfidence=0
+                session, "recall_memory", query="who was the first person on Mars?", minConfidence=0
             )
             assert near["data"]
             turns = [{"role": "user", "text": "Tea, please."}]

@@ -44,7 +44,7 @@ BODIES: dict[str, Any] = {
     "/v2/agent-state": {"project_id": "p", "entries": []},
     "/v2/agent-state/drop": {"project_id": "p", "entries": []},
 }
-PLACES = {"index": "0"}
+PLACES = {"index": "0", "name": "work"}
 
 
 def routes(app: FastAPI) -> list[tuple[str, str]]:

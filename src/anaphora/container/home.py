@@ -7,6 +7,7 @@ import concurrent.futures.thread  # noqa: F401
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +16,7 @@ from anaphora.container.namespace import NamespaceServices
 from anaphora.core.calls import Calls
 from anaphora.core.config import Settings, remember_embedder
 from anaphora.core.progress import Progress, prefixed
-from anaphora.errors import Closed
+from anaphora.errors import Closed, StoreError
 from anaphora.values.memories import Reindexed
 
 if TYPE_CHECKING:
@@ -264,7 +265,9 @@ class Container:
             if self._closed:
                 return False
             self._closed = True
-            self._follow_erasures()
+            # A database that is away hinders no closing; the next opening follows.
+            with suppress(StoreError):
+                self._follow_erasures()
         for namespace in (*self._open.values(), *self._standing.values()):
             namespace.close()
         self.tools.close()

@@ -163,6 +163,10 @@ def wait_within(wait: Callable[[float | None], bool], timeout: float | None = No
             return False
 
 
+GRACE: Final = 0.2
+"""Seconds that a call whose time is over still waits for a lock: most are held for less."""
+
+
 @contextmanager
 def held_within(lock: RLock) -> Iterator[None]:
     """Hold a lock that others may hold for long. Raises `TimedOut` and `Cancelled`."""
@@ -173,7 +177,7 @@ def held_within(lock: RLock) -> Iterator[None]:
         return
 
     def acquire(seconds: float | None) -> bool:
-        return lock.acquire(timeout=-1 if seconds is None else seconds)
+        return lock.acquire(timeout=-1 if seconds is None else max(seconds, GRACE))
 
     if not wait_within(acquire):
         raise TimedOut(limit.seconds)

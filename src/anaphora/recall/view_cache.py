@@ -14,7 +14,7 @@ class ViewCache(Generic[ValueT]):
     """The values that were used last, of one view. Safe to share between threads.
 
     `weigh` says what a value takes up, 1 by default; together they take up at most `size`. A view
-    is an object or a number: equal ones are the same view.
+    is an object, or a number, a text or a tuple of such: equal ones of these are the same view.
     """
 
     def __init__(self, size: int, weigh: Callable[[ValueT], int] | None = None) -> None:
@@ -36,7 +36,7 @@ class ViewCache(Generic[ValueT]):
     def get(self, view: object, key: Hashable) -> ValueT | None:
         """The value that this view gave for `key`, None where it was not asked."""
         with self._lock:
-            if view != self._view or key not in self._values:
+            if not _is_same(view, self._view) or key not in self._values:
                 return None
             self._values.move_to_end(key)
             return self._values[key][0]
@@ -45,7 +45,7 @@ class ViewCache(Generic[ValueT]):
         """Keep a value that is not heavier than `size`; those of an earlier view go."""
         weight = self._weigh(value)
         with self._lock:
-            if view != self._view:
+            if not _is_same(view, self._view):
                 self._view = view
                 self._values.clear()
                 self._weight = 0
@@ -58,6 +58,11 @@ class ViewCache(Generic[ValueT]):
     def _drop(self, key: Hashable) -> None:
         _, weight = self._values.pop(key, (None, 0))
         self._weight -= weight
+
+
+def _is_same(view: object, other: object) -> bool:
+    # Views of arrays have no equality of their own.
+    return view is other or (isinstance(view, int | str | tuple) and view == other)
 
 
 def _one(value: object) -> int:

@@ -202,16 +202,13 @@ def open_payload(
     context: typer.Context,
     payload: Annotated[
         Path,
-        typer.Argument(
-            parser=place, metavar="FILE", help="The server's answer, or its payload; - for stdin."
-        ),
+        typer.Argument(parser=place, help="The server's answer, or its payload; - for stdin."),
     ],
     as_json: Json = False,
 ) -> None:
     """Open an entry that a server gave for a query_hash, with this device's keys."""
-    data = _read(payload)
     with opened(context) as memory:
-        found = memory.sync.open(data)
+        found = memory.sync.open(_read(payload))
     give(found, _show_entry, as_json=as_json)
 
 
