@@ -23,11 +23,8 @@ from anaphora.core.plain import to_plain
 from anaphora.core.process_memory import resident_bytes
 from anaphora.core.worker import IDLE_EXIT, Piece, WorkerLimits, read, write
 
-try:
-    import resource
-except ImportError:
-    # Windows: the parent watches.
-    resource = None  # type: ignore[assignment]
+# Windows has no such module: there the parent watches.
+resource: Any = import_module("resource") if os.name != "nt" else None
 
 IDLE: Final = 15.0
 """Seconds without a call after which a worker ends."""
@@ -74,6 +71,8 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     module, name, arguments, limits, blocked = pickle.loads(request)  # noqa: S301
     request = b""
     _send(target, "begun")
+    # What a reader needs to be there at all is not counted as the file's.
+    function = getattr(import_module(module), name)
     begun = resident_bytes(os.getpid()) or 0
     _limit_memory(limits)
     _limit_time(limits.seconds)
@@ -81,7 +80,7 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     hidden = {one: modules[one] for one in blocked if one in modules}
     modules.update(dict.fromkeys(blocked))
     try:
-        for value in getattr(import_module(module), name)(*arguments):
+        for value in function(*arguments):
             if isinstance(value, Piece):
                 _limit_time(value.seconds)
                 _send(target, ["piece", value.seconds])
@@ -148,7 +147,6 @@ def _unlimit() -> None:
 
 def _limit(kind: int, most: int) -> None:
     """Set the limit that may be raised again; what the system does not take the parent watches."""
-    assert resource is not None
     hard = resource.getrlimit(kind)[1]
     if hard != resource.RLIM_INFINITY:
         most = hard if most == resource.RLIM_INFINITY else min(most, hard)
@@ -162,4 +160,5 @@ def _address_space() -> int:
     if not system.startswith("linux"):
         return 0
     with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - pathlib would double the start
-        return int(file.read().split()[0]) * resource.getpagesize()
+        pages = int(file.read().split()[0])
+    return pages * int(resource.getpagesize())

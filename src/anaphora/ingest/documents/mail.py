@@ -79,7 +79,7 @@ def _parsed(data: bytes, reading: Reading) -> EmailMessage:
             raise TooMuch("document", reading.name, f"it is nested more than {_DEEPEST} deep")
         return EmailMessage(policy=policy)
 
-    policy = _BoundedPolicy().clone(spend=reading.spend)
+    policy = cast(Any, _BoundedPolicy)(spend=reading.spend)
     # Its own kind of factory, of one argument by name, is the one that typeshed does not have.
     parser: Any = BytesFeedParser(cast(Any, make_part), policy=policy)
     parsers.append(parser)

@@ -53,8 +53,8 @@ def _opened(file: ImportFile) -> Iterator[Any]:
 
 @contextmanager
 def _on_disk(file: ImportFile) -> Iterator[Path]:
-    """The database as a file with a name: what has none (a member of a zip file, an upload), or has a
-    log that nothing reads any more, is copied for as long as it is read."""
+    """The database as a file with a name. What has none (a member of a zip file, an upload), or has
+    a log that nothing reads any more, is copied for as long as it is read."""
     named = file.member is None and file.path.resolve().exists()
     left_behind = named and _has_log(file.path) and not _beside(file.path, "-shm").exists()
     if named and not left_behind:
@@ -90,7 +90,7 @@ def _has_log(path: Path) -> bool:
 
 def _may_be_written(path: Path) -> bool:
     """Whether a program has the database open, or has left something to be read with it."""
-    return any(_beside(path, ending).exists() for ending in ("-wal", "-shm", "-journal"))
+    return _has_log(path) or any(_beside(path, end).exists() for end in ("-shm", "-journal"))
 
 
 def tables_of(file: ImportFile) -> dict[str, tuple[str, ...]]:

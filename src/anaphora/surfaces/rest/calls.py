@@ -1,9 +1,9 @@
 """How a route calls the memory: in a bounded number of threads, in the caller's namespace.
 
 Questions, those of many words, changes, projects, deep recall, documents, imports and what else
-takes long have threads of their own: none waits behind another kind. A call whose caller went away before it began is not made; one that
-has begun is finished in its thread, so that nothing is half-done. Too many waiting calls are
-refused.
+takes long have threads of their own: none waits behind another kind. A call whose caller went away
+before it began is not made; one that has begun is finished in its thread, so that nothing is
+half-done. Too many waiting calls are refused.
 """
 
 from __future__ import annotations
