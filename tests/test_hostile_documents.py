@@ -151,24 +151,24 @@ def test_a_forked_process_has_workers_of_its_own() -> None:
 @pytest.mark.promise("documents.bounded")
 def test_a_folder_goes_on_behind_a_hostile_file(memory: Memory, tmp_path: Path) -> None:
     """What takes too much time is a problem of its file; the files around it are imported."""
-    notes = tmp_path / "notes"
-    notes.mkdir()
+    chats = tmp_path / "chats"
+    chats.mkdir()
+    line = '{{"role": "user", "text": "The {} door is green.", "conversation_id": "{}"}}\n'
     for name in ("a", "b", "c"):
-        (notes / f"{name}.md").write_text(f"The {name} door is green.\n")
-    (notes / "b.md").write_text("green\n" * 8_000_000)
+        (chats / f"{name}.jsonl").write_text(line.format(name, name))
+    with (chats / "b.jsonl").open("a") as file:
+        file.write("[" + "[]," * 1_900_000 + "[]]\n")
     services = memory._services()
     report = import_files(
-        [notes],
+        [chats],
         services.conversation_import(again=False),
         services.memory_import(again=False),
-        bounds=Bounds(memory=200 << 20),
+        bounds=Bounds(memory=100 << 20),
     )
-    assert [Path(problem.path).name for problem in report.problems] == ["b.md"]
+    assert [Path(problem.path).name for problem in report.problems] == ["b.jsonl"]
     assert "MiB of memory" in report.problems[0].reason
-    assert sorted(one.text for one in memory.list().items) == [
-        "The a door is green.",
-        "The c door is green.",
-    ]
+    turns = [memory.conversations.get(one).turns for one in report.conversation_ids]
+    assert [turn.text for (turn,) in turns] == ["The a door is green.", "The c door is green."]
 
 
 @pytest.mark.promise("documents.bounded")

@@ -124,13 +124,16 @@ def late_entities(folder: Path) -> None:
 @attack("F3", "high", "a PDF whose 5,000 pages share one long stream ends")
 def shared_stream(folder: Path) -> None:
     """Pages that say nothing, each as long to read as the last."""
-    stream = b"q 1 0 0 1 0 0 cm Q\n" * 50_000
+    stream = b"BT /F1 9 Tf 1 0 0 1 0 0 Tm ( ) Tj ET\n" * 20_000
     kids = b" ".join(b"%d 0 R" % (4 + n) for n in range(5_000))
     parts = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [%s] /Count 5000 >>" % kids,
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        *[b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 3 0 R >>"] * 5_000,
+        *[
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 3 0 R /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>"
+        ]
+        * 5_000,
     ]
     data = b"%PDF-1.7\n"
     places = []
