@@ -7,14 +7,17 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.conftest import Clock
 from tests.document_files import docx
+from tests.surfaces.rest_desk import served
 from tests.worker_calls import (
     die,
     fail,
@@ -38,6 +41,9 @@ from anaphora.ingest.documents.html import read_markup
 from anaphora.ingest.documents.reading import read_document
 from anaphora.ingest.importers.base import Bounds
 from anaphora.ingest.importing import import_files
+from anaphora.surfaces.cli import output
+from anaphora.surfaces.rest import ServerOptions
+from anaphora.surfaces.rest.calls import Kind
 
 pytestmark = pytest.mark.internal
 
@@ -310,3 +316,57 @@ def test_an_imported_database_is_left_as_it_was(memory: Memory, tmp_path: Path) 
         before = {one.name: one.read_bytes() for one in place.iterdir()}
         memory.import_(place)
         assert {one.name: one.read_bytes() for one in place.iterdir()} == before
+
+
+@pytest.mark.promise("documents.bounded")
+@pytest.mark.parametrize("lane", ["deep", "document", "import"])
+def test_what_takes_long_waits_for_its_own_kind_alone(tmp_path: Path, lane: Kind) -> None:
+    """All threads of a kind are taken: an export is written, documents and imports come in."""
+    with served(tmp_path / "home", ServerOptions(page=None)) as (client, memory):
+        memory.remember("The door is green.")
+        workers = client.app.state.service.workers[lane]  # type: ignore[attr-defined]
+        gate = threading.Event()
+        try:
+            for _ in range(4):
+                workers.submit(gate.wait)
+            assert client.get("/v1/export").status_code == 200
+            if lane != "document":
+                added = client.post("/v1/documents?name=a.txt", content=b"A green door.")
+                assert added.status_code == 201
+            if lane != "import":
+                line = b'{"role": "user", "text": "A blue door."}'
+                assert client.post("/v1/import?name=a.jsonl", content=line).status_code == 200
+        finally:
+            gate.set()
+
+
+def test_many_files_are_shown_in_one_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bar for each would all be drawn again for each."""
+    written = io.StringIO()
+    terminal = Console(file=written, force_terminal=True, width=80)
+    monkeypatch.setattr(output, "console", lambda **_: terminal)
+    with output.tracker(quiet=False) as report:
+        assert report is not None
+        for number in range(60):
+            report(f"file {number}", 1, 2)
+            report(f"file {number}", 2, 2)
+    assert "file 59" in written.getvalue()
+    # The cursor goes up for each line that is drawn again.
+    assert written.getvalue().count("\x1b[1A") < 10
+
+
+@pytest.mark.promise("documents.bounded")
+def test_doctor_says_which_limits_hold(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where no reader can be started it is a finding, and a document a typed error."""
+    (check,) = (one for one in memory.doctor() if one.name == "readers")
+    assert check.ok
+    assert "memory" in check.detail
+    worker.end_workers()
+    monkeypatch.setattr(sys, "executable", "/usr/bin/false")
+    monkeypatch.setattr(sys, "_base_executable", "")
+    monkeypatch.setattr(sys, "prefix", "/nowhere")
+    monkeypatch.setattr(sys, "base_prefix", "/nowhere")
+    (check,) = (one for one in memory.doctor() if one.name == "readers")
+    assert not check.ok
+    with pytest.raises(UnreadableDocument, match="no process can be started"):
+        memory.add_document(b"The door is green.", name="a.txt")
