@@ -131,7 +131,8 @@ def shared_stream(folder: Path) -> None:
         b"<< /Type /Pages /Kids [%s] /Count 5000 >>" % kids,
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
         *[
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 3 0 R /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>"
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 3 0 R /Resources << /Font "
+            b"<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>"
         ]
         * 5_000,
     ]
