@@ -92,7 +92,7 @@ def call_in_worker(
     # What this program does not let itself import, its workers do not import either.
     modules: Mapping[str, ModuleType | None] = sys.modules.copy()
     blocked = [name for name, module in modules.items() if module is None]
-    request = (function.__module__, function.__name__, arguments, limits, blocked)
+    request = (function, arguments, limits, blocked)
     worker = pool.take()
     clean = False
     try:

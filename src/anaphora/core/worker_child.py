@@ -16,15 +16,23 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from importlib import import_module
 from typing import IO, Any, Final, NoReturn
 
 from anaphora.core.plain import to_plain
 from anaphora.core.process_memory import resident_bytes
 from anaphora.core.worker import IDLE_EXIT, Piece, WorkerLimits, read, write
 
-# Windows has no such module: there the parent watches.
-resource: Any = import_module("resource") if os.name != "nt" else None
+
+def _resource() -> Any:
+    """The module of limits; None on Windows, where the parent watches."""
+    if os.name == "nt":
+        return None
+    import resource
+
+    return resource
+
+
+resource: Final = _resource()
 
 IDLE: Final = 15.0
 """Seconds without a call after which a worker ends."""
@@ -67,12 +75,11 @@ def _listen(source: IO[bytes], calls: queue.SimpleQueue[bytes]) -> None:
 
 
 def _answer(request: bytes, target: IO[bytes]) -> None:
-    # Our own parent sent it.
-    module, name, arguments, limits, blocked = pickle.loads(request)  # noqa: S301
+    # Our own parent sent it. The function comes by its name: its module is imported before anything
+    # is limited, as what a reader needs to be there at all is not counted as the file's.
+    function, arguments, limits, blocked = pickle.loads(request)  # noqa: S301
     request = b""
     _send(target, "begun")
-    # What a reader needs to be there at all is not counted as the file's.
-    function = getattr(import_module(module), name)
     begun = resident_bytes(os.getpid()) or 0
     _limit_memory(limits)
     _limit_time(limits.seconds)
