@@ -241,6 +241,7 @@ PROMISES: dict[str, str] = {
     "forget.survivors": "D Forgetting names the sources that still hold the words.",
     "documents.formats": "D Text of PDF, DOCX, HTML, mail, Markdown and text is kept in sections that know page, headings and place.",
     "documents.hostile": "Q A document that is encrypted, damaged, too large or made to harm is refused by name and reason, and nothing of it is kept.",
+    "documents.bounded": "Q Documents and imports are read in a process with limits of memory, time and output; a file that goes beyond them is named, and everything else goes on.",
     "documents.found": "D A section is found by search, for a task, and by deep recall, with its document, page and headings.",
     "documents.versions": "D The same bytes are kept once; other bytes under a name take the old ones' place in answers, and the old ones stay in history.",
     "documents.forgotten": "Q A forgotten document is gone with every version, section, vector and the bytes of its files.",

@@ -17,17 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from itertools import islice
-from pathlib import Path
 from typing import IO, Any, Final, TypeVar
+
+from anaphora.core.interpreters import start_interpreter
 
 GivenT = TypeVar("GivenT")
 MadeT = TypeVar("MadeT")
 
 _SIZE: Final = struct.Struct("!Q")
-_BEGIN: Final = (
-    "import pickle, sys; sys.path[:] = pickle.loads(bytes.fromhex(sys.argv[1])); "
-    "from anaphora.core.helper import serve; serve(sys.argv[2], sys.argv[3])"
-)
+_BEGIN: Final = "from anaphora.core.helper import serve; serve(sys.argv[2], sys.argv[3])"
 _TROUBLE: Final = (OSError, ValueError, EOFError, struct.error, pickle.PickleError)
 
 
@@ -101,24 +99,8 @@ class _Helper:
     @classmethod
     def begun(cls, function: Callable[..., Any]) -> _Helper | None:
         """A helper for this function; None where none can be started."""
-        # Where Python is part of another program, this names that program.
-        if not Path(sys.executable or "").stem.lower().startswith(("python", "pypy")):
-            return None
-        path = pickle.dumps(sys.path).hex()
-        words = [sys.executable, "-c", _BEGIN, path, function.__module__, function.__name__]
-        try:
-            child = subprocess.Popen(  # noqa: S603 - our own interpreter, our own words
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                close_fds=True,
-                # On Windows a parent without a console would open one for it.
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
-        except (OSError, ValueError):
-            return None
-        return cls(child)
+        child = start_interpreter(_BEGIN, function.__module__, function.__name__)
+        return None if child is None else cls(child)
 
     def send(self, things: Sequence[Any]) -> None:
         """Let it begin with these; what came of the last ones must have been received."""

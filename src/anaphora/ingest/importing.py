@@ -6,17 +6,17 @@ What is malformed or beyond `Bounds` is a problem of the report, with its place;
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from anaphora.core.progress import Progress
 from anaphora.ingest.conversations import ConversationImport
 from anaphora.ingest.imported_memories import ImportedMemoryWriter
-from anaphora.ingest.importers import FileImport, file_imports
-from anaphora.ingest.importers.base import ImportItem
+from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportItem
 from anaphora.ingest.problems import Problems, shortened
+from anaphora.ingest.reading import ImportSource, ReadFile
 from anaphora.values.conversations import (
     ImportedConversation,
     ImportProblem,
@@ -38,6 +38,7 @@ def import_files(
     format: str | None = None,  # noqa: A002 - the word that users know
     name: str = "",
     progress: Progress | None = None,
+    bounds: Bounds = BOUNDS,
 ) -> ImportReport:
     """Import files, directories, zip files, or conversations that were read already.
 
@@ -49,44 +50,50 @@ def import_files(
     written until then stays, and importing again goes on from there.
     """
     run = _Import(conversations, memories)
-    for file in chain.from_iterable(_imports(sources, format, name)):
-        for item in file.items:
-            run.add(item, file.label)
-            if progress is not None and isinstance(item, ImportedConversation | ImportedMemory):
-                progress(file.label, *file.progress())
+    conversations_given: list[ImportedConversation] = []
+    problems: list[ImportProblem] = []
+    files: list[ImportSource] = []
+    for source in sources:
+        if isinstance(source, ImportedConversation):
+            conversations_given.append(source)
+            continue
+        file = ImportSource(Path(source).expanduser(), format, name, bounds)
+        problem = file.check()
+        if problem is None:
+            files.append(file)
+        else:
+            problems.append(problem)
+    for problem in problems:
+        run.add(problem, problem.path)
+    for file in files:
+        _add_files(run, file, progress)
+    total = len(conversations_given)
+    for number, conversation in enumerate(conversations_given, start=1):
+        run.add(conversation, _GIVEN)
         if progress is not None:
-            _, size = file.progress()
-            progress(file.label, size, size)
+            progress(_GIVEN, number, total)
     return run.report()
 
 
-def _imports(
-    sources: Iterable[Source],
-    format: str | None,  # noqa: A002 - as above
-    name: str,
-) -> list[Iterator[FileImport]]:
-    """Every named path is looked at before the first is imported."""
-    result: list[Iterator[FileImport]] = []
-    given: list[ImportedConversation] = []
-    for source in sources:
-        if isinstance(source, ImportedConversation):
-            given.append(source)
-        else:
-            result.append(file_imports(Path(source), format, name=name))
-    if given:
-        result.append(iter([_as_file_import(given)]))
-    return result
+def _add_files(run: _Import, source: ImportSource, progress: Progress | None) -> None:
+    current = ReadFile("", 0)
+    with closing(source.read()) as values:
+        for value in values:
+            if isinstance(value, ReadFile):
+                _tell_end(current, progress)
+                current = value
+                continue
+            run.add(value.item, current.label)
+            if progress is not None and isinstance(
+                value.item, ImportedConversation | ImportedMemory
+            ):
+                progress(current.label, value.done, current.size)
+    _tell_end(current, progress)
 
 
-def _as_file_import(given: list[ImportedConversation]) -> FileImport:
-    done = 0
-
-    def items() -> Iterator[ImportItem]:
-        nonlocal done
-        for done, item in enumerate(given, start=1):  # noqa: B007 - shown below
-            yield item
-
-    return FileImport(_GIVEN, items(), lambda: (done, len(given)))
+def _tell_end(file: ReadFile, progress: Progress | None) -> None:
+    if progress is not None and file.label:
+        progress(file.label, file.size, file.size)
 
 
 class _Import:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import binascii
 import struct
 import zlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from anaphora.errors import UnreadableDocument
 from anaphora.ingest.problems import Problems, shortened
@@ -28,7 +29,6 @@ BROKEN: Final = (
     AttributeError,
     EOFError,
     LookupError,
-    MemoryError,
     NotImplementedError,
     OSError,
     RecursionError,
@@ -38,20 +38,30 @@ BROKEN: Final = (
     struct.error,
     zlib.error,
 )
-"""What a library for a format may raise about a file that is not as the format says."""
+"""What a library for a format may raise about a file that is not as the format says. Not what says
+that there is no memory left: that ends the reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """How much of a document is read: bytes of the file and of what it unpacks to, pages,
-    characters of text, and parts within one another (mails in mails, elements in elements)."""
+    """How much of a document is read: bytes of the file and of what it unpacks to, pages, elements
+    of XML, sections, characters of text, parts, and parts within one another (mails in mails).
+
+    `memory` is how many bytes reading it may take, `seconds` how long, and `seconds_each` how much
+    longer for each megabyte of the file.
+    """
 
     size: int = 100_000_000
     unpacked: int = 400_000_000
     pages: int = 5_000
+    elements: int = 400_000
+    sections: int = 100_000
     characters: int = 20_000_000
     parts: int = 2_000
     depth: int = 5
+    memory: int = 1 << 30
+    seconds: float = 60.0
+    seconds_each: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +86,32 @@ class ExtractedDocument:
     problems: tuple[ImportProblem, ...] = ()
 
 
+class TooMuch(UnreadableDocument):
+    """It is over a limit that all parts of a file share: there is no use in reading on."""
+
+
+BudgetName = Literal["characters", "elements", "parts", "unpacked"]
+_BUDGETS: Final[Mapping[BudgetName, str]] = {
+    "characters": "characters of text",
+    "elements": "elements",
+    "parts": "parts",
+    "unpacked": "bytes when it is unpacked",
+}
+
+
 @dataclass(slots=True)
 class Reading:
     """A file that is being read: its name, how much may be read of it, and what could not be.
 
-    All parts of one file share `left`, so that a mail of many attachments is no way around a limit.
+    All parts of one file share what was read, so that a mail of many attachments is no way around a
+    limit.
     """
 
     name: str
     limits: DocumentLimits = field(default_factory=DocumentLimits)
     depth: int = 0
     problems: Problems = field(default_factory=lambda: Problems(MOST_PROBLEMS))
-    _read: list[int] = field(default_factory=lambda: [0])
+    _read: Counter[str] = field(default_factory=Counter)
 
     def refuse(self, reason: str) -> UnreadableDocument:
         """The error that says why this file cannot be read."""
@@ -96,7 +120,8 @@ class Reading:
     def part(self, name: str) -> Reading:
         """A file within this one. `UnreadableDocument` where it is too deep within others."""
         if self.depth >= self.limits.depth:
-            raise self.refuse(f"it is nested more than {self.limits.depth} deep")
+            reason = f"it is nested more than {self.limits.depth} deep"
+            raise TooMuch("document", self.name, reason)
         return Reading(name, self.limits, self.depth + 1, self.problems, self._read)
 
     def problem(self, place: str, reason: object) -> None:
@@ -106,10 +131,16 @@ class Reading:
 
     def count(self, text: str) -> str:
         """The same text. `UnreadableDocument` where all that was read is too much."""
-        self._read[0] += len(text)
-        if self._read[0] > self.limits.characters:
-            raise self.refuse(f"it has more than {self.limits.characters:,} characters of text")
+        self.spend("characters", len(text))
         return text
+
+    def spend(self, name: BudgetName, count: int = 1) -> None:
+        """Count so many of something. `TooMuch` where the file and all in it have too many."""
+        self._read[name] += count
+        most = getattr(self.limits, name)
+        if self._read[name] > most:
+            reason = f"it has more than {most:,} {_BUDGETS[name]}"
+            raise TooMuch("document", self.name, reason)
 
     def counted(self, blocks: Iterable[TextBlock]) -> tuple[TextBlock, ...]:
         """The blocks that say anything, each counted."""

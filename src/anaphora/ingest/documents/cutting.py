@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from anaphora.ingest.documents.base import TextBlock
+from anaphora.ingest.problems import shortened
 from anaphora.ingest.secrets.redacting import redact
 
 LONGEST: Final = 3_000
@@ -59,7 +60,8 @@ def cut_document(blocks: Iterable[TextBlock]) -> CutDocument:
 
 def _without_secrets(block: TextBlock, kinds: dict[str, None]) -> TextBlock:
     text = redact(block.text)
-    headings = [redact(one) for one in block.heading]
+    # Every section under a heading has it: one of a megabyte would be there a thousand times.
+    headings = [redact(shortened(title)) for title in block.heading]
     for found in (text, *headings):
         kinds.update(dict.fromkeys(found.kinds))
     return replace(block, text=text.text, heading=tuple(one.text for one in headings))

@@ -1,7 +1,8 @@
 """The text of a Word document by its headings: mammoth makes HTML of it, `html` blocks of that.
 
-A DOCX is a zip of XML. What it unpacks to is added up before anything is unpacked, and XML that
-declares entities of its own (billion laughs, external entities) is refused: Word writes none.
+A DOCX is a zip of XML. What it unpacks to and its elements are counted before anything of it is
+held, and XML that declares entities of its own (billion laughs, external entities) is refused: Word
+writes none.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 from xml.etree import ElementTree
-from xml.parsers.expat import ExpatError
+from xml.parsers.expat import ExpatError, ParserCreate
 
 from anaphora.core.arguments import has_utc
 from anaphora.errors import MissingExtra, UnreadableDocument
@@ -27,7 +28,9 @@ _NAMES: Final = {
     "date": "{http://purl.org/dc/terms/}modified",
 }
 _CHUNK: Final = 1 << 20
-_DTD: Final = (b"<!doctype", b"<!entity")
+_LONGEST_RUN: Final = 4_000_000
+"""Characters between two tags. A library puts them together piece by piece, at a cost that grows
+with the square of their number."""
 
 
 def read_docx(data: bytes, reading: Reading) -> ExtractedDocument:
@@ -84,22 +87,52 @@ def _refuse_hostile(data: bytes, reading: Reading) -> None:
                 raise reading.refuse(f"it unpacks to {size:,} bytes; {limits.unpacked:,} at most")
             if any(one.flag_bits & 1 for one in members):
                 raise reading.refuse("it is encrypted: save a copy without a password")
-            for one in members:
-                if one.filename.lower().endswith((".xml", ".rels")):
-                    _refuse_entities(archive, one, reading)
+            for member in members:
+                _inspect(archive, member, reading)
     except UnreadableDocument:
         raise
     except (*BROKEN, zipfile.BadZipFile) as error:
         raise reading.refuse(f"it is damaged: {error}") from error
 
 
-def _refuse_entities(archive: zipfile.ZipFile, one: zipfile.ZipInfo, reading: Reading) -> None:
-    """A declaration stands before the first element: the first piece that is read has it."""
-    with archive.open(one) as file:
-        # In UTF-16 every other byte is zero.
-        head = file.read(_CHUNK).replace(b"\x00", b"").lower()
-    if any(mark in head for mark in _DTD):
-        raise reading.refuse(f"{one.filename} in it declares entities, which Word never does")
+def _inspect(archive: zipfile.ZipFile, member: zipfile.ZipInfo, reading: Reading) -> None:
+    """Look through a part as a reader of XML does, whatever its name is: relations may name any.
+
+    `UnreadableDocument` where it declares entities, or has too many elements. What is no XML is no
+    trouble: no reader gets further than here.
+    """
+    run = 0
+
+    def count(*_: object) -> None:
+        nonlocal run
+        run = 0
+        reading.spend("elements")
+
+    def begin(_: str, attributes: list[str]) -> None:
+        count()
+        reading.spend("elements", len(attributes) // 2)
+
+    def refuse(*_: object) -> None:
+        raise reading.refuse(f"{member.filename} in it declares entities, which Word never does")
+
+    def measure(text: str) -> None:
+        nonlocal run
+        run += len(text)
+        if run > _LONGEST_RUN:
+            reason = f"a text in it has more than {_LONGEST_RUN:,} characters without an end"
+            raise reading.refuse(reason)
+
+    parser = ParserCreate()
+    parser.ordered_attributes = True
+    parser.buffer_text = True
+    parser.StartElementHandler = begin
+    parser.CommentHandler = parser.ProcessingInstructionHandler = count
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+    parser.CharacterDataHandler = measure
+    with archive.open(member) as file, suppress(ExpatError):
+        while piece := file.read(_CHUNK):
+            reading.spend("unpacked", len(piece))
+            parser.Parse(piece, False)
 
 
 def _told(data: bytes) -> dict[str, Any]:

@@ -1,18 +1,20 @@
 """The text of a page of HTML: blocks by its headings, lists, tables and preformatted text.
 
-The standard library's parser, as it neither recurses nor fails: pages and mails nest elements a
-thousand deep, and what makes Markdown of them runs out of stack at some 300 (python-markdownify
-276). What a browser does not show as text (scripts, styles, templates) is left out, and so are
-menus (`nav`); nothing that a page names is fetched.
+Nothing here recurses or fails: pages and mails nest elements a thousand deep, and what makes
+Markdown of them runs out of stack at some 300 (python-markdownify 276). What a browser does not
+show as text (scripts, styles, templates) is left out, and so are menus (`nav`); nothing that a page
+names is fetched.
 """
 
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+from collections import Counter
 from typing import Final
 
 from anaphora.ingest.documents.base import ExtractedDocument, Reading, TextBlock, one_line
+from anaphora.ingest.documents.encodings import decoded
+from anaphora.ingest.markup import Attributes, MarkupReader
 
 _UNSEEN: Final = frozenset(
     ("script", "style", "template", "noscript", "nav", "svg", "math", "head", "object", "iframe",
@@ -46,12 +48,13 @@ def read_html(data: bytes, reading: Reading) -> ExtractedDocument:
 
 def read_markup(markup: str, reading: Reading) -> ExtractedDocument:
     """The same of a page that is text already."""
-    parser = _PageText()
-    parser.feed(markup)
-    parser.close()
-    blocks = reading.counted(parser.finished())
-    title = one_line("".join(parser.title))
-    return ExtractedDocument("html", blocks, title or _first_heading(blocks), parser.author)
+    page = _PageText()
+    reader = MarkupReader(page.begin, page.end, page.add)
+    reader.feed(markup)
+    reader.close()
+    blocks = reading.counted(page.finished())
+    title = one_line("".join(page.title))
+    return ExtractedDocument("html", blocks, title or _first_heading(blocks), page.author)
 
 
 def decoded_html(data: bytes, reading: Reading) -> str:
@@ -60,25 +63,17 @@ def decoded_html(data: bytes, reading: Reading) -> str:
     declared = _CHARSET.search(data[:4_096])
     if not encoding and declared is not None:
         encoding = declared[1].decode("ascii", "replace")
-    try:
-        return data.decode(encoding or "utf-8")
-    except UnicodeDecodeError as error:
-        reading.problem(f"byte {error.start:,}", f"it is not {encoding or 'utf-8'}")
-        return data.decode(encoding or "utf-8", "replace")
-    except LookupError:
-        reading.problem("its encoding", f"{encoding} is not known; read as UTF-8")
-        return data.decode("utf-8", "replace")
+    return decoded(data, encoding or "utf-8", reading, "its characters")
 
 
 def _first_heading(blocks: tuple[TextBlock, ...]) -> str | None:
     return next((block.heading[0] for block in blocks if block.heading), None)
 
 
-class _PageText(HTMLParser):
+class _PageText:
     """Collects the blocks of a page; `title` and `author` are what its head says."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.title: list[str] = []
         self.author: str | None = None
         self._blocks: list[TextBlock] = []
@@ -86,6 +81,7 @@ class _PageText(HTMLParser):
         self._line: list[str] = []
         self._above: list[tuple[int, str]] = []
         self._unseen: list[str] = []
+        self._unseen_open: Counter[str] = Counter()
         self._in_title = False
         self._pre = 0
         self._lists: list[int] = []
@@ -96,9 +92,10 @@ class _PageText(HTMLParser):
         self._end_block(last=True)
         return self._blocks
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def begin(self, tag: str, attributes: Attributes) -> None:
         """An element begins."""
-        self._look(tag, dict(attrs))
+        attrs = dict(attributes)
+        self._look(tag, attrs)
         if self._unseen:
             return
         if tag == "br":
@@ -107,7 +104,7 @@ class _PageText(HTMLParser):
             if self._line:
                 self._line.append(" | ")
         elif tag in _BLOCKS:
-            self._begin(tag, dict(attrs))
+            self._begin(tag, attrs)
 
     def _look(self, tag: str, attrs: dict[str, str | None]) -> None:
         """What is said in the head, and what a page does not show."""
@@ -118,20 +115,24 @@ class _PageText(HTMLParser):
         elif tag == "body":
             # A head that was never closed hides nothing of the page.
             self._unseen.clear()
+            self._unseen_open.clear()
         elif tag in _UNSEEN:
             self._unseen.append(tag)
+            self._unseen_open[tag] += 1
 
-    def handle_endtag(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
         """An element ends."""
         if tag == "title":
             self._in_title = False
-        if tag in self._unseen:
-            while self._unseen.pop() != tag:
-                pass
+        if self._unseen_open[tag]:
+            closed = ""
+            while closed != tag:
+                closed = self._unseen.pop()
+                self._unseen_open[closed] -= 1
         elif not self._unseen and tag in _BLOCKS:
             self._end(tag)
 
-    def handle_data(self, data: str) -> None:
+    def add(self, data: str) -> None:
         """Text."""
         if self._in_title:
             self.title.append(data)

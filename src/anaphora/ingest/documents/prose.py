@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from anaphora.ingest.documents.base import ExtractedDocument, Reading, TextBlock, one_line
-from anaphora.ingest.projects.sections.markdown import markdown_starts
 from anaphora.values.documents import DocumentFormat
 
 _CONTROLS: Final = frozenset(chr(code) for code in range(32)) - set("\t\n\r\f\v\x1b")
@@ -52,6 +51,8 @@ _UNKNOWN: Final = "it is no PDF, DOCX, HTML, mail, Markdown or plain text"
 
 def prose_blocks(text: str) -> list[TextBlock]:
     """Markdown in blocks, each under its headings; nothing is left out."""
+    from anaphora.ingest.projects.sections.markdown import markdown_starts
+
     lines = text.split("\n")
     starts = markdown_starts(lines, "")
     blocks: list[TextBlock] = []

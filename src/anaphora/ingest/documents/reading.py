@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Final
 
 from anaphora.errors import UnreadableDocument
-from anaphora.ingest.documents.base import DocumentLimits, ExtractedDocument, Reading
+from anaphora.ingest.documents.base import DocumentLimits, ExtractedDocument, Reading, TooMuch
 from anaphora.ingest.documents.docx import DOCUMENT, names_in, read_docx
 from anaphora.ingest.documents.html import read_html
 from anaphora.ingest.documents.mail import read_mail
@@ -50,16 +51,11 @@ def read_document(name: str, data: bytes, limits: DocumentLimits) -> ExtractedDo
     another format, `MissingExtra` for PDF and DOCX without the extra `documents`.
     """
     reading = Reading(name, limits)
-    found = _read_any(data, reading)
-    return ExtractedDocument(
-        found.format,
-        found.blocks,
-        found.title,
-        found.author,
-        found.date,
-        found.pages,
-        reading.problems.all(),
-    )
+    try:
+        extracted = _read_any(data, reading)
+    except TooMuch as error:
+        raise UnreadableDocument("document", name, error.reason) from error
+    return replace(extracted, problems=reading.problems.all())
 
 
 def _read_any(data: bytes, reading: Reading) -> ExtractedDocument:

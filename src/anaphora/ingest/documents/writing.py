@@ -22,8 +22,8 @@ from anaphora.core.progress import Progress
 from anaphora.errors import EmbeddingError, InvalidInput, UnreadableDocument
 from anaphora.index.backlog import Backlog
 from anaphora.ingest.documents.base import DocumentLimits, ExtractedDocument, one_line
-from anaphora.ingest.documents.cutting import CutDocument, cut_document
-from anaphora.ingest.documents.reading import read_document
+from anaphora.ingest.documents.cutting import CutDocument
+from anaphora.ingest.documents.working import read_in_worker
 from anaphora.ingest.secrets.redacting import redact, redact_path
 from anaphora.store.disk import open_regular
 from anaphora.store.documents import (
@@ -123,10 +123,8 @@ class DocumentWriter:
         known = self._known(content)
         if known is not None:
             return self._answer(known, "known", embed, progress)
-        found = read_document(new.name, new.data, self._limits)
-        cut = cut_document(found.blocks)
-        if not cut.sections:
-            raise UnreadableDocument("document", new.name, "it has no text")
+        document = read_in_worker(new.name, new.data, self._limits)
+        found, cut = document.told, document.cut
         keep = not cut.redacted if new.keep_file is None else new.keep_file
         rows = self._rows(new, content, found, cut)
         rows = rows if keep else replace(rows, data=None)

@@ -120,20 +120,9 @@ def detect(path: Path | str, name: str = "") -> str:
     raise UnknownFormat("path", str(path), reason)
 
 
-def file_imports(
-    path: Path | str,
-    format: str | None = None,  # noqa: A002 - the word that users know
-    bounds: Bounds = BOUNDS,
-    name: str = "",
-) -> Iterator[FileImport]:
-    """Every file under a path, in order; read each before you take the next.
-
-    `name` is that of a file that lies elsewhere than where it came from, as an upload does.
-
-    Raises at once, before anything is read: UnknownFormat for a named file that no importer
-    recognises or a format that does not exist, InvalidInput for a path that does not exist.
-    Files in a directory or zip file that are not recognised become problems.
-    """
+def check_source(path: Path | str, format: str | None = None, name: str = "") -> None:  # noqa: A002 - the word that users know
+    """Raise UnknownFormat for a named file that no importer recognises or a format that does not
+    exist, InvalidInput for a path that does not exist. Nothing else is read for that."""
     place = _existing(path)
     if format is not None and format not in FORMATS:
         raise UnknownFormat(
@@ -141,7 +130,32 @@ def file_imports(
         )
     if format is None and not place.is_dir() and not is_zip(place):
         detect(place, name)
+
+
+def found_imports(
+    path: Path | str,
+    format: str | None = None,  # noqa: A002 - as above
+    bounds: Bounds = BOUNDS,
+    name: str = "",
+) -> Iterator[FileImport]:
+    """Every file under a path that was checked, in order; read each before you take the next.
+
+    `name` is that of a file that lies elsewhere than where it came from, as an upload does.
+    Files in a directory or zip file that are not recognised become problems.
+    """
+    place = _existing(path)
     return (_file_import(found, format, place) for found in find(place, bounds, format, name))
+
+
+def file_imports(
+    path: Path | str,
+    format: str | None = None,  # noqa: A002 - as above
+    bounds: Bounds = BOUNDS,
+    name: str = "",
+) -> Iterator[FileImport]:
+    """`found_imports` of a path that is checked first."""
+    check_source(path, format, name)
+    return found_imports(path, format, bounds, name)
 
 
 def _file_import(

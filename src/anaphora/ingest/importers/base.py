@@ -38,7 +38,9 @@ class Bounds:
     the turns that are held at once; `parts` how many values lie within one. A zip file may become
     `times` its own size in bytes when it is unpacked, and `unpacked` in any case. `messages` and
     `conversations` are those whose identities are held while a file is read, `problems` those
-    that are listed one by one.
+    that are listed one by one. `memory` is how many bytes reading may take, `seconds` how long it
+    may take for a file, and `seconds_each` how much longer for each megabyte of it; `files` bounds
+    a database that must be copied before it can be read.
     """
 
     characters: int = 64 << 20
@@ -48,6 +50,10 @@ class Bounds:
     messages: int = 1_000_000
     conversations: int = 100_000
     problems: int = 1_000
+    memory: int = 2 << 30
+    seconds: float = 60.0
+    seconds_each: float = 5.0
+    files: int = 2 << 30
 
     def room(self, packed: int) -> int:
         """The bytes that a zip file of `packed` bytes may become."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from io import BufferedReader
 from typing import Final
 
 from anaphora.core.word_lists import words
 from anaphora.ingest.importers.base import Malformed
+from anaphora.ingest.markup import Attributes, MarkupReader
 
 CELL: Final = "outer-cell"
 """The class of the element around each entry."""
@@ -29,16 +29,15 @@ _GAPS = re.compile(r"\n{3,}")
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 
 
-class _Words(HTMLParser):
+class _Words:
     """Collects the words of a document."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self._silent = 0
         self._as_it_is = 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def begin(self, tag: str, attrs: Attributes) -> None:
         self._silent += tag in _SILENT
         self._as_it_is += tag == "pre"
         if tag == "br":
@@ -50,33 +49,33 @@ class _Words(HTMLParser):
         elif tag in ("td", "th"):
             self.parts.append("\t")
 
-    def handle_endtag(self, tag: str) -> None:
+    def end_element(self, tag: str) -> None:
         self._silent = max(0, self._silent - (tag in _SILENT))
         self._as_it_is = max(0, self._as_it_is - (tag == "pre"))
         if tag in _BLOCKS or tag == "pre":
             self.parts.append("\n\n" if tag != "tr" else "\n")
 
-    def handle_data(self, data: str) -> None:
+    def add(self, data: str) -> None:
         if not self._silent:
             self.parts.append(data if self._as_it_is else _SPACES.sub(" ", data))
 
 
 def words_of(html: str) -> str:
     """The words of a piece of HTML, in lines."""
-    parser = _Words()
-    parser.feed(html)
-    parser.close()
-    text = "".join(parser.parts)
+    words = _Words()
+    reader = MarkupReader(words.begin, words.end_element, words.add)
+    reader.feed(html)
+    reader.close()
+    text = "".join(words.parts)
     lines = (line.rstrip(" \t") for line in text.split("\n"))
     joined = "\n".join(line.lstrip(" ") if not line.startswith("    ") else line for line in lines)
     return _GAPS.sub("\n\n", joined).strip("\n")
 
 
-class _Cells(HTMLParser):
+class _Cells:
     """Finds entries: the title of each, a form feed, and the words of its first column."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(convert_charrefs=True)
         self.done: list[str] = []
         self._most = most
         self._depth = 0
@@ -86,7 +85,7 @@ class _Cells(HTMLParser):
         self._into_depth = 0
         self._length = 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def begin(self, tag: str, attrs: Attributes) -> None:
         classes = (dict(attrs).get("class") or "").split() if tag in ("div", "p") else []
         if tag == "div":
             if CELL in classes:
@@ -106,7 +105,7 @@ class _Cells(HTMLParser):
         elif tag in _BLOCKS and tag != "div":
             self._put("\n")
 
-    def handle_endtag(self, tag: str) -> None:
+    def end_element(self, tag: str) -> None:
         if self._into is not None and tag in _BLOCKS and tag != "div":
             self._put("\n")
         if tag == "div":
@@ -114,7 +113,7 @@ class _Cells(HTMLParser):
                 self._into = None
             self._depth -= 1
 
-    def handle_data(self, data: str) -> None:
+    def add(self, data: str) -> None:
         if self._into is not None:
             self._put(_SPACES.sub(" ", data))
 
@@ -135,7 +134,6 @@ class _Cells(HTMLParser):
 
     def end(self) -> None:
         """Finish the last entry."""
-        self.close()
         self._finish()
 
 
@@ -144,17 +142,19 @@ def cells(raw: BufferedReader, most: int) -> Iterator[str]:
 
     Raises Malformed where the markup is none.
     """
-    parser = _Cells(most)
+    entries = _Cells(most)
+    reader = MarkupReader(entries.begin, entries.end_element, entries.add)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     while data := raw.read(_CHUNK):
-        parser.feed(decoder.decode(data))
-        yield from _taken(parser)
-        if len(parser.rawdata) > _MOST_OPEN:
+        reader.feed(decoder.decode(data))
+        yield from _taken(entries)
+        if len(reader.held) > _MOST_OPEN:
             raise Malformed("a tag or comment that does not end")
-    parser.end()
-    yield from _taken(parser)
+    reader.close()
+    entries.end()
+    yield from _taken(entries)
 
 
-def _taken(parser: _Cells) -> Iterator[str]:
-    done, parser.done = parser.done, []
+def _taken(entries: _Cells) -> Iterator[str]:
+    done, entries.done = entries.done, []
     yield from done

@@ -7,13 +7,15 @@ runs anything here. A row beyond the bounds of the file is an error of the drive
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from anaphora.ingest.importers.base import ImportFile, too_long
 from anaphora.store.db.driver import dbapi2
+from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem
 
 MAGIC: Final = b"SQLite format 3\0"
@@ -29,11 +31,18 @@ _CHUNK: Final = 1 << 20
 @contextmanager
 def _opened(file: ImportFile) -> Iterator[Any]:
     with _on_disk(file) as path:
-        # As a reader that waits for the program's own writes.
-        uri = f"{path.absolute().as_uri()}?mode=ro"
+        # As a reader that waits for the program's own writes. Where there are none to wait for,
+        # it is read as it lies: else a log and a file of locks would be made beside it.
+        still = "" if _may_be_written(path) else "&immutable=1"
+        uri = f"{path.absolute().as_uri()}?mode=ro{still}"
         with closing(dbapi2.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)) as found:
             found.text_factory = lambda raw: raw.decode("utf-8", "replace")
-            for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+            for pragma in (
+                "trusted_schema = OFF",
+                "cell_size_check = ON",
+                "query_only = ON",
+                "temp_store = MEMORY",
+            ):
                 found.execute(f"PRAGMA {pragma}")
             try:
                 yield found
@@ -44,19 +53,44 @@ def _opened(file: ImportFile) -> Iterator[Any]:
 
 @contextmanager
 def _on_disk(file: ImportFile) -> Iterator[Path]:
-    """The database as a file with a name: what has none (a member of a zip file, an upload) is
-    copied for as long as it is read."""
-    if file.member is None and file.path.resolve().exists():
+    """The database as a file with a name. What has none (a member of a zip file, an upload), or has
+    a log that nothing reads any more, is copied for as long as it is read."""
+    named = file.member is None and file.path.resolve().exists()
+    left_behind = named and _has_log(file.path) and not _beside(file.path, "-shm").exists()
+    if named and not left_behind:
         yield file.path
         return
     with TemporaryDirectory(prefix="anaphora-") as folder:
         path = Path(folder, "import.db")
-        left = file.size
-        with file.open() as raw, path.open("xb") as copy:
-            while left > 0 and (data := raw.read(min(_CHUNK, left))):
-                copy.write(data)
-                left -= len(data)
+        with file.open() as raw:
+            _copy(raw, path, file.size)
+        if left_behind:
+            with open_regular(_beside(file.path, "-wal")) as log:
+                _copy(log, _beside(path, "-wal"), file.bounds.files)
         yield path
+
+
+def _copy(source: BinaryIO | BufferedReader, target: Path, most: int) -> None:
+    left = most
+    with target.open("xb") as copy:
+        while left > 0 and (data := source.read(min(_CHUNK, left))):
+            copy.write(data)
+            left -= len(data)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+def _has_log(path: Path) -> bool:
+    with suppress(OSError):
+        return _beside(path, "-wal").stat().st_size > 0
+    return False
+
+
+def _may_be_written(path: Path) -> bool:
+    """Whether a program has the database open, or has left something to be read with it."""
+    return _has_log(path) or any(_beside(path, end).exists() for end in ("-shm", "-journal"))
 
 
 def tables_of(file: ImportFile) -> dict[str, tuple[str, ...]]:

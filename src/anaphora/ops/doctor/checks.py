@@ -281,6 +281,7 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
         "embedder": lambda: (_embedder(embedder),),
         "language": lambda: language_check(services.turns, embedder.name),
         "lanes": lambda: _lanes(services),
+        "readers": lambda: (_readers(),),
         "deep": lambda: deep_checks(container.tools),
         "secrets": lambda: (secrets_check(services.conversations, services.namespace),),
         "libraries": lambda: (library_check(),),
@@ -295,6 +296,17 @@ def _tried(name: str, look: Callable[[], Iterable[Check]]) -> list[Check]:
         return list(look())
     except (AnaphoraError, OSError) as error:
         return [Check(name, ok=False, detail=str(error))]
+
+
+def _readers() -> Check:
+    """Whether documents and imports can be read here, and what bounds their readers."""
+    from anaphora.core.interpreters import interpreter
+    from anaphora.core.worker import limits_here
+
+    if interpreter() is None:
+        detail = "no Python is found to start: documents and imports cannot be read here"
+        return Check("readers", ok=False, detail=detail)
+    return Check("readers", ok=True, detail=limits_here())
 
 
 def _home(settings: Settings) -> Check:

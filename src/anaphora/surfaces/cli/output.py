@@ -178,7 +178,8 @@ def show_degraded(parts: Sequence[Degraded]) -> None:
 
 @contextmanager
 def tracker(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A progress callback `(label, done, total)` that draws one bar a label; None when quiet."""
+    """A progress callback `(label, done, total)` that draws one bar, of the last label; None when
+    quiet."""
     if quiet:
         yield None
         return
@@ -198,11 +199,15 @@ def tracker(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
         console=console(stderr=True),
         transient=True,
     ) as progress:
-        tasks: dict[str, Any] = {}
+        # Each refresh draws every bar: one for each of many files would take longer than reading.
+        task = progress.add_task("", total=None)
+        current: str | None = None
 
         def report(label: str, done: int, total: int) -> None:
-            if label not in tasks:
-                tasks[label] = progress.add_task(one_line(label), total=total)
-            progress.update(tasks[label], completed=done, total=total)
+            nonlocal current
+            if label != current:
+                current = label
+                progress.reset(task, description=one_line(label))
+            progress.update(task, completed=done, total=total)
 
         yield report

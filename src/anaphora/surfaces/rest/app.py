@@ -104,8 +104,8 @@ async def _dreaming(service: Service, figures: metrics.Metrics, seconds: float) 
         try:
             for namespace in await service.run("question", service.memory.namespaces):
                 view = service.view(namespace)
-                await service.run("long", view.run_jobs)
-                await service.run("long", view.dream)
+                await service.run("deep", view.run_jobs)
+                await service.run("deep", view.dream)
                 figures.dreams.labels("done").inc()
         except Exception as error:  # noqa: BLE001 - a server must not end by a dream
             # The next one may go better. What an error of ours quotes can be a word of a memory.

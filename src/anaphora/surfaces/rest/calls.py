@@ -1,9 +1,9 @@
 """How a route calls the memory: in a bounded number of threads, in the caller's namespace.
 
-Questions, those of many words, changes, projects and what takes long have threads of their own:
-none waits behind another kind. A call whose caller went away before it began is not made; one that
-has begun is finished in its thread, so that nothing is half-done. Too many waiting calls are
-refused.
+Questions, those of many words, changes, projects, deep recall, documents, imports and what else
+takes long have threads of their own: none waits behind another kind. A call whose caller went away
+before it began is not made; one that has begun is finished in its thread, so that nothing is
+half-done. Too many waiting calls are refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem, problem_of_any
 from anaphora.surfaces.wire import dumps
 
-Kind: TypeAlias = Literal["question", "large", "change", "project", "long"]
+Kind: TypeAlias = Literal[
+    "question", "large", "change", "project", "deep", "document", "import", "long"
+]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 READS: Final = "__anaphora_reads__"
 """The mark of an endpoint that answers a question in the body of a POST."""
@@ -39,7 +41,13 @@ VERBATIM_HEADER: Final = "anaphora-verbatim"
 """With "true" a program of this user's own reads turns word for word."""
 EVENTS_TYPE: Final = "text/event-stream"
 _END: Final = ""
-_THREADS: Final[Mapping[Kind, int]] = {"large": 2, "long": 4}
+_THREADS: Final[Mapping[Kind, int]] = {
+    "large": 2,
+    "deep": 4,
+    "document": 4,
+    "import": 4,
+    "long": 4,
+}
 _LARGE: Final = 64 * 1024
 _LONG: Final = (
     "/v1/deep",
@@ -53,6 +61,14 @@ _LONG: Final = (
     "/v1/ready",
 )
 _READ_AT_ONCE: Final = ("/v1/documents", "/v1/projects")
+_LANES: Final[Mapping[str, Kind]] = {
+    "/v1/deep": "deep",
+    "/v1/dream": "deep",
+    "/v1/extract": "deep",
+    "/v1/jobs": "deep",
+    "/v1/documents": "document",
+    "/v1/import": "import",
+}
 _PROJECTS: Final = ("/v1/projects", "/v1/context", "/v1/warm-up")
 
 ResultT = TypeVar("ResultT")
@@ -181,7 +197,8 @@ def reads(route: Any, method: str) -> bool:
 def kind_of(request: Request) -> Kind:
     """Which threads a request is answered in."""
     if is_long(request.method, request.url.path):
-        return "long"
+        path = request.url.path
+        return next((kind for start, kind in _LANES.items() if path.startswith(start)), "long")
     if request.url.path.startswith(_PROJECTS):
         return "project"
     if not reads(request.scope["route"], request.method):
@@ -240,7 +257,7 @@ async def _events(
         loop.call_soon_threadsafe(waiting.put_nowait, text)
 
     running = asyncio.ensure_future(
-        service.run("long", lambda: call(lambda step: tell("step", step)))
+        service.run("deep", lambda: call(lambda step: tell("step", step)))
     )
     running.add_done_callback(lambda _: loop.call_soon(waiting.put_nowait, _END))
     try:

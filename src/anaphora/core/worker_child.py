@@ -1,0 +1,171 @@
+"""What a worker does (`core.worker`): calls of functions of ours, under limits that it sets itself.
+
+A second thread reads what the parent sends: where the parent is gone, the process ends, whatever it
+is doing.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import pickle
+import queue
+import select
+import signal
+import sys
+import threading
+from contextlib import suppress
+from typing import IO, Any, Final, NoReturn
+
+from anaphora.core.plain import to_plain
+from anaphora.core.process_memory import resident_bytes
+from anaphora.core.worker import IDLE_EXIT, Piece, WorkerLimits, read, write
+
+
+def _resource() -> Any:
+    """The module of limits; None on Windows, where the parent watches."""
+    if os.name == "nt":
+        return None
+    import resource
+
+    return resource
+
+
+resource: Final = _resource()
+
+IDLE: Final = 15.0
+"""Seconds without a call after which a worker ends."""
+_LOOK: Final = 0.5
+_LONGEST: Final = 1 << 62
+
+
+def serve() -> NoReturn:
+    """Answer calls until there are none any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What anything prints must not come between the answers.
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr
+    sys.dont_write_bytecode = True
+    calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.stack_size(256 * 1024)
+    threading.Thread(target=_listen, args=(source, calls), daemon=True).start()
+    write(target, str(resident_bytes(os.getpid()) or 0).encode())
+    while True:
+        try:
+            request = calls.get(timeout=IDLE)
+        except queue.Empty:
+            os._exit(IDLE_EXIT)
+        with suppress(BrokenPipeError):
+            _answer(request, target)
+
+
+def _listen(source: IO[bytes], calls: queue.SimpleQueue[bytes]) -> None:
+    """Pass on what the parent sends, and end the process with the parent."""
+    parent = os.getppid()
+    try:
+        while True:
+            # A process that the parent forked may hold the other end of the pipe as well.
+            while os.name != "nt" and not select.select([source], [], [], _LOOK)[0]:
+                if os.getppid() != parent:
+                    os._exit(1)
+            calls.put(read(source, _LONGEST))
+    except BaseException:  # noqa: BLE001 - what it was is of no use to anybody any more
+        os._exit(1)
+
+
+def _answer(request: bytes, target: IO[bytes]) -> None:
+    # Our own parent sent it. The function comes by its name: its module is imported before anything
+    # is limited, as what a reader needs to be there at all is not counted as the file's.
+    function, arguments, limits, blocked = pickle.loads(request)  # noqa: S301
+    request = b""
+    _send(target, "begun")
+    begun = resident_bytes(os.getpid()) or 0
+    _limit_memory(limits)
+    _limit_time(limits.seconds)
+    modules: Any = sys.modules
+    hidden = {one: modules[one] for one in blocked if one in modules}
+    modules.update(dict.fromkeys(blocked))
+    try:
+        for value in function(*arguments):
+            if isinstance(value, Piece):
+                _limit_time(value.seconds)
+                _send(target, ["piece", value.seconds])
+            else:
+                _send(target, ["value", to_plain(value)])
+        message: Any = ["end", None]
+    except MemoryError:
+        message = ["limit", "memory"]
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the parent decides what it is
+        message = _of_error(error)
+    for one in blocked:
+        del modules[one]
+    modules.update(hidden)
+    _unlimit()
+    _send(target, message)
+    if message[0] == "limit":
+        os._exit(1)
+    # What was taken for a large file is given back before the next one is counted.
+    if (resident_bytes(os.getpid()) or 0) > begun + (64 << 20):
+        arguments = ()
+        gc.collect()
+
+
+def _send(target: IO[bytes], message: Any) -> None:
+    # With escapes all of it is ASCII: lone surrogates come through, and no copy is made to encode.
+    write(target, json.dumps(message).encode("ascii"))
+
+
+def _of_error(error: Exception) -> list[Any]:
+    text = str(error.args[0]) if error.args else ""
+    held = {name: value for name, value in vars(error).items() if not name.startswith("_")}
+    plain = {k: v for k, v in held.items() if v is None or isinstance(v, str | int | float | bool)}
+    from anaphora.errors import AnaphoraError
+
+    if isinstance(error, AnaphoraError):
+        return ["error", [type(error).__name__, text[:10_000], plain]]
+    return ["failed", f"{type(error).__name__}: {str(error)[:300]}"]
+
+
+def _limit_memory(limits: WorkerLimits) -> None:
+    if resource is None:
+        return
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit(resource.RLIMIT_FSIZE, limits.files)
+    taken = _address_space()
+    if taken:
+        _limit(resource.RLIMIT_AS, taken + limits.memory)
+
+
+def _limit_time(seconds: float) -> None:
+    if resource is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + seconds) + 1)
+
+
+def _unlimit() -> None:
+    if resource is not None:
+        for kind in (resource.RLIMIT_CPU, resource.RLIMIT_AS):
+            _limit(kind, resource.getrlimit(kind)[1])
+
+
+def _limit(kind: int, most: int) -> None:
+    """Set the limit that may be raised again; what the system does not take the parent watches."""
+    hard = resource.getrlimit(kind)[1]
+    if hard != resource.RLIM_INFINITY:
+        most = hard if most == resource.RLIM_INFINITY else min(most, hard)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(kind, (most, hard))
+
+
+def _address_space() -> int:
+    """The bytes of address space that this process has; 0 where that is not limited."""
+    system: str = sys.platform
+    if not system.startswith("linux"):
+        return 0
+    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - pathlib would double the start
+        pages = int(file.read().split()[0])
+    return pages * int(resource.getpagesize())
