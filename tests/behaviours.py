@@ -86,6 +86,7 @@ PROMISES: dict[str, str] = {
     "mirror.surfaces": "D A namespace is mirrored from the command line as from Python.",
     "sync.opens": "S3 A device opens the payload of a query_hash with its own keys, in one call.",
     "sync.surfaces": "Q A namespace is synced from the command line as from Python.",
+    "sync.waiting": "D What waits to be sent is counted in entries, as what was sent is.",
     "durable.places": "Q File systems and server settings that break the promises are told by doctor.",
     # Truth in SQL
     "truth.round_trip": "D NUL, lone surrogates and all of BLNS round-trip on both databases.",
