@@ -103,6 +103,7 @@ def test_what_waits_is_counted_in_entries(tmp_path: Path) -> None:
         status = memory.sync.status()
         assert status.waiting == 0
         assert status.uncounted
+        assert status.backlog == "0 entries and what changed since to be sent"
         away = remote.rename(tmp_path / "away")
         with pytest.raises(RemoteError):
             memory.sync.now()
@@ -115,3 +116,4 @@ def test_what_waits_is_counted_in_entries(tmp_path: Path) -> None:
         status = memory.sync.status()
         assert status.waiting == 0
         assert not status.uncounted
+        assert status.backlog == "0 entries to be sent"
