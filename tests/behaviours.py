@@ -190,6 +190,7 @@ PROMISES: dict[str, str] = {
     "incidents.doctor": "D The doctor has a line for unexpected errors of the last days.",
     "incidents.serving": "D A server logs how it started, and slow and failed requests by their ids, without a word of them.",
     "incidents.log": "Q The log of incidents is bounded and private, and quotes no memory, token or path.",
+    "logs.silent": "Q Servers, the resident process and hooks log no word of a memory or request, no token, no path outside the home.",
     "rest.database_away": "Q While its database is away a server answers 503 on every route, the token's lookup included.",
     "resident.life": "D One process is shared, outlives a crash and an upgrade by a start, and is never needed.",
     "resident.private": "Q Only its user may speak to the resident process, and garbage hurts nobody.",
