@@ -86,6 +86,7 @@ PROMISES: dict[str, str] = {
     "mirror.surfaces": "D A namespace is mirrored from the command line as from Python.",
     "sync.opens": "S3 A device opens the payload of a query_hash with its own keys, in one call.",
     "sync.surfaces": "Q A namespace is synced from the command line as from Python.",
+    "sync.waiting": "D What waits to be sent is counted in entries, as what was sent is.",
     "durable.places": "Q File systems and server settings that break the promises are told by doctor.",
     # Truth in SQL
     "truth.round_trip": "D NUL, lone surrogates and all of BLNS round-trip on both databases.",
@@ -189,6 +190,7 @@ PROMISES: dict[str, str] = {
     "incidents.doctor": "D The doctor has a line for unexpected errors of the last days.",
     "incidents.serving": "D A server logs how it started, and slow and failed requests by their ids, without a word of them.",
     "incidents.log": "Q The log of incidents is bounded and private, and quotes no memory, token or path.",
+    "logs.silent": "Q Servers, the resident process and hooks log no word of a memory or request, no token, no path outside the home.",
     "rest.database_away": "Q While its database is away a server answers 503 on every route, the token's lookup included.",
     "resident.life": "D One process is shared, outlives a crash and an upgrade by a start, and is never needed.",
     "resident.private": "Q Only its user may speak to the resident process, and garbage hurts nobody.",

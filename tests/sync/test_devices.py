@@ -11,6 +11,9 @@ import pytest
 from tests.deep.asking import Script
 from tests.sync.devices import SHARED, History, devices, settle, state_of, words_of
 
+from anaphora import Memory
+from anaphora.errors import RemoteError
+
 
 @pytest.mark.promise("sync.converges")
 @pytest.mark.parametrize("seed", [*range(7), 1010, 1031, 1057])
@@ -87,3 +90,30 @@ def test_a_value_that_two_said_and_one_again(tmp_path: Path) -> None:
             between.id, last.id, None,
         ]  # fmt: skip
         assert first.reinforce_count == 1
+
+
+@pytest.mark.promise("sync.waiting")
+def test_what_waits_is_counted_in_entries(tmp_path: Path) -> None:
+    """Not in the changes they hold, and changes that no exchange has read are not counted yet."""
+    remote = tmp_path / "remote"
+    remote.mkdir()
+    with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
+        memory.remember_many([f"Shelf {number} holds {number} jars." for number in range(600)])
+        memory.sync.init(str(remote))
+        status = memory.sync.status()
+        assert status.waiting == 0
+        assert status.uncounted
+        assert status.backlog == "0 entries and what changed since to be sent"
+        away = remote.rename(tmp_path / "away")
+        with pytest.raises(RemoteError):
+            memory.sync.now()
+        status = memory.sync.status()
+        assert status.waiting > 1
+        assert not status.uncounted
+        away.rename(remote)
+        # One more introduces the device.
+        assert memory.sync.now().sent == status.waiting + 1
+        status = memory.sync.status()
+        assert status.waiting == 0
+        assert not status.uncounted
+        assert status.backlog == "0 entries to be sent"

@@ -74,7 +74,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     run(home, "sync", "init", str(remote))
     remote.rmdir()
     assert "not there" in run(home, "sync", "now", code=1)
-    assert "1 to be sent" in run(home, "sync", "status")
+    assert "1 entry to be sent" in run(home, "sync", "status")
     run(home, "sync", "leave")
     assert "not synced" in run(home, "sync", "status")
 

@@ -316,3 +316,14 @@ def two_versions(folder: Path) -> None:
         except RemoteTampered:
             return
         raise AssertionError("the devices keep different memories, and none says so")
+
+
+@attack("F29", "low", "what is to be sent is counted in entries, as what was sent is")
+def overcounted(folder: Path) -> None:
+    """Every change took a number or more, and each was told as one to be sent."""
+    with ExitStack() as stack:
+        (home,) = _homes(folder, 1, stack)
+        home.remember_many([f"Shelf {number} holds {number} jars." for number in range(600)])
+        told = home.sync.status().waiting
+        sent = home.sync.now().sent
+        assert told <= sent, f"{told} to be sent, and {sent} were"

@@ -89,6 +89,12 @@ def program_version() -> str:
     return str(getattr(sys.modules[__name__.partition(".")[0]], "__version__", ""))
 
 
+def describe(error: BaseException) -> str:
+    """The type of an error and its code, without a word of its message."""
+    reason = _reason(error)
+    return type(error).__name__ + (f" ({reason})" if reason else "")
+
+
 def new_id(draw: Callable[[int], bytes] = os.urandom) -> str:
     """A short random id of an incident or a request."""
     return draw(_ID_BYTES).hex()

@@ -24,6 +24,7 @@ class RepeatedCall:
 
     def __init__(self, name: str, call: Callable[[], object], every: float) -> None:
         self._name = name
+        self._stopped = f"{name} stopped: %s"
         self._call = call
         self._every = every
         self._stop = threading.Event()
@@ -50,12 +51,12 @@ class RepeatedCall:
                 return
             except AnaphoraError as error:
                 if not isinstance(error, RemoteError | MirrorError) or error.lasting:
-                    _log.warning("%s stopped: %s", self._name, error)
+                    _log.warning(self._stopped, error)
                     return
                 wait = min(_LONGEST, max(wait, 1.0) * 2)
-            except Exception:  # noqa: BLE001 - whatever it is, it is told
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
                 # A thread that ends without a word looks like one that has nothing to do.
-                _log.exception("%s stopped", self._name)
+                _log.exception(self._stopped, error)
                 return
             else:
                 wait = self._every

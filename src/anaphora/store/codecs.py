@@ -55,7 +55,7 @@ def _nearest(micros: int) -> datetime:
     found = LATEST if micros > 0 else EARLIEST
     _log.warning(
         "a stored time (%d microseconds from 1970) is outside the years 1 to 9999 and is "
-        "treated as %s; `doctor --repair` repairs it", micros, found.isoformat(),
+        "treated as %s; `doctor --repair` repairs it", micros, found,
     )  # fmt: skip
     return found
 
@@ -105,4 +105,4 @@ def readable(rows: Iterable[RowT], make: Callable[[RowT], ValueT]) -> Iterator[V
 
 @lru_cache(maxsize=1024)
 def _tell(message: str) -> None:
-    _log.warning("%s", message)
+    _log.warning("an unreadable row is left out: %s", message)

@@ -2,24 +2,34 @@
 
 A traceback quotes what was being worked on. An error that a library logs becomes an incident, and
 its line has the id. A thread that an error ends, and a callback that one is lost in, do the same.
+
+A message can quote a memory, a request, a token or a path. A line keeps the words of our own calls
+and the numbers in them, an error by its type and code; of other libraries it says where they
+logged. Only the logger `SERVER` may write texts: its calls pass ids, routes and names of types.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any, Final
 
 from anaphora.core.display import one_line
-from anaphora.core.incidents import STOPS, report
+from anaphora.core.incidents import STOPS, describe, report
 
 SERVER: Final = "anaphora.server"
 """The logger of what a server says of itself: how it started, and slow and failed requests."""
 
 _LINE: Final = 500
+_HIDDEN: Final = "…"
+# Libraries whose messages are constant, but for their arguments.
+_CONSTANT: Final = ("anaphora", "uvicorn")
+_QUOTE: Final = re.compile(r"""['"<]""")
 
 
 class LineHandler(logging.Handler):
@@ -37,8 +47,7 @@ class LineHandler(logging.Handler):
             sys.stderr.flush()
 
     def _line(self, record: logging.LogRecord) -> str:
-        # asyncio puts the repr of what failed into further lines.
-        message = one_line(record.getMessage().partition("\n")[0], _LINE)
+        message = one_line(_message(record).partition("\n")[0], _LINE)
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             message += self._reported(error, record.name)
@@ -52,9 +61,43 @@ class LineHandler(logging.Handler):
         return f" (incident {incident.id}: {incident.summary})"
 
 
+def _message(record: logging.LogRecord) -> str:
+    """What may be written of a message."""
+    library = record.name.partition(".")[0]
+    if isinstance(record.msg, BaseException):
+        return describe(record.msg)
+    if library == "asyncio":
+        # It has what failed as a repr behind constant words.
+        return _QUOTE.split(str(record.msg).partition("\n")[0])[0].strip()
+    if library not in _CONSTANT:
+        return f"{record.name} logged at {record.module}:{record.lineno}"
+    if not isinstance(record.args, tuple) or not record.args:
+        return str(record.msg)
+    try:
+        return str(record.msg) % tuple(_shown(value, record.name) for value in record.args)
+    except (TypeError, ValueError):
+        # A number was expected where one is hidden.
+        return str(record.msg)
+
+
+def _shown(value: object, logger: str) -> object:
+    """An argument of a message, as far as it can quote nothing."""
+    if isinstance(value, BaseException):
+        return describe(value)
+    if value is None or isinstance(value, int | float | datetime):
+        return value
+    return value if logger == SERVER and isinstance(value, str) else _HIDDEN
+
+
 @contextmanager
 def server_logs(environ: Mapping[str, str], surface: str) -> Iterator[None]:
-    """While a server runs, its logs and the ends of its threads are lines with ids."""
+    """While a server runs, its logs, warnings and the ends of its threads are lines with ids.
+
+    Within another call it changes nothing.
+    """
+    if any(isinstance(known, LineHandler) for known in logging.getLogger().handlers):
+        yield
+        return
     handler, root, own = (
         LineHandler(environ, surface),
         logging.getLogger(),
@@ -62,6 +105,7 @@ def server_logs(environ: Mapping[str, str], surface: str) -> Iterator[None]:
     )
     level, thread_hook, lost_hook = own.level, threading.excepthook, sys.unraisablehook
     root.addHandler(handler)
+    logging.captureWarnings(True)
     own.setLevel(logging.INFO)
     threading.excepthook = _reporting(environ, surface, "thread")
     sys.unraisablehook = _reporting(environ, surface, "callback")
@@ -69,6 +113,7 @@ def server_logs(environ: Mapping[str, str], surface: str) -> Iterator[None]:
         yield
     finally:
         threading.excepthook, sys.unraisablehook = thread_hook, lost_hook
+        logging.captureWarnings(False)
         own.setLevel(level)
         root.removeHandler(handler)
 
@@ -78,11 +123,6 @@ def log_start(**facts: object) -> None:
     logging.getLogger(SERVER).info(
         "started: %s", ", ".join(f"{name} {value}" for name, value in facts.items())
     )
-
-
-def report_threads(environ: Mapping[str, str], surface: str) -> None:
-    """From now on a thread that an error ends is an incident, and no traceback."""
-    threading.excepthook = _reporting(environ, surface, "thread")
 
 
 def _reporting(environ: Mapping[str, str], surface: str, operation: str) -> Callable[[Any], None]:

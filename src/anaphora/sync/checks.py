@@ -30,7 +30,7 @@ def sync_checks(services: NamespaceServices) -> Iterator[Check]:
         yield Check("sync", ok=False, detail=f"stopped: {found.stopped}")
     elif last is None or (services.clock() - last).total_seconds() > _LONG:
         when = "no exchange yet" if last is None else f"no exchange since {last:%Y-%m-%d}"
-        yield Check("sync", ok=False, detail=f"{when}; {found.waiting} to be sent: `sync now`")
+        yield Check("sync", ok=False, detail=f"{when}; {found.backlog}: `sync now`")
     else:
-        detail = f"{len(found.devices)} devices, {found.waiting} to be sent, last {last:%Y-%m-%d}"
+        detail = f"{len(found.devices)} devices, {found.backlog}, last {last:%Y-%m-%d}"
         yield Check("sync", ok=True, detail=detail)

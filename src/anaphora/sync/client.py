@@ -120,8 +120,9 @@ class SyncClient:
         self._services.truth.scrub()
 
     def waiting(self) -> int:
-        """How many entries with changes are still to be sent."""
-        return sum(bool(row["size"]) for row in self._log.find("ready"))
+        """How many entries with changes are still to be sent, made or not."""
+        made = sum(bool(row["size"]) for row in self._log.find("ready"))
+        return made + sum(1 for _ in _blocks(self.replica.pending()))
 
     def devices(self) -> list[SyncDevice]:
         """The devices of which anything is known."""

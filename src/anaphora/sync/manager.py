@@ -155,12 +155,12 @@ class Sync:
         if line is None:
             return SyncStatus()
         member, last = membership_of(line), self._store.get(_LAST)
-        services = self._services
-        # What was written since nobody has looked at: one number or more for each change.
-        unseen = services.sidecar.version() - self._store.get(CAPTURED, 0)
+        # A change takes one number or more, and an entry holds many changes: the difference counts
+        # no entries.
+        uncounted = self._services.sidecar.version() > self._store.get(CAPTURED, 0)
         with self._client() as client:
             devices = {one.device: one.entries for one in client.devices()}
-            waiting = client.waiting() + len(client.replica.pending()) + max(0, unseen)
+            waiting = client.waiting()
         return SyncStatus(
             member.project,
             member.device,
@@ -169,6 +169,7 @@ class Sync:
             waiting,
             None if last is None else datetime.fromisoformat(last),
             self._store.get(_STOPPED),
+            uncounted,
         )
 
     def export_key(self) -> str:

@@ -35,7 +35,8 @@ class SyncStatus:
     """How far sync has come. `project` is empty where the namespace is not synced.
 
     `devices` maps each device to the number of its last entry here; `device` is this one. `waiting`
-    counts the changes that are still to be sent, about, and `stopped` says why none are.
+    counts the entries with changes that are still to be sent, and `stopped` says why none are.
+    With `uncounted` there are later changes, which the next exchange makes entries of.
     """
 
     project: str = ""
@@ -45,6 +46,13 @@ class SyncStatus:
     waiting: int = 0
     last_synced: datetime | None = None
     stopped: str | None = None
+    uncounted: bool = False
+
+    @property
+    def backlog(self) -> str:
+        """What is still to be sent, in words."""
+        made = "1 entry" if self.waiting == 1 else f"{self.waiting} entries"
+        return f"{made}{' and what changed since' if self.uncounted else ''} to be sent"
 
 
 @dataclass(frozen=True, slots=True)

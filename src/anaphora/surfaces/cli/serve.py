@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from anaphora.core.config import load_settings
+from anaphora.core.environment import environment
 from anaphora.errors import NotFound
 from anaphora.surfaces.access import FILE
 from anaphora.surfaces.cli.options import Json
@@ -108,6 +109,7 @@ def serve(
 ) -> None:
     """Serve the HTTP API and the web page until interrupted."""
     from anaphora.surfaces import rest
+    from anaphora.surfaces.logs import server_logs
 
     settings = load_settings(context.obj.home)
     options = ServerOptions(
@@ -124,7 +126,11 @@ def serve(
         computing=2 if settings.database is None else 8,
     )
     out = console()
-    with opened(context, warm=True, begins=True) as memory:
+    # From here on: what begins in the background logs as well.
+    with (
+        server_logs(environment(), "http"),
+        opened(context, warm=True, begins=True) as memory,
+    ):
         if descriptor is None:
             memory.sync.start()
             memory.mirror.start()

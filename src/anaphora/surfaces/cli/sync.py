@@ -258,7 +258,7 @@ def _show_status(status: SyncStatus) -> None:
     out.print(shown(f"project {status.project}"))
     out.print(shown(f"remote  {status.remote}"))
     last = "never" if status.last_synced is None else f"{status.last_synced:%Y-%m-%d %H:%M}"
-    out.print(f"synced  {last}; {status.waiting} to be sent")
+    out.print(f"synced  {last}; {status.backlog}")
     out.print(f"devices {len(status.devices)}: `anaphora sync devices`")
     if status.stopped is not None:
         out.print(shown(f"stopped: {status.stopped}", "red"))

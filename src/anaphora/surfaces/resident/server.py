@@ -28,6 +28,7 @@ from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.surfaces.hooks.protocols import operation_of
 from anaphora.surfaces.hooks.session import SessionHooks, answer_alone, open_memory
+from anaphora.surfaces.logs import server_logs
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener
@@ -276,7 +277,8 @@ def main() -> None:
             family = "AF_PIPE" if sys.platform == "win32" else "AF_UNIX"
             listener = Listener(address, family, backlog=64, authkey=resident.pipe_key(environ))
             try:
-                ResidentServer(environ, idle=60 * minutes).serve(listener)
+                with server_logs(environ, "resident"):
+                    ResidentServer(environ, idle=60 * minutes).serve(listener)
             finally:
                 with suppress(OSError):
                     listener.close()

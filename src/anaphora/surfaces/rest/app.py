@@ -17,6 +17,7 @@ from anaphora.core.environment import environment
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.store.tokens import Tokens
+from anaphora.surfaces.logs import SERVER
 from anaphora.surfaces.rest import (
     audit,
     context,
@@ -35,7 +36,7 @@ from anaphora.surfaces.rest.openapi import document
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.wire import dumps
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger(SERVER)
 
 
 def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:

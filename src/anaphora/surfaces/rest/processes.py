@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput
+from anaphora.surfaces.logs import SERVER
 
 MOST: Final = 64
 """Processes of one server."""
@@ -39,7 +40,7 @@ _READY, _OPENED, _CLOSED = b"+", b"c", b"-"
 """What goes through a pair of sockets: a process is ready, has a connection, has one no more."""
 _PIECE, _AT_ONCE = 4096, 64
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger(SERVER)
 
 
 def one_a_core() -> int:

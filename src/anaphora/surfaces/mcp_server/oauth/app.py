@@ -30,6 +30,7 @@ from anaphora.api.workers import Workers
 from anaphora.core.environment import environment
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
+from anaphora.surfaces.logs import SERVER
 from anaphora.surfaces.mcp_server.callers import Buckets, peer_of
 from anaphora.surfaces.mcp_server.oauth.address import PATH, SCOPES, PublicAddress
 from anaphora.surfaces.mcp_server.oauth.consent import Consents, Waiting, is_code
@@ -43,7 +44,7 @@ once."""
 _TIMES: Final = 10
 """All callers together may have so many times as much."""
 
-_log = logging.getLogger("anaphora")
+_log = logging.getLogger(SERVER)
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
