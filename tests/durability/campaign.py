@@ -35,7 +35,14 @@ def _changes(call: Call) -> bool:
 
 
 def _names(call: Call) -> bool:
-    return call.made or call.name in {"rename", "link", "unlink", "rmdir", "mkdir"}
+    return call.made or call.name in {
+        "rename",
+        "exchange",
+        "link",
+        "unlink",
+        "rmdir",
+        "mkdir",
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ _SECONDS = 90.0
 # include/uapi/linux/seccomp.h, audit.h; asm/unistd.h of the two architectures.
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
+# include/uapi/linux/fs.h: two names trade places.
+_EXCHANGE = 2
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438
 _NUMBERS: dict[str, dict[str, int]] = {
     "x86_64": {
@@ -426,7 +428,9 @@ class _Watch:
         if paths[-1] is None:
             return None
         plain = {"renameat": "rename", "renameat2": "rename", "linkat": "link"}.get(name, name)
-        if plain in {"rename", "link"}:
+        if name == "renameat2" and arguments[4] & _EXCHANGE:
+            plain = "exchange"
+        if plain in {"rename", "link", "exchange"}:
             return Call(plain, paths[0] or absolute[0], paths[1] or "")
         if name in _OPENS:
             return self._opening(name, paths[-1], Path(absolute[-1]), arguments)

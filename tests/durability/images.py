@@ -110,7 +110,7 @@ class Disk:
             self._sync(at, call.path)
         elif call.name == "open":
             self._open(at, call)
-        elif call.name in {"rename", "link", "unlink", "rmdir", "mkdir"}:
+        elif call.name in {"rename", "exchange", "link", "unlink", "rmdir", "mkdir"}:
             self._rename(at, call)
         elif call.path in self._live and call.writes:
             change = _Change(at, self._live[call.path], call.offset, call.data)
@@ -132,6 +132,9 @@ class Disk:
         elif call.name in {"unlink", "rmdir"}:
             if path in self._live:
                 self._name(at, [(path, None)])
+        elif call.name == "exchange":
+            traded = [(path, self._live[other]), (other, self._live[path])]
+            self._name(at, traded, {_above(other)})
         elif call.name == "link":
             self._name(at, [(other, self._live[path])])
         else:

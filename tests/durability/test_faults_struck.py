@@ -119,7 +119,7 @@ def test_a_process_that_stands_still_in_the_middle_of_a_write(campaign: Campaign
             seen.append(thread.turns[-1].text)
             other.conversations.append("other", "user", "written meanwhile")
 
-    fault = Fault(0, lambda call: call.name == "rename", meanwhile=meanwhile)
+    fault = Fault(0, lambda call: call.name == "exchange", meanwhile=meanwhile)
     run = campaign.watched("append", fault)
     assert run.said["first"] == "done"
     assert seen == ["the turn before it"]
@@ -136,7 +136,7 @@ def test_the_watching_itself(campaign: Campaign) -> None:
     assert [call.name for call in once.struck] == ["fsync"]
     torn = campaign.watched("append", Fault(0, lambda call: bool(call.data), short=True, kill=True))
     assert (torn.status, len(torn.struck)) == (-9, 1)
-    left = list((campaign.place / "home/conversations").glob(".*.tmp"))
+    left = list((campaign.place / "home/conversations/.written").glob(".*.swap"))
     assert [path.stat().st_size for path in left] == [len(torn.struck[0].data) // 2]
 
 

@@ -7,7 +7,6 @@ import concurrent.futures.thread  # noqa: F401
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -204,7 +203,11 @@ class Container:
         """Let go of all namespaces where another process has deleted one; hold the lock."""
         from anaphora.container.erasing import remove_orphans
 
-        count = self.truth.erasures()
+        try:
+            count = self.truth.erasures()
+        except StoreError:
+            # The call that follows reads the same database, and says what is wrong with it.
+            return
         known, self._erasures = self._erasures, count
         if known is None or known == count:
             return
@@ -265,9 +268,7 @@ class Container:
             if self._closed:
                 return False
             self._closed = True
-            # A database that is away hinders no closing; the next opening follows.
-            with suppress(StoreError):
-                self._follow_erasures()
+            self._follow_erasures()
         for namespace in (*self._open.values(), *self._standing.values()):
             namespace.close()
         self.tools.close()

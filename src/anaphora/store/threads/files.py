@@ -294,9 +294,11 @@ class ThreadFolder:
         """
         file = self._file(conversation_id)
         if self._is_unsettled(file):
-            # A folder that cannot be written is read as it is.
-            with suppress(OSError), self.locks.hold(file.key):
-                return self.settle(conversation_id)
+            # A folder that cannot be written is read as it is, and so is a thread that another
+            # process writes just now: no reader waits for it.
+            with suppress(OSError), self.locks.try_hold(file.key) as is_free:
+                if is_free:
+                    return self.settle(conversation_id)
             former = self._former(file)
             if former is not None and not file.path.exists():
                 return replace(file, path=former)
