@@ -13,6 +13,8 @@ from tests.conformance.shared import Shared
 from tests.conformance.table import ROOT, Outcome, Row, Seed, print_table, run
 from tests.docs.pages import anchors
 
+pytestmark = pytest.mark.internal
+
 ROWS = [row for seed in SEEDS for row in seed.rows]
 PAGE = "docs/seeds.md"
 

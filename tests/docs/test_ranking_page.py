@@ -15,8 +15,6 @@ from hypothesis import strategies as some
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.values.memories import HalfLives
 
-pytestmark = pytest.mark.internal
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "ranking.md").read_text("utf-8")
 MEMORIES = PAGE[PAGE.index("## Lasting memories") : PAGE.index("## Projects")]

@@ -20,8 +20,6 @@ from anaphora.surfaces.mcp_server.folders import Folders, OpenFolders, folder_of
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.stdio import StdioServer
 
-pytestmark = pytest.mark.internal
-
 
 def run(scenario: Callable[[], Awaitable[Any]]) -> Any:
     return anyio.run(scenario)

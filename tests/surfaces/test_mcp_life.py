@@ -28,8 +28,6 @@ from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
 
-pytestmark = pytest.mark.internal
-
 CHILD = Path(__file__).resolve().parents[1] / "mcp_client_child.py"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

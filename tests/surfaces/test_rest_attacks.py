@@ -27,7 +27,7 @@ from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
 from anaphora.surfaces.rest import ServerOptions, create_app
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.internal]
+pytestmark = pytest.mark.enable_socket
 ANAPHORA = Path(sys.executable).parent / "anaphora"
 PATIENT = 60
 USUAL = Limits()

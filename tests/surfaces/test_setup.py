@@ -23,8 +23,6 @@ from anaphora.surfaces.setup.clients import CLIENTS, entries
 from anaphora.surfaces.setup.files import BACKUP, plan, plan_undo
 from anaphora.surfaces.setup.trying import try_client
 
-pytestmark = pytest.mark.internal
-
 COMMAND = ["/opt/my tools/anaphora", "--home", "/data/é"]
 SHARED = Path(__file__).resolve().parents[2] / "examples"
 

@@ -22,7 +22,7 @@ from anaphora.core.bounded import MOST_BYTES
 from anaphora.errors import PairingFailed, RemoteError, RemoteTampered, ServerError
 from anaphora.sync.entries import Header, entry_of, seal, unseal
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.enable_socket, pytest.mark.internal]
 
 DEEP = b"[" * 200_000
 BOMB = gzip.compress(bytes(MOST_BYTES + 1), 9)

@@ -13,6 +13,8 @@ from tests.sync.devices import Clock, devices, settle, state_of, words_of
 from anaphora import Memory
 from anaphora.errors import DeviceRemoved
 
+pytestmark = pytest.mark.internal
+
 FIRST, LAST = "0" * 16, "f" * 16
 GATE = "The gate code is 1111."
 

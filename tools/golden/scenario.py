@@ -269,3 +269,6 @@ def _home(memory: Any, folder: Path, call: Call) -> None:
     call("import export", lambda: memory.scoped("other").import_(folder / "export.jsonl"))
     call("other", lambda: memory.scoped("other").list(limit=100))
     call("backup", lambda: memory.backup(folder / "home.backup"))
+    call("delete namespace", lambda: memory.delete_namespace("other"))
+    call("delete namespace again", lambda: memory.delete_namespace("other"))
+    call("namespaces left", memory.namespaces)

@@ -268,11 +268,13 @@ class LastingMemories(NamespaceView):
         that is not there (filters that find nothing forget nothing), `InvalidInput` unless exactly
         one of `id` and `filters` is given.
         """
+        from anaphora.container.forgetting import erase_due
+
         services = self._services()
         with span("forget", soft=soft):
             if dry_run:
                 return services.forget_any(id, filters, dry_run=True)
-            services.erase_due()
+            erase_due(services)
             done = services.forget_any(id, filters, soft=soft or undoable)
             if undoable and not soft:
                 services.jobs.erase_later(done.ids)
@@ -283,7 +285,9 @@ class LastingMemories(NamespaceView):
 
         What went with it comes back too. Raises `NotFound` where there is nothing to bring back.
         """
-        return self._services().bring_back(id)
+        from anaphora.container.forgetting import bring_back
+
+        return bring_back(self._services(), id)
 
     def resolve_id(self, short: str, kind: Literal["any", "memory", "conversation"] = "any") -> str:
         """The whole id of a memory, note or conversation that ends in `short`, or is it.

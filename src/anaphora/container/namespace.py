@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.container.services import service
 from anaphora.core.progress import Progress, labelled
-from anaphora.errors import AnaphoraError, NotFound
+from anaphora.errors import AnaphoraError
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import Reindexed
 
@@ -712,26 +712,6 @@ class NamespaceServices:
         if done.count and not soft and not dry_run:
             self.container.on_removal(self)
         return done
-
-    def erase_due(self) -> int:
-        """Erase what was forgotten with a way back, and can no longer be had back; how many."""
-        count = 0
-        for job in self.jobs.due_erasures():
-            # It may have gone with another one.
-            with suppress(NotFound):
-                count += self.forget_any(job["conversation_id"], None, soft=False).count
-            self.jobs.done(job)
-        return count
-
-    def bring_back(self, record_id: str) -> tuple[str, ...]:
-        """Undo a forgetting that left a way back, of this and what went with it. `NotFound`."""
-        found = self.forget.forget(record_id, dry_run=True)
-        back = self.forget.undo(found.ids) if found.ids else self.upkeep.notes.bring_back(record_id)
-        back = back or self.documents.writing.bring_back(record_id)
-        if not back:
-            raise NotFound("forgotten memory", record_id)
-        self.jobs.keep_after_all(frozenset(back))
-        return back
 
     def reindex(self, progress: Progress | None) -> Reindexed:
         """Embed every turn, memory, note and section that has no vector yet."""

@@ -1,0 +1,37 @@
+"""Forgetting that leaves a way back: what undoes it, and what ends it when its time is over."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from anaphora.errors import NotFound
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
+
+def erase_due(services: NamespaceServices) -> int:
+    """Erase what was forgotten with a way back, and can no longer be had back; how many."""
+    count = 0
+    for job in services.jobs.due_erasures():
+        # It may have gone with another one.
+        with suppress(NotFound):
+            count += services.forget_any(job["conversation_id"], None, soft=False).count
+        services.jobs.done(job)
+    return count
+
+
+def bring_back(services: NamespaceServices, record_id: str) -> tuple[str, ...]:
+    """Undo a forgetting that left a way back, of this and what went with it. `NotFound`."""
+    forgotten = services.forget.forget(record_id, dry_run=True)
+    ids = (
+        services.forget.undo(forgotten.ids)
+        if forgotten.ids
+        else services.upkeep.notes.bring_back(record_id)
+    )
+    ids = ids or services.documents.writing.bring_back(record_id)
+    if not ids:
+        raise NotFound("forgotten memory", record_id)
+    services.jobs.keep_after_all(frozenset(ids))
+    return ids
