@@ -15,6 +15,7 @@ import pytest
 from tests.platforms import hide_file_numbers, ignore_case, refuse_open_files
 
 from anaphora import Memory
+from anaphora.errors import InvalidId
 from anaphora.installing import Installation
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.surfaces.setup.program import command_line, program_words
@@ -41,21 +42,20 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 @pytest.mark.promise("platforms.windows")
-def test_threads_that_differ_by_case_stay_apart(
+def test_threads_that_differ_by_case_are_not_mixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a disk that knows no case, "abc" and "Abc" are two conversations; deleting keeps one."""
+    """On a disk that knows no case, "Abc" beside "abc" is refused and nothing is written."""
     ignore_case(monkeypatch)
     store = ConversationStore(tmp_path / "threads")
-    for name in ("abc", "Abc", "ABC"):
-        store.append_user(name, f"This is {name}.")
-    assert {name: [t.text for t in store.get(name).turns] for name in ("abc", "Abc", "ABC")} == {  # type: ignore[union-attr]
-        name: [f"This is {name}."] for name in ("abc", "Abc", "ABC")
-    }
-    assert store.delete("Abc")
-    assert {one.conversation_id for one in store.list()} == {"abc", "ABC"}
-    names = {path.name.lower() for _, path in store.files()}
-    assert len(names) == 2
+    store.append_user("abc", "This is abc.")
+    for call in (store.get, store.delete, lambda name: store.append_user(name, "No.")):
+        with pytest.raises(InvalidId, match="does not tell its file from"):
+            call("Abc")
+    thread = store.get("abc")
+    assert thread is not None
+    assert [turn.text for turn in thread.turns] == ["This is abc."]
+    assert {summary.conversation_id for summary in store.list()} == {"abc"}
 
 
 @linux

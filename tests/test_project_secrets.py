@@ -156,6 +156,8 @@ def indexed_by_an_older_version(
     home: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> IndexReport:
     """A home as a version that took nothing out has left it."""
+    # Loaded before the patches: what cleans must keep the functions that find secrets.
+    assert cleaning.PARSER > 1
     with monkeypatch.context() as patched:
         for module in (file_sync, git_history):
             patched.setattr(module, "redact", lambda text, keep_lines=False: RedactedText(text))

@@ -198,7 +198,7 @@ ASKS_WITH_SECRETS = f"How often did we use the key {KEY} and password: hunter2-w
     ids=["gap", "answer", "steps", "no model"],
 )
 def test_secrets_of_a_question_are_not_kept(tmp_path: Path, clock: Clock, said: str | None) -> None:
-    """Gap, trace and answer are written without them; the model is asked the question as it is."""
+    """Gap, trace and answer are written without them, and the model is asked without them."""
     script = None if said is None else Script(said)
     with opening(tmp_path / "home", clock)(script) as memory:
         tell(memory)
@@ -212,7 +212,8 @@ def test_secrets_of_a_question_are_not_kept(tmp_path: Path, clock: Clock, said: 
         assert {gap.question for gap in memory.gaps()} <= {clean}
         assert not memory.deep_recall(ASKS_WITH_SECRETS).cached
         if script is not None:
-            assert KEY in script.model.asked[0][1].text
+            assert clean in script.model.asked[0][1].text
+            assert KEY not in script.model.asked[0][1].text
             assert len(trace.steps) == len(asked.steps)
         for secret in (KEY, "hunter2-walnut"):
             assert secret not in str(trace)

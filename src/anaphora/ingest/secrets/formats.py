@@ -182,8 +182,10 @@ PATTERNS: tuple[SecretPattern, ...] = (
         r"(?i)hooks\.slack\.com/(?:services/T\w+/B\w+/\w+|(?:workflows|triggers)/\w+/\w+/[\w/]+)",
         "hooks.slack.com",
     ),
-    _known("stripe-key", _START + r"[rs]k_(?:live|test)_[0-9a-zA-Z]{16,}", "k_", dense=True),
-    _known("stripe-key", _START + r"whsec_[A-Za-z0-9+/]{32,}", "whsec_", dense=True),
+    _known(
+        "stripe-key", _START_OF_WORD + r"[rs]k_(?:live|test)_[0-9a-zA-Z]{16,}", "k_", dense=True
+    ),
+    _known("stripe-key", _START_OF_WORD + r"whsec_[A-Za-z0-9+/]{32,}", "whsec_", dense=True),
     _known(
         "twilio-key", r"(?<![A-Za-z0-9])(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])", "", 0, _is_twilio
     ),

@@ -314,7 +314,9 @@ class ConversationStore(Conversations):
         if not self._folder.directory.is_dir():
             return False
         with self._writing(conversation_id):
-            if self._sidecar is not None and self._folder.settle(conversation_id).path.exists():
+            # First: on a disk that confuses two ids the other one's file is not this one's.
+            file = self._folder.settle(conversation_id)
+            if self._sidecar is not None and file.path.exists():
                 self._sidecar.note_deletion(conversation_id)
             self._forget(conversation_id, None)
             return self._folder.remove(conversation_id)
