@@ -13,7 +13,7 @@ import pytest
 from tests.ingest.project_files import git, write
 
 from anaphora import Memory
-from anaphora.ingest.projects import file_sync, git_history
+from anaphora.ingest.projects import cleaning, file_sync, git_history
 from anaphora.ingest.projects.files import walking
 from anaphora.ingest.projects.files.walking import is_secret_file
 from anaphora.ingest.secrets.redacting import RedactedText
