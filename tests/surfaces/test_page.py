@@ -560,7 +560,7 @@ def test_a_document_is_read_and_forgotten(seen: Watched, memory: Memory) -> None
     expect(page.locator("main")).to_contain_text("In June.")
     page = seen.go("memories")
     page.get_by_role("link", name="Documents").click()
-    expect(page.locator("main .card")).to_contain_text("<b>Lease</b>")
+    expect(page.locator("main .card", has_text="<b>Lease</b>")).to_have_count(1)
     page.get_by_role("button", name="Forget: <b>Lease</b>").click()
     page.get_by_role("button", name="Forget it").click()
     expect(page.locator("main")).to_contain_text("There are no documents yet.")

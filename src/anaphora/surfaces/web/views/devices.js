@@ -47,7 +47,7 @@ export const view = {
   },
 };
 
-function waiting(status) {
+function backlog(status) {
   const more = status.uncounted ? "what changed since" : "";
   const made = status.waiting ? many(status.waiting, "entry", "entries") : "";
   return made || more ? `${[made, more].filter(Boolean).join(" and ")} to be sent` : "nothing waits";
@@ -60,7 +60,7 @@ function shown({ status, devices }, remove) {
   }
   return [
     status.stopped ? h("div", { class: "note bad", role: "alert" }, h("strong", null, "It has stopped. "), status.stopped) : null,
-    meta(["Remote ", h("code", { class: "id" }, status.remote)], waiting(status),
+    meta(["Remote ", h("code", { class: "id" }, status.remote)], backlog(status),
       status.last_synced ? ["last exchange ", when(status.last_synced)] : "never exchanged"),
     table("Devices", ["Device", { name: "Entries", number: true }, "Last written", ""], devices.map((one) => h("tr", { class: one.removed ? "faint" : null },
       h("th", { scope: "row" }, one.name || "without a name", " ", h("code", { class: "id" }, one.device)),
