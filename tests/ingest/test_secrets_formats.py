@@ -53,6 +53,28 @@ def test_a_secret_is_found_wherever_it_stands(kind: str, parts: tuple[object, ..
         assert kind in redact(f"Use {secret} to sign in.").kinds
 
 
+WITHOUT_PREFIX = {
+    "asana-token", "azure-ad-secret", "cloudflare-token", "crates-token", "doppler-token",
+    "dropbox-token", "firecrawl-key",
+    "fireworks-key", "harness-token", "mailchimp-key", "mailgun-key", "netlify-token", "nuget-key",
+    "render-key", "resend-key", "terraform-token", "vercel-token", "voyage-key",
+}  # fmt: skip
+"""A hyphenated name may hold what looks like these: `cache-key-` and a hash."""
+
+
+@pytest.mark.promise("secrets.formats")
+@pytest.mark.parametrize(("kind", "parts"), FORMATS, ids=IDS)
+def test_a_secret_in_a_file_name_is_found(kind: str, parts: tuple[object, ...]) -> None:
+    """A word and a hyphen or an underscore in front hide no secret that has a prefix."""
+    if kind in WITHOUT_PREFIX or parts[0] == "1//0g":
+        pytest.skip("what looks like this is part of ordinary names")
+    for seed, name in enumerate(("heron-{}.txt", "heron_{}.txt", "backup-of-{}/a.md")):
+        secret = _formats.made(parts, seed)
+        redacted = redact(name.format(secret))
+        assert secret.rstrip("=") not in redacted.text, secret
+        assert secret.rstrip("=")[-16:] not in redacted.text, secret
+
+
 @pytest.mark.promise("secrets.formats")
 @pytest.mark.parametrize(("kind", "parts"), FORMATS, ids=IDS)
 @pytest.mark.parametrize("unseen", ["\u200b", "\u2060", "\u00ad", "\ufeff"])
@@ -147,6 +169,8 @@ ORDINARY = [
     "SKU SK0123456789abcdef0123456789abcdef is out of stock.",
     "commit 5f352379324c22463451387a0aec5d2f5f352379",
     "id 3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+    "restore-key cache-key-5f352379324c22463451387a0aec5d2f",
+    "objects-1/0af352379324c22463451387a0aec5d2f5f352379",
     "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     '"integrity": "sha512-' + "aB3/" * 21 + '=="',
     "![x](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4)",

@@ -135,6 +135,8 @@ _ARTICLE = re.compile(r"\b(?:sku|article|product|item|part|order)s?\b", re.IGNOR
 _URL_SAFE = str.maketrans("+/", "-_")
 # An escape ends in a letter or digit that is not the secret's: "\n" in JSON, "%3D" in a URL.
 _ESCAPED = r"(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])"
+# A form without a prefix of its own would be found in the middle of any name with hyphens, as in
+# "cache-key-" and a hash; one that has its prefix is found behind a word and "-" or "_", too.
 _START = rf"(?:(?<![A-Za-z0-9_-])|{_ESCAPED})"
 _START_OF_WORD = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
 _START_OF_BASE64 = rf"(?:(?<![A-Za-z0-9+/])|{_ESCAPED})"
@@ -161,22 +163,24 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     # Their last six are a checksum of the rest. It is not asked for: nothing else looks like this,
     # and a token with one letter mistyped still gives most of the real one away.
-    _known("github-token", _START + r"gh[pousr]_[A-Za-z0-9_]{36,255}", "gh", dense=True),
+    _known("github-token", _START_OF_WORD + r"gh[pousr]_[A-Za-z0-9_]{36,255}", "gh", dense=True),
     _known(
         "github-token",
-        _START + r"github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}",
+        _START_OF_WORD + r"github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}",
         "github_pat_",
         dense=True,
     ),
     _known(
         "gitlab-token",
-        _START + r"(?:(?:glpat|gldt|glft|glsoat|glrt|glimt)-[\w-]{20,60}|glptt-[\w-]{40}"
+        _START_OF_WORD + r"(?:(?:glpat|gldt|glft|glsoat|glrt|glimt)-[\w-]{20,60}|glptt-[\w-]{40}"
         r"|glcbt-(?:[0-9a-fA-F]{2}_)?[\w-]{20,50}|glagent-[\w-]{50,1024}|gloas-[\w-]{64}"
         r"|GR1348941[\w-]{20,50})(?!\w)",
         dense=True,
     ),
-    _known("slack-token", _START + r"xox[abeoprs](?:\.xox[bp])?-(?:\d+-)+[A-Za-z0-9-]+", "xox"),
-    _known("slack-token", _START + r"xapp-\d-[A-Z0-9]{6,}-\d{6,}-[a-f0-9]{20,}", "xapp-"),
+    _known(
+        "slack-token", _START_OF_WORD + r"xox[abeoprs](?:\.xox[bp])?-(?:\d+-)+[A-Za-z0-9-]+", "xox"
+    ),
+    _known("slack-token", _START_OF_WORD + r"xapp-\d-[A-Z0-9]{6,}-\d{6,}-[a-f0-9]{20,}", "xapp-"),
     _known(
         "slack-webhook",
         r"(?i)hooks\.slack\.com/(?:services/T\w+/B\w+/\w+|(?:workflows|triggers)/\w+/\w+/[\w/]+)",
@@ -189,36 +193,36 @@ PATTERNS: tuple[SecretPattern, ...] = (
     _known(
         "twilio-key", r"(?<![A-Za-z0-9])(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])", "", 0, _is_twilio
     ),
-    _known("sendgrid-key", _START + r"SG\.[\w-]{22}\.[\w-]{43}" + _END, "SG."),
+    _known("sendgrid-key", _START_OF_WORD + r"SG\.[\w-]{22}\.[\w-]{43}" + _END, "SG."),
     _known("mailgun-key", _START + r"key-[0-9a-f]{32}" + _END, "key-", dense=True),
     _known("mailgun-key", _START + r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}" + _END, dense=True),
     _known("mailchimp-key", _START + r"[0-9a-z]{32}-us[0-9]{1,2}" + _END, "-us"),
-    _known("npm-token", _START + r"npm_[A-Za-z0-9]{36}" + _END, "npm_"),
+    _known("npm-token", _START_OF_WORD + r"npm_[A-Za-z0-9]{36}" + _END, "npm_"),
     _known(
         "npm-token", r":_authToken=[ \t]{0,3}([A-Fa-f0-9-]{36}|[\w+/=-]{20,200})", "_authToken", 1
     ),
     # The beginning is a macaroon that names pypi.org or test.pypi.org, in base64.
     _known("pypi-token", r"pypi-(?:AgEIcHlwaS5vcmc|AgENdGVzdC5weXBpLm9yZw)[\w-]{50,}", "pypi-"),
-    _known("anthropic-key", _START + r"sk-ant-[\w-]{20,}", "sk-ant-"),
-    _known("openrouter-key", _START + r"sk-or-v1-[0-9a-f]{64}", "sk-or-"),
-    _known("openai-key", _START + r"sk-(?!ant-|or-)[\w-]{20,}", "sk-", check=_is_openai),
-    _known("google-key", _START + r"AIza[\w-]{35}" + _END, "AIza"),
-    _known("google-key", _START + r"GOCSPX-[\w-]{28}" + _END, "GOCSPX-"),
-    _known("google-key", _START + r"ya29\.[\w-]{20,}", "ya29."),
+    _known("anthropic-key", _START_OF_WORD + r"sk-ant-[\w-]{20,}", "sk-ant-"),
+    _known("openrouter-key", _START_OF_WORD + r"sk-or-v1-[0-9a-f]{64}", "sk-or-"),
+    _known("openai-key", _START_OF_WORD + r"sk-(?!ant-|or-)[\w-]{20,}", "sk-", check=_is_openai),
+    _known("google-key", _START_OF_WORD + r"AIza[\w-]{35}" + _END, "AIza"),
+    _known("google-key", _START_OF_WORD + r"GOCSPX-[\w-]{28}" + _END, "GOCSPX-"),
+    _known("google-key", _START_OF_WORD + r"ya29\.[\w-]{20,}", "ya29."),
     _known("azure-storage-key", r"AccountKey=([A-Za-z0-9+/=]{88})", "AccountKey=", 1),
     _known("azure-storage-key", r"SharedAccessKey=([A-Za-z0-9+/]{43}=)", "SharedAccessKey=", 1),
     _known("azure-storage-key", r"[?&]sig=([A-Za-z0-9+/%]{43,60}(?:%3[dD]|=))", "sig=", 1),
     _known("telegram-token", r"(?<![\w:-])\d{8,10}:[\w-]{35}" + _END, ":", dense=True),
     _known(
         "discord-token",
-        _START + r"([MNO][\w-]{23,27})\.[\w-]{6}\.[\w-]{27,38}" + _END,
+        _START_OF_WORD + r"([MNO][\w-]{23,27})\.[\w-]{6}\.[\w-]{27,38}" + _END,
         ".",
         0,
         _is_discord,
         dense=True,
     ),
     _known("discord-token", r"discord(?:app)?\.com/api/webhooks/(\d+/[\w-]{60,})", "/webhooks/", 1),
-    _known("square-token", _START + r"(?:sq0csp-[\w\\-]{43}|sq0atp-[\w-]{22})", "sq0"),
+    _known("square-token", _START_OF_WORD + r"(?:sq0csp-[\w\\-]{43}|sq0atp-[\w-]{22})", "sq0"),
     _known(
         "artifactory-token",
         r"(?<![A-Za-z0-9+/_-])AKC[A-Za-z0-9]{40,}" + _END,
@@ -272,20 +276,20 @@ PATTERNS: tuple[SecretPattern, ...] = (
         group=1,
         dense=True,
     ),
-    _known("huggingface-token", _START + r"hf_[A-Za-z]{34}" + _END, "hf_"),
-    _known("digitalocean-token", _START + r"do[opr]_v1_[0-9a-f]{64}" + _END, "_v1_"),
-    _known("shopify-token", _START + r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}" + _END, "shp"),
-    _known("vault-token", _START + r"hv[sbr]\.[\w-]{24,}", "hv"),
+    _known("huggingface-token", _START_OF_WORD + r"hf_[A-Za-z]{34}" + _END, "hf_"),
+    _known("digitalocean-token", _START_OF_WORD + r"do[opr]_v1_[0-9a-f]{64}" + _END, "_v1_"),
+    _known("shopify-token", _START_OF_WORD + r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}" + _END, "shp"),
+    _known("vault-token", _START_OF_WORD + r"hv[sbr]\.[\w-]{24,}", "hv"),
     # Our own.
     _known(
         "anaphora-token",
-        _START + r"anaphora_(?:[a-z]{3,12}_[0-9a-z]{4,64}_)?[0-9a-f]{64}(?![0-9A-Za-z])",
+        _START_OF_WORD + r"anaphora_(?:[a-z]{3,12}_[0-9a-z]{4,64}_)?[0-9a-f]{64}(?![0-9A-Za-z])",
         "anaphora_",
         dense=True,
     ),
     _known(
         "anaphora-key",
-        _START + r"anaphora-sync-\d{1,3}:[\w-]{40,}=*+",
+        _START_OF_WORD + r"anaphora-sync-\d{1,3}:[\w-]{40,}=*+",
         "anaphora-sync-",
         dense=True,
     ),
@@ -297,37 +301,41 @@ PATTERNS: tuple[SecretPattern, ...] = (
         1,
     ),
     # Models and what they are served, searched and watched with.
-    _known("groq-key", _START + r"gsk_[A-Za-z0-9]{40,80}" + _END, "gsk_", dense=True),
-    _known("xai-key", _START + r"xai-[A-Za-z0-9]{60,120}" + _END, "xai-", dense=True),
-    _known("deepseek-key", _START + r"sk-[0-9a-f]{32}" + _END, "sk-", dense=True),
-    _known("perplexity-key", _START + r"pplx-[A-Za-z0-9]{40,64}" + _END, "pplx-", dense=True),
-    _known("replicate-token", _START + r"r8_[A-Za-z0-9]{37,40}" + _END, "r8_", dense=True),
+    _known("groq-key", _START_OF_WORD + r"gsk_[A-Za-z0-9]{40,80}" + _END, "gsk_", dense=True),
+    _known("xai-key", _START_OF_WORD + r"xai-[A-Za-z0-9]{60,120}" + _END, "xai-", dense=True),
+    _known("deepseek-key", _START_OF_WORD + r"sk-[0-9a-f]{32}" + _END, "sk-", dense=True),
+    _known(
+        "perplexity-key", _START_OF_WORD + r"pplx-[A-Za-z0-9]{40,64}" + _END, "pplx-", dense=True
+    ),
+    _known("replicate-token", _START_OF_WORD + r"r8_[A-Za-z0-9]{37,40}" + _END, "r8_", dense=True),
     _known(
         "langsmith-key",
-        _START + r"lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{10}" + _END,
+        _START_OF_WORD + r"lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{10}" + _END,
         "lsv2_",
         dense=True,
     ),
-    _known("langsmith-key", _START + r"ls__[0-9a-f]{32}" + _END, "ls__", dense=True),
-    _known("langfuse-key", _START + r"sk-lf-" + _UUID + _END, "sk-lf-", dense=True),
+    _known("langsmith-key", _START_OF_WORD + r"ls__[0-9a-f]{32}" + _END, "ls__", dense=True),
+    _known("langfuse-key", _START_OF_WORD + r"sk-lf-" + _UUID + _END, "sk-lf-", dense=True),
     _known(
         "tavily-key",
-        _START + r"tvly-(?:(?:dev|prod)-)?[A-Za-z0-9-]{20,64}" + _END,
+        _START_OF_WORD + r"tvly-(?:(?:dev|prod)-)?[A-Za-z0-9-]{20,64}" + _END,
         "tvly-",
         dense=True,
     ),
-    _known("nvidia-key", _START + r"nvapi-[\w-]{60,80}" + _END, "nvapi-", dense=True),
-    _known("pinecone-key", _START + r"pcsk_[\w-]{40,100}" + _END, "pcsk_", dense=True),
-    _known("cerebras-key", _START + r"csk-[a-z0-9]{40,64}" + _END, "csk-", dense=True),
+    _known("nvidia-key", _START_OF_WORD + r"nvapi-[\w-]{60,80}" + _END, "nvapi-", dense=True),
+    _known("pinecone-key", _START_OF_WORD + r"pcsk_[\w-]{40,100}" + _END, "pcsk_", dense=True),
+    _known("cerebras-key", _START_OF_WORD + r"csk-[a-z0-9]{40,64}" + _END, "csk-", dense=True),
     _known(
         "fireworks-key", _START + r"fw_[A-Za-z0-9]{20,40}" + _END, "fw_", 0, _is_mixed, dense=True
     ),
-    _known("jina-key", _START + r"jina_[0-9a-f]{32}[\w-]{20,40}" + _END, "jina_", dense=True),
+    _known(
+        "jina-key", _START_OF_WORD + r"jina_[0-9a-f]{32}[\w-]{20,40}" + _END, "jina_", dense=True
+    ),
     _known("voyage-key", _START + r"pa-[\w-]{43}" + _END, "pa-", 0, _is_mixed, dense=True),
-    _known("elevenlabs-key", _START + r"sk_[0-9a-f]{48}" + _END, "sk_", dense=True),
-    _known("e2b-key", _START + r"e2b_[0-9a-f]{40}" + _END, "e2b_", dense=True),
+    _known("elevenlabs-key", _START_OF_WORD + r"sk_[0-9a-f]{48}" + _END, "sk_", dense=True),
+    _known("e2b-key", _START_OF_WORD + r"e2b_[0-9a-f]{40}" + _END, "e2b_", dense=True),
     _known("firecrawl-key", _START + r"fc-[0-9a-f]{32}" + _END, "fc-", dense=True),
-    _known("google-key", _START + r"AQ\.Ab[\w-]{40,80}" + _END, "AQ.Ab", dense=True),
+    _known("google-key", _START_OF_WORD + r"AQ\.Ab[\w-]{40,80}" + _END, "AQ.Ab", dense=True),
     _known("google-key", _START + r"[14]//?0[A-Za-z][\w-]{36,512}" + _END, "/0", dense=True),
     # AWS session tokens and keys of Bedrock: a header, the same for all, then base64.
     _known(
@@ -338,40 +346,61 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     _known(
         "aws-bedrock-key",
-        _START + r"(?:ABSK[A-Za-z0-9+/]{100,}+|bedrock-api-key-[\w+/-]{40,}+)=*+",
+        _START_OF_WORD + r"(?:ABSK[A-Za-z0-9+/]{100,}+|bedrock-api-key-[\w+/-]{40,}+)=*+",
         dense=True,
     ),
     # Where people work.
     _known(
         "notion-token",
-        _START + r"(?:ntn_[A-Za-z0-9]{40,50}|secret_[A-Za-z0-9]{43})" + _END,
+        _START_OF_WORD + r"(?:ntn_[A-Za-z0-9]{40,50}|secret_[A-Za-z0-9]{43})" + _END,
         "t",
         dense=True,
     ),
     _known(
-        "linear-key", _START + r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{32,64}" + _END, "lin_", dense=True
+        "linear-key",
+        _START_OF_WORD + r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{32,64}" + _END,
+        "lin_",
+        dense=True,
     ),
-    _known("figma-token", _START + r"fig[dour]h?_[\w-]{36,64}" + _END, "fig", dense=True),
+    _known("figma-token", _START_OF_WORD + r"fig[dour]h?_[\w-]{36,64}" + _END, "fig", dense=True),
     _known(
-        "airtable-token", _START + r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}" + _END, "pat", dense=True
+        "airtable-token",
+        _START_OF_WORD + r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}" + _END,
+        "pat",
+        dense=True,
     ),
     _known(
-        "atlassian-token", _START + r"AT(?:ATT|CTT|STT)3[\w=-]{60,400}(?![\w-])", "TT3", dense=True
+        "atlassian-token",
+        _START_OF_WORD + r"AT(?:ATT|CTT|STT)3[\w=-]{60,400}(?![\w-])",
+        "TT3",
+        dense=True,
     ),
-    _known("bitbucket-token", _START + r"ATBB[A-Za-z0-9_-]{28,40}=*+" + _END, "ATBB", dense=True),
+    _known(
+        "bitbucket-token",
+        _START_OF_WORD + r"ATBB[A-Za-z0-9_-]{28,40}=*+" + _END,
+        "ATBB",
+        dense=True,
+    ),
     _known("dropbox-token", _START + r"sl\.(?:u\.)?[\w-]{100,2048}" + _END, "sl.", dense=True),
-    _known("hubspot-token", _START + r"pat-[a-z]{2,4}\d-" + _UUID + _END, "pat-", dense=True),
+    _known(
+        "hubspot-token", _START_OF_WORD + r"pat-[a-z]{2,4}\d-" + _UUID + _END, "pat-", dense=True
+    ),
     _known(
         "asana-token",
         _START + r"[012]/\d{10,20}(?:/\d{10,20})?:[0-9a-f]{32}" + _END,
         ":",
         dense=True,
     ),
-    _known("typeform-token", _START + r"tfp_[\w.-]{40,80}", "tfp_", dense=True),
-    _known("contentful-token", _START + r"CFPAT-[\w-]{43}" + _END, "CFPAT-", dense=True),
-    _known("postman-key", _START + r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}" + _END, "PMAK-", dense=True),
-    _known("postman-key", _START + r"PMAT-[0-9A-Z]{26}" + _END, "PMAT-", dense=True),
-    _known("1password-token", _START + r"ops_eyJ[\w+/-]{100,}+=*+", "ops_eyJ", dense=True),
+    _known("typeform-token", _START_OF_WORD + r"tfp_[\w.-]{40,80}", "tfp_", dense=True),
+    _known("contentful-token", _START_OF_WORD + r"CFPAT-[\w-]{43}" + _END, "CFPAT-", dense=True),
+    _known(
+        "postman-key",
+        _START_OF_WORD + r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}" + _END,
+        "PMAK-",
+        dense=True,
+    ),
+    _known("postman-key", _START_OF_WORD + r"PMAT-[0-9A-Z]{26}" + _END, "PMAT-", dense=True),
+    _known("1password-token", _START_OF_WORD + r"ops_eyJ[\w+/-]{100,}+=*+", "ops_eyJ", dense=True),
     _known(
         "1password-token",
         _START
@@ -383,17 +412,22 @@ PATTERNS: tuple[SecretPattern, ...] = (
     # Where programs run, and what watches them.
     _known(
         "databricks-token",
-        _START + r"(?:dapi|dose|dkea)[0-9a-f]{32}(?:-\d)?" + _END,
+        _START_OF_WORD + r"(?:dapi|dose|dkea)[0-9a-f]{32}(?:-\d)?" + _END,
         "d",
         dense=True,
     ),
     _known(
-        "grafana-token", _START + r"glsa_[A-Za-z0-9]{32}_[0-9A-Fa-f]{8}" + _END, "glsa_", dense=True
+        "grafana-token",
+        _START_OF_WORD + r"glsa_[A-Za-z0-9]{32}_[0-9A-Fa-f]{8}" + _END,
+        "glsa_",
+        dense=True,
     ),
-    _known("grafana-token", _START + r"glc_[A-Za-z0-9+/]{32,400}=*+" + _END, "glc_", dense=True),
+    _known(
+        "grafana-token", _START_OF_WORD + r"glc_[A-Za-z0-9+/]{32,400}=*+" + _END, "glc_", dense=True
+    ),
     _known(
         "grafana-token",
-        _START + r"eyJrIjoi[A-Za-z0-9+/_-]{40,400}=*+" + _END,
+        _START_OF_WORD + r"eyJrIjoi[A-Za-z0-9+/_-]{40,400}=*+" + _END,
         "eyJrIjoi",
         dense=True,
     ),
@@ -405,22 +439,31 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     _known(
         "planetscale-token",
-        _START + r"pscale_(?:tkn|pw|oauth)_[\w=.-]{32,64}",
+        _START_OF_WORD + r"pscale_(?:tkn|pw|oauth)_[\w=.-]{32,64}",
         "pscale_",
         dense=True,
     ),
-    _known("supabase-key", _START + r"sbp_(?:oauth_|v0_)?[0-9a-f]{40}" + _END, "sbp_", dense=True),
-    _known("supabase-key", _START + r"sb_secret_[\w-]{20,64}" + _END, "sb_secret_", dense=True),
-    _known("docker-token", _START + r"dckr_[a-z]{3}_[\w-]{20,64}" + _END, "dckr_", dense=True),
+    _known(
+        "supabase-key",
+        _START_OF_WORD + r"sbp_(?:oauth_|v0_)?[0-9a-f]{40}" + _END,
+        "sbp_",
+        dense=True,
+    ),
+    _known(
+        "supabase-key", _START_OF_WORD + r"sb_secret_[\w-]{20,64}" + _END, "sb_secret_", dense=True
+    ),
+    _known(
+        "docker-token", _START_OF_WORD + r"dckr_[a-z]{3}_[\w-]{20,64}" + _END, "dckr_", dense=True
+    ),
     _known(
         "terraform-token",
         _START + r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}",
         ".atlasv1.",
         dense=True,
     ),
-    _known("fly-token", _START + r"fo1_[\w-]{40,64}" + _END, "fo1_", dense=True),
-    _known("fly-token", _START + r"fm[12][a-z]?_[\w+/-]{60,}+=*+", "fm", dense=True),
-    _known("heroku-key", _START + r"HRKU-[\w-]{36,80}" + _END, "HRKU-", dense=True),
+    _known("fly-token", _START_OF_WORD + r"fo1_[\w-]{40,64}" + _END, "fo1_", dense=True),
+    _known("fly-token", _START_OF_WORD + r"fm[12][a-z]?_[\w+/-]{60,}+=*+", "fm", dense=True),
+    _known("heroku-key", _START_OF_WORD + r"HRKU-[\w-]{36,80}" + _END, "HRKU-", dense=True),
     _known("netlify-token", _START + r"nf[a-z]_[A-Za-z0-9]{36,40}" + _END, "nf", dense=True),
     _known(
         "vercel-token",
@@ -440,12 +483,17 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "cloudflare-token", _START + r"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}" + _END, "v1.0-", dense=True
     ),
     _known(
-        "alibaba-key", _START + r"LTAI[A-Za-z0-9]{16,24}" + _END, "LTAI", 0, _is_mixed, dense=True
+        "alibaba-key",
+        _START_OF_WORD + r"LTAI[A-Za-z0-9]{16,24}" + _END,
+        "LTAI",
+        0,
+        _is_mixed,
+        dense=True,
     ),
-    _known("pulumi-token", _START + r"pul-[0-9a-f]{40}" + _END, "pul-", dense=True),
+    _known("pulumi-token", _START_OF_WORD + r"pul-[0-9a-f]{40}" + _END, "pul-", dense=True),
     _known(
         "tailscale-key",
-        _START + r"tskey-[a-z]{3,12}-[A-Za-z0-9]{6,40}(?:-[A-Za-z0-9]{16,80})?" + _END,
+        _START_OF_WORD + r"tskey-[a-z]{3,12}-[A-Za-z0-9]{6,40}(?:-[A-Za-z0-9]{16,80})?" + _END,
         "tskey-",
         dense=True,
     ),
@@ -454,40 +502,43 @@ PATTERNS: tuple[SecretPattern, ...] = (
         rf"(?:(?<![\w.~-])|{_ESCAPED})" + r"[\w.~-]{3}\dQ~[\w.~-]{31,34}(?![\w~-])",
         "Q~",
     ),
-    _known("newrelic-key", _START + r"NRAK-[A-Z0-9]{27}" + _END, "NRAK-", dense=True),
+    _known("newrelic-key", _START_OF_WORD + r"NRAK-[A-Z0-9]{27}" + _END, "NRAK-", dense=True),
     _known(
-        "newrelic-key", _START + r"NR(?:JS|II|IQ|RA|AA|BR)-[\w-]{19,45}" + _END, "NR", dense=True
+        "newrelic-key",
+        _START_OF_WORD + r"NR(?:JS|II|IQ|RA|AA|BR)-[\w-]{19,45}" + _END,
+        "NR",
+        dense=True,
     ),
     _known(
         "newrelic-key",
-        _START + r"(?:eu01xx)?[0-9a-f]{30,36}(?:FFFF)?NRAL" + _END,
+        _START_OF_WORD + r"(?:eu01xx)?[0-9a-f]{30,36}(?:FFFF)?NRAL" + _END,
         "NRAL",
         dense=True,
     ),
-    _known("sentry-token", _START + r"sntrys_eyJ[\w+/=-]{60,600}", "sntrys_", dense=True),
-    _known("sentry-token", _START + r"sntry[a-z]_[0-9a-f]{64}" + _END, "sntry", dense=True),
+    _known("sentry-token", _START_OF_WORD + r"sntrys_eyJ[\w+/=-]{60,600}", "sntrys_", dense=True),
+    _known("sentry-token", _START_OF_WORD + r"sntry[a-z]_[0-9a-f]{64}" + _END, "sntry", dense=True),
     _known(
         "dynatrace-token",
-        _START + r"dt0[a-z]\d\d\.[A-Z2-7]{24}\.[A-Z2-7]{64}" + _END,
+        _START_OF_WORD + r"dt0[a-z]\d\d\.[A-Z2-7]{24}\.[A-Z2-7]{64}" + _END,
         "dt0",
         dense=True,
     ),
-    _known("sonar-token", _START + r"sq[pua]_[0-9a-f]{40}" + _END, "sq", dense=True),
-    _known("posthog-key", _START + r"phx_[A-Za-z0-9]{40,60}" + _END, "phx_", dense=True),
+    _known("sonar-token", _START_OF_WORD + r"sq[pua]_[0-9a-f]{40}" + _END, "sq", dense=True),
+    _known("posthog-key", _START_OF_WORD + r"phx_[A-Za-z0-9]{40,60}" + _END, "phx_", dense=True),
     _known(
         "sourcegraph-token",
-        _START + r"sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}" + _END,
+        _START_OF_WORD + r"sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}" + _END,
         "sgp_",
         dense=True,
     ),
-    _known("buildkite-token", _START + r"bk[a-z]{2}_[0-9a-f]{40}" + _END, "bk", dense=True),
+    _known("buildkite-token", _START_OF_WORD + r"bk[a-z]{2}_[0-9a-f]{40}" + _END, "bk", dense=True),
     _known(
         "circleci-token",
-        _START + r"CCI(?:PAT|PRJ)_[A-Za-z0-9]{22}_[0-9a-f]{40}" + _END,
+        _START_OF_WORD + r"CCI(?:PAT|PRJ)_[A-Za-z0-9]{22}_[0-9a-f]{40}" + _END,
         "CCIP",
         dense=True,
     ),
-    _known("prefect-key", _START + r"pn[ub]_[A-Za-z0-9]{36}" + _END, "pn", dense=True),
+    _known("prefect-key", _START_OF_WORD + r"pn[ub]_[A-Za-z0-9]{36}" + _END, "pn", dense=True),
     _known(
         "harness-token",
         _START + r"[ps]at\.[\w-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}" + _END,
@@ -495,10 +546,14 @@ PATTERNS: tuple[SecretPattern, ...] = (
         dense=True,
     ),
     # Registries of packages, and keys to files.
-    _known("rubygems-key", _START + r"rubygems_[0-9a-f]{48}" + _END, "rubygems_", dense=True),
+    _known(
+        "rubygems-key", _START_OF_WORD + r"rubygems_[0-9a-f]{48}" + _END, "rubygems_", dense=True
+    ),
     _known("crates-token", _START + r"cio[A-Za-z0-9]{32}" + _END, "cio", 0, _is_mixed, dense=True),
     _known("nuget-key", _START + r"oy2[a-z0-9]{43}" + _END, "oy2", dense=True),
-    _known("clojars-token", _START + r"CLOJARS_[0-9a-z]{60}" + _END, "CLOJARS_", dense=True),
+    _known(
+        "clojars-token", _START_OF_WORD + r"CLOJARS_[0-9a-z]{60}" + _END, "CLOJARS_", dense=True
+    ),
     _known(
         "age-key",
         r"(?i)"
@@ -510,27 +565,33 @@ PATTERNS: tuple[SecretPattern, ...] = (
     # Mail and money.
     _known(
         "brevo-key",
-        _START + r"x(?:keysib|smtpsib)-[0-9a-f]{64}-[A-Za-z0-9]{16}" + _END,
+        _START_OF_WORD + r"x(?:keysib|smtpsib)-[0-9a-f]{64}-[A-Za-z0-9]{16}" + _END,
         "sib-",
         dense=True,
     ),
     _known("resend-key", _START + r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}" + _END, "re_", dense=True),
     _known(
         "plaid-token",
-        _START + r"access-(?:sandbox|development|production)-" + _UUID + _END,
+        _START_OF_WORD + r"access-(?:sandbox|development|production)-" + _UUID + _END,
         "access-",
         dense=True,
     ),
     _known(
-        "shippo-token", _START + r"shippo_(?:live|test)_[0-9a-f]{40}" + _END, "shippo_", dense=True
+        "shippo-token",
+        _START_OF_WORD + r"shippo_(?:live|test)_[0-9a-f]{40}" + _END,
+        "shippo_",
+        dense=True,
     ),
-    _known("easypost-key", _START + r"EZ[AT]K[A-Za-z0-9]{54}" + _END, "EZ", dense=True),
+    _known("easypost-key", _START_OF_WORD + r"EZ[AT]K[A-Za-z0-9]{54}" + _END, "EZ", dense=True),
     _known(
-        "mapbox-token", _START + r"sk\.eyJ1[\w-]{40,200}\.[\w-]{20,}" + _END, "sk.eyJ", dense=True
+        "mapbox-token",
+        _START_OF_WORD + r"sk\.eyJ1[\w-]{40,200}\.[\w-]{20,}" + _END,
+        "sk.eyJ",
+        dense=True,
     ),
     _known(
         "jwt",
-        _START + r"(eyJ[\w-]{5,}+=*+)\.[\w-]{2,}+=*+(?:\.[\w-]*+=*+){0,3}",
+        _START_OF_WORD + r"(eyJ[\w-]{5,}+=*+)\.[\w-]{2,}+=*+(?:\.[\w-]*+=*+){0,3}",
         "eyJ",
         0,
         _is_jwt,
