@@ -168,7 +168,7 @@ def _default(field: dataclasses.Field[Any]) -> str:
 def python() -> str:
     """The public API of the package."""
     import anaphora
-    from anaphora import keys, ops
+    from anaphora import keys, ops, render_recall
     from anaphora.api import aio, memory
     from anaphora.api.deep import DeepQuestions
     from anaphora.api.memories import LastingMemories
@@ -178,7 +178,6 @@ def python() -> str:
     from anaphora.deep.models import base as models
     from anaphora.deep.models import scripted
     from anaphora.embed import base
-    from anaphora.recall.render import render_recall
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir

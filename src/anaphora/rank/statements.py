@@ -140,23 +140,21 @@ class QuestionCues:
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
     code, small = language_of(question), question.lower()
-    first, now, order = (
-        _cue(name, code).search(small) is not None for name in ("first", "now", "order")
-    )
+    matches = {
+        name: [match.group() for match in _cue(name, code).finditer(small)]
+        for name in ("first", "now", "order", "before", "past")
+    }
+    first, now, order = (bool(matches[name]) for name in ("first", "now", "order"))
     past = 0
-    if first or _cue("before", code).search(small):
+    if first or matches["before"]:
         past = 2
-    elif not now and _cue("past", code).search(small):
+    elif not now and matches["past"]:
         past = 1
     names = _names(question)
     opening = _CAPITAL.match(question)
     if opening is not None and _question_word(code).match(question):
         names -= {opening.group().casefold()}
-    said = " ".join(
-        match.group()
-        for name in ("first", "now", "order", "before", "past")
-        for match in _cue(name, code).finditer(small)
-    )
-    temporal = frozenset(analyse(said)) | _CALENDAR_TOKENS
+    phrases = " ".join(phrase for cue in matches.values() for phrase in cue)
+    temporal = frozenset(analyse(phrases)) | _CALENDAR_TOKENS
     terms = frozenset(query_terms(question))
     return QuestionCues(terms, names, past, first, now, order, temporal)

@@ -55,24 +55,7 @@ def render_recall(
     across: bool | None = None,
     days: bool | None = None,
 ) -> str:
-    """The block: header, notice, then "- Label (day): text" for each hit; empty without a hit.
-
-    Of a turn that is too long to come whole the passage stands there, "…" for the rest, and a line
-    under it says which part it is.
-    The block stands between the lines `<recalled-memory>` and `</recalled-memory>`, by which
-    `strip_recalled` finds it again in a prompt. Where a hit seems to be replaced, or to replace
-    another, a line under it says so; recalled text that a hit quotes itself is left out.
-
-    A label is the turn's speaker where one is known, else what `labels` says for its role
-    (by default "User" and "Assistant", any other role by its own name). Further lines of a turn
-    are indented by two spaces, so that no line of an old turn can pass for a new item of the list.
-    `notice` says that the items are data; with `notice=""` there are header and items alone, and
-    neither of the two lines.
-    `across` says that all conversations were searched (by default: that hits are of several): each
-    item then says from which turn of which one it is, and the header speaks of conversations.
-    `days` says whether the days of turns are told (by default: unless `notice=""`, which asks for
-    the bare block).
-    """
+    """The block of `anaphora.render_recall`, which describes its arguments, with nothing masked."""
     names = {"user": "User", "assistant": "Assistant", **(labels or {})}
     given = tuple(hits)
     if across is None:

@@ -348,8 +348,7 @@ class ThreadFolder:
     def _former(self, file: ThreadFile) -> Path | None:
         """Where an earlier release kept this conversation, if it still does."""
         name = self.form.former_name(file.conversation_id)
-        path = None if name is None else self.directory / name
-        if name is None or path is None or not os.path.lexists(path):
+        if name is None or not os.path.lexists(path := self.directory / name):
             return None
         return path if self.form.id_in(name, path) == file.conversation_id else None
 
