@@ -123,6 +123,7 @@ def test_no_word_crosses_between_two_environments(
     first["ANAPHORA_EMBEDDER"] = "hashing"
     environs = split(root, first)
     agents = agents_of(root, environs)
+    before = Path.cwd()
     try:
         for agent in agents:
             agent.start()
@@ -159,7 +160,7 @@ def test_no_word_crosses_between_two_environments(
         for agent in agents:
             os.chdir(agent.directory)
             end_residents([agent.environ])
-            os.chdir("/")
+        os.chdir(before)
 
 
 @pytest.mark.promise("resident.separate")

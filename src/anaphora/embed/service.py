@@ -423,7 +423,7 @@ class EmbedderService:
         vector = self._cache.by_key(text, key)
         if vector is not None:
             return self._reported("hit", text, vector)
-        vector, shared = within_limit(lambda: self._gather(embedder, question, key))
+        vector, shared = within_limit(lambda: self._embed_once(embedder, question, key))
         self._cache.put(text, key, vector)
         return self._reported("hit" if shared else "miss", text, vector)
 
@@ -474,6 +474,18 @@ class EmbedderService:
         checked = [self._checked(own) for own in rows]
         self._count(sum(not isinstance(own, EmbeddingError) for own in checked))
         return checked
+
+    def _embed_once(self, embedder: Embedder, text: str, key: Hashable) -> tuple[Vector, bool]:
+        """As `_gather`, unless the same question was embedded while this call came to its turn.
+
+        The vector is kept in this thread: a caller that waits for it wakes later.
+        """
+        vector = self._cache.by_key(text, key)
+        if vector is not None:
+            return vector, True
+        vector, shared = self._gather(embedder, text, key)
+        self._cache.put(text, key, vector)
+        return vector, shared
 
     def _gather(self, embedder: Embedder, text: str, key: Hashable) -> tuple[Vector, bool]:
         """The vector of a question, and whether another one that asked the same computed it.
