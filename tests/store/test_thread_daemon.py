@@ -18,6 +18,7 @@ from anaphora import Memory
 from anaphora.errors import InvalidId
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.ids import escaped_name, unfit_for_windows
+from anaphora.store.threads.written import WrittenCopy
 
 HERE = Path(__file__).parent
 IDS = (
@@ -154,6 +155,30 @@ def test_nothing_forgotten_is_kept_under_the_second_name(tmp_path: Path) -> None
     assert not files_with(tmp_path, b"heron")
     store.delete("Abc")
     assert not files_with(tmp_path, b"goodbye")
+
+
+@pytest.mark.promise("threads.one_file")
+@pytest.mark.parametrize("moments", [range(1), range(4), range(1, 3)])
+def test_a_program_that_writes_at_the_last_moment_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: range
+) -> None:
+    """The daemon writes when ours is about to take the place, and again while both are joined."""
+    store = ConversationStore(tmp_path, strict=True)
+    store.append("Hot", "user", "first")
+    writes = iter(range(9))
+    keep = WrittenCopy._keep
+
+    def keep_while_the_daemon_writes(copy: WrittenCopy, temporary: Path) -> None:
+        keep(copy, temporary)
+        if (number := next(writes)) in moments:
+            append_as_daemon(tmp_path, "Hot", f"theirs {number}")
+
+    monkeypatch.setattr(WrittenCopy, "_keep", keep_while_the_daemon_writes)
+    store.append("Hot", "user", "ours")
+    store.append("Hot", "user", "last")
+    expected = ["first", "ours", "last", *(f"theirs {number}" for number in moments)]
+    assert sorted(texts(tmp_path, "Hot")) == sorted(expected)
+    assert not list((tmp_path / ".written").glob(".*.swap"))
 
 
 def files_with(directory: Path, word: bytes) -> list[Path]:

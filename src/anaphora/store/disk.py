@@ -206,7 +206,8 @@ def exchange_file(
 ) -> Identity:
     """As `replace_file`, but a file that came to `path` at the last moment is not overwritten.
 
-    The new file is written at `swap`, on the same file system, and the two names are exchanged.
+    The new file is written at `swap`, a free name on the same file system, and the two names are
+    exchanged.
     When another file than `old` was there, it lies at `swap` then. NO_FILE is returned in that
     case, and where another program has written the file since. Systems that cannot exchange names
     do what `replace_file` does.
@@ -214,7 +215,6 @@ def exchange_file(
     exchange = _exchange_call()
     if exchange is None:
         return replace_file(path, key, old, content, prepare=prepare)
-    swap.unlink(missing_ok=True)
     with _written(swap, path, content) as target:
         _refuse_other(path, old)
         prepare(swap)

@@ -54,8 +54,8 @@ _log = logging.getLogger("anaphora")
 ResultT = TypeVar("ResultT")
 # A tail is some hundred bytes; few processes write more threads than this.
 _TAILS = 1024
-# Another program may replace a file between our read and our write, but hardly ever again.
-_TRIES = 5
+# Another program may replace a file between our read and our write; each try takes an fsync.
+_TRIES = 50
 
 
 def conversations_dir(override: str | Path | None, root: str | Path | None) -> Path | None:

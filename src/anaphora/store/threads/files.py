@@ -51,8 +51,8 @@ from anaphora.values.conversations import ThreadProblem, Turn
 LOCKS_FOLDER = ".locks"
 CORRUPT = ".corrupt"
 
-# Another program may write again while its last write is joined, but hardly ever more often.
-_TRIES = 5
+# Another program may write again while its last write is joined; each try takes an fsync.
+_TRIES = 50
 # Waiting for another writer's fsync takes milliseconds: filelock's own 50 would be most of it.
 _POLL_SECONDS = 0.002
 
@@ -225,35 +225,47 @@ class ThreadFile:
         if written is None:
             return False
         changed = False
-        for source in (written.swap, written.link):
-            changed |= self._restore(written, source)
-        return changed
+        # What was exchanged is another program's; the link has what this store wrote.
+        for source in written.displaced():
+            changed |= self._restore(source, is_ours=False)
+        return self._restore(written.link, is_ours=True) or changed
 
-    def _restore(self, written: WrittenCopy, source: Path) -> bool:
-        """Join what lies under one of the names with the file, or drop that name."""
+    def _restore(self, source: Path, *, is_ours: bool) -> bool:
+        """Join what lies under one of the names with the file, or drop that name.
+
+        A name of another program's file is dropped once a file with its turns is in place. The
+        link is renewed by the write.
+        """
         identity = identity_at(source)
-        if identity == NO_FILE or identity[0] == identity_at(self.path)[0]:
+        if identity == NO_FILE:
             return False
-        changed = False
+        if identity[0] == identity_at(self.path)[0]:
+            if not is_ours:
+                source.unlink()
+            return False
+        try:
+            other = parse(source.read_bytes())
+        except NotAThread:
+            # A swap that was not written to its end is nothing.
+            if not is_ours:
+                source.unlink()
+            return False
         try:
             document, old = self.document()
-            other = parse(source.read_bytes())
-            # What was exchanged is another program's; the link has what this store wrote.
-            ours, theirs = (document, other) if source == written.swap else (other, document)
-            joined = restore_lost(ours, theirs)
-            if joined is not None:
-                self.rewrite(joined, old, adding=True)
-                changed = True
         except FileNotFoundError:
             # The conversation was deleted: nothing of it is kept.
-            pass
+            source.unlink()
+            return False
         except NotAThread:
-            # A reader sets the file aside; a swap that was not written to its end is nothing.
-            if source == written.link:
-                return False
-        if source == written.swap or not changed:
-            source.unlink(missing_ok=True)
-        return changed
+            # A reader sets the file aside.
+            return False
+        ours, theirs = (other, document) if is_ours else (document, other)
+        joined = restore_lost(ours, theirs)
+        if joined is not None:
+            self.rewrite(joined, old, adding=True)
+        if joined is None or not is_ours:
+            source.unlink()
+        return joined is not None
 
     def _replace(
         self, old: Identity, content: bytes | Callable[[BinaryIO], object], *, adding: bool

@@ -2,25 +2,34 @@
 
 A program that knows no lock may put an older state of a thread back. The second name (a hard link,
 no copy) keeps the bytes that it replaced until they are known to be in the file. A file that was
-exchanged for ours while we wrote lies there as `.<key>.swap` for as long as it takes to join both.
+exchanged for ours while we wrote lies there as `.<key>.<n>.swap` until a joined file has its place.
 Where a disk has no hard links, nothing is kept and such a write is lost.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from anaphora.store.disk import Identity, exchange_file, make_directory, replace_file
+from anaphora.store.disk import (
+    NO_FILE,
+    FileChanged,
+    Identity,
+    exchange_file,
+    make_directory,
+    replace_file,
+)
 from anaphora.store.threads.ids import SUFFIX
 
 FOLDER = ".written"
 # No longer than ".json", so that every name that fits there fits here.
 _LAST, _SWAP = ".last", ".swap"
+# A join needs one name more than there are files to join; each kill at the wrong moment leaves one.
+_SWAPS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +44,14 @@ class WrittenCopy:
         """The name of what was written last."""
         return self.path.parent / FOLDER / self.path.with_suffix(_LAST).name
 
-    @property
-    def swap(self) -> Path:
-        """The name of a file while it is exchanged."""
-        return self.path.parent / FOLDER / f".{self.key}{_SWAP}"
+    def displaced(self) -> tuple[Path, ...]:
+        """The files that were exchanged for ours, or that an interrupted write left."""
+        return tuple(name for name in self._swaps() if os.path.lexists(name))
 
     def differs(self) -> bool:
         """Whether the file may lack what was written, or a swap was left over."""
         link = _inode(self.link)
-        return (link is not None and link != _inode(self.path)) or os.path.lexists(self.swap)
+        return (link is not None and link != _inode(self.path)) or bool(self.displaced())
 
     def replace(self, old: Identity, content: bytes | Callable[[BinaryIO], object]) -> Identity:
         """Put content in the place of the file, as `replace_file`, and keep its second name."""
@@ -52,15 +60,29 @@ class WrittenCopy:
     def exchange(self, old: Identity, content: bytes | Callable[[BinaryIO], object]) -> Identity:
         """The same, without a moment in which another program's write would be lost.
 
-        NO_FILE where another file than `old` was exchanged: it lies at `swap`, to be joined.
+        NO_FILE where another file than `old` was exchanged: it is then among the displaced.
+        FileChanged where the file is not `old` any more; nothing is kept of the content then.
         """
-        make_directory(self.swap.parent)
-        return exchange_file(self.path, self.swap, self.key, old, content, prepare=self._keep)
+        swap = next((name for name in self._swaps() if not os.path.lexists(name)), None)
+        if swap is None:
+            return self.replace(old, content)
+        make_directory(swap.parent)
+        try:
+            return exchange_file(self.path, swap, self.key, old, content, prepare=self._keep)
+        except FileChanged:
+            if old == NO_FILE:
+                # What was kept is not in the file: the next try would add it a second time.
+                self.link.unlink(missing_ok=True)
+            raise
 
     def drop(self) -> None:
         """Forget what was written. Raises OSError."""
-        for name in (self.swap, self.link, self._new):
+        for name in (*self._swaps(), self.link, self._new):
             name.unlink(missing_ok=True)
+
+    def _swaps(self) -> Iterator[Path]:
+        folder = self.path.parent / FOLDER
+        return (folder / f".{self.key}.{number}{_SWAP}" for number in range(_SWAPS))
 
     @property
     def _new(self) -> Path:
