@@ -1,18 +1,20 @@
 """Puts what holds now before what it replaced, among statements that are about one thing.
 
-For each pair of candidates of one question, an older and a newer one, `compare_statements` reads
-how alike their words are, which words of the question each holds, whether they speak of the same
-subject, how long lies between them, how near each is to the question. Two logistic regressions of
-that say whether the newer one should stand before the older, if one of the two is right at all, and
-whether it replaces it, whatever else the two may be. They are fitted by `python -m
+Candidates stand in groups. The best one left opens a group, and what is judged to speak of the same
+thing as that one, never as a third, belongs to it. A group stands where its best one stands, so
+that statements about other things change nothing in it.
+
+For a pair, an older and a newer one, two judges decide. Where both are worded alike but for one
+place or a negation, `rank/frames` says what became of the older one. Else two logistic regressions
+of features of the pair and the question say whether the newer one should stand before the older,
+if one of the two is right at all, and whether it replaces it. They are fitted by `python -m
 tools.fit_currency` on stories in which facts change and on questions of real chats
 (`currency_weights`). Words of change ("moved to", "no longer"), values of the same kind and the
 closeness of the two vectors were tried as features and are worth nothing beside these:
 docs/decisions/0027.
 
-`order_by_currency` then puts statements before those that they outdate; where the question asks for
-the past, those stand first that held then. A short turn that only asks, or says that it does not
-know, counts for less.
+Where the question asks for the past, those stand first that held then. A short turn that only asks,
+or says that it does not know, counts for less.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.rank.currency_weights import BEFORE, CONSTANT, REPLACES
+from anaphora.rank.frames import Frame, compare_frames
 from anaphora.rank.statements import QuestionCues, StatementReading, read_cues, read_statement
 
 Floats = NDArray[np.float32]
@@ -34,13 +37,24 @@ WINDOW: Final = 12
 """Candidates that are read, best first: those that answer nothing are put behind the others."""
 
 COMPARED: Final = 8
-"""Of those, the ones that are compared: a newer one from further down seldom answers."""
+"""Of those, the ones that tell whether anything answers (`rank/silence`)."""
 
-REPLACED: Final = 0.4
+SURE: Final = 0.9
+"""The probability of what the wording of two statements tells."""
+
+OFTEN: Final = 2
+"""How many times more a statement must have been said again for one without a word of change to be
+no reason against it."""
+
+REPLACED: Final = 0.5
 """The probability from which on a statement is said to be replaced by another one."""
 
 LEAST_SHARE: Final = 0.4
 """The score that a statement must have, as a share of that of the one that it replaces."""
+
+MARKED_SHARE: Final = 0.6
+"""The score that one of two must have as a share of the other's to be marked: what is less about
+the question is not said to be replaced."""
 
 WHOLLY_ASKED: Final = 0.3
 """What is taken from the probability that a statement stands before one that holds every word of
@@ -48,7 +62,7 @@ the question, where it lacks any and is not known to replace it: the other one i
 asked, and this one perhaps not."""
 
 UNANSWERED: Final = 0.15
-"""What a turn without an answer loses, as a share of the best score."""
+"""What a turn without an answer loses, as a share of its score."""
 
 ASKED_AGAIN: Final = 0.5
 """What one loses that holds half of the question's words: it asks the same, or does not know it."""
@@ -69,7 +83,7 @@ class Statements:
     `at` (S,) is when each was said, in seconds (NaN: not known), `speakers` (S,) by whom ("": not
     known), `assistant` (S,) whether by an assistant. `scores` (S,) is what they are ordered by,
     `meaning` (S,) the cosine to the question, 0 where it is not known. `asked_for` (S,): it is
-    by whom the question names.
+    by whom the question names. `restated` (S,): how many times it was said again.
     """
 
     texts: Sequence[str]
@@ -79,6 +93,7 @@ class Statements:
     scores: Floats
     meaning: Floats
     asked_for: NDArray[np.bool_]
+    restated: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -99,6 +114,7 @@ class Statements:
             self.scores[chosen],
             self.meaning[chosen],
             self.asked_for[chosen],
+            None if self.restated is None else self.restated[chosen],
         )
 
 
@@ -109,18 +125,20 @@ OF_PAIR: Final = (
     "else in both",  # words in common beside those
     "days",  # between the two, as a logarithm
     "reply",  # the newer one was said within a minute
-    "gap",  # score of the newer one over that of the older, as a share of the best
+    "gap",  # score of the newer one over that of the older, as a share of the higher
     "meaning gap",
     "asked gap",
     "same subject",
     "other subject",
     "other person",  # both speak in the first person, and are not the same speaker
+    "name lost",  # the older one is about a name of the question, the newer one is not
+    "name gained",
+    "other name",  # the same as the first, and the newer one holds another name
 )
 OF_ONE: Final = (
     "meaning",
     "asked",  # words of the question in what it tells, as a share of them
-    "of asked",  # names of the question that it is about, as a share
-    "of others",  # it is about somebody else than whom the question names
+    "of asked",  # names of the question that it is about, at most two
     "words",
     "size",
     "pasted",
@@ -171,7 +189,10 @@ def pair_features(statements: Statements, cues: QuestionCues) -> Floats:
     personal = one[:, OF_ONE.index("personal")] > 0
     others = _other_speaker(statements.speakers)
     meaning, told = one[:, 0], one[:, 1]
-    best = max(float(statements.scores[0]), 1e-6)
+    asked_of = one[:, OF_ONE.index("of asked")] > 0
+    has_names = np.array([bool(read.names) for read in readings], np.bool_)
+    scores = np.maximum(statements.scores, 1e-6)
+    higher = np.maximum(scores[:, None], scores[None, :])
     lengths = np.array([len(text) for text in statements.texts], np.float32)
     longest = np.maximum(lengths[:, None], lengths[None, :])
     pairs = (
@@ -181,12 +202,15 @@ def pair_features(statements: Statements, cues: QuestionCues) -> Floats:
         np.minimum((common - both) / 6, 1),
         np.log1p(np.maximum(days, 0)) / 6,
         days < 60 / _DAY,
-        (statements.scores[None, :] - statements.scores[:, None]) / best,
+        (scores[None, :] - scores[:, None]) / higher,
         meaning[None, :] - meaning[:, None],
         told[None, :] - told[:, None],
         shared,
         named[:, None] & named[None, :] & ~shared,
         personal[:, None] & personal[None, :] & others,
+        asked_of[:, None] & ~asked_of[None, :],
+        ~asked_of[:, None] & asked_of[None, :],
+        asked_of[:, None] & (~asked_of & has_names)[None, :],
     )
     features = np.empty((size, size, len(FEATURES)), np.float32)
     for place, values in enumerate(pairs):
@@ -214,12 +238,14 @@ class Comparison:
     """What pairs are, (S, S): [older, newer]; 0 where the second was not said after the first.
 
     `before` is the probability that the newer one should stand before the older, given that one of
-    the two is right, `replaces` that it says otherwise of the same thing. `at` (S,) is when each
-    was said first, as `date_echoes` has it.
+    the two is right, `replaces` that it says otherwise of the same thing. `holds`: the older one
+    was said again so often that the newer one, which tells of no change, is beside it. `at` (S,) is
+    when each was said first, as `date_echoes` has it.
     """
 
     before: Floats
     replaces: Floats
+    holds: NDArray[np.bool_]
     at: NDArray[np.float64]
 
 
@@ -241,7 +267,8 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     if len(cues.terms) > 1:
         doubtful = whole[:, None] & ~whole[None, :] & (replaces < REPLACED)
         before = np.maximum(before - WHOLLY_ASKED * doubtful, 0.0)
-    return Comparison(before, replaces, dated.at)
+    holds = _judge_frames(dated, able[..., 0], before, replaces)
+    return Comparison(before, replaces, holds, dated.at)
 
 
 def _comparable(
@@ -250,23 +277,54 @@ def _comparable(
     """Which pairs, of those of which the second was said `later`, can be a change, (S, S).
 
     None is where the two share no word but those of time; where the newer one says nothing new,
-    scores far below the older one, lacks a number or
-    identifier of the question that the older one holds, or is another person's than the one that
-    the question names; nor where the question says the older one word for word.
+    scores far below the older one, lacks a number or identifier of the question that the older one
+    holds, or is another person's than the one that the question names; nor where the question says
+    the older one word for word.
     """
     readings, scores = statements.readings, statements.scores
-    found: NDArray[np.bool_] = later & (scores[None, :] >= LEAST_SHARE * scores[:, None])
+    able: NDArray[np.bool_] = later & (scores[None, :] >= LEAST_SHARE * scores[:, None])
     exact, asked_for = _with_digits(cues.terms), statements.asked_for.tolist()
-    for older, newer in np.argwhere(found).tolist():
+    for older, newer in np.argwhere(able).tolist():
         read, other = readings[newer], readings[older]
-        again = read.told <= other.words and read.negated == other.negated
-        another = not asked_for[newer] and not read.names & cues.names
+        again = read.told <= other.words and (
+            read.negated == other.negated or (not read.negated and read.told < other.words)
+        )
+        another = not asked_for[newer] and not read.names & cues.written
         person = another and asked_for[older]
         lacking = exact & other.words - read.words
         unrelated = not (read.words & other.words) - cues.temporal
-        if unrelated or again or person or lacking or other.words <= cues.terms:
-            found[older, newer] = False
-    return found
+        said = other.words <= cues.terms and compare_frames(other, read) is not Frame.NEGATION
+        if unrelated or again or person or lacking or said:
+            able[older, newer] = False
+    return able
+
+
+def _judge_frames(
+    statements: Statements, able: NDArray[np.bool_], before: Floats, replaces: Floats
+) -> NDArray[np.bool_]:
+    """Put what the wording of comparable pairs tells over what the regressions say, in place.
+
+    Returns `Comparison.holds`.
+    """
+    readings, often, holds = statements.readings, np.zeros_like(able), np.zeros_like(able)
+    if statements.restated is not None:
+        often = statements.restated[:, None] > statements.restated[None, :] + OFTEN
+    for older, newer in np.argwhere(able).tolist():
+        read, other = readings[newer], readings[older]
+        frame = compare_frames(other, read)
+        if frame in (Frame.VALUE, Frame.NEGATION):
+            before[older, newer] = replaces[older, newer] = SURE
+        elif frame in (Frame.OTHER, Frame.ADDED):
+            before[older, newer] = replaces[older, newer] = 0.0
+        elif frame is Frame.APART:
+            replaces[older, newer] = 0.0
+        elif often[older, newer] and not read.changes:
+            replaces[older, newer] = 0.0
+            holds[older, newer] = True
+        both_hold = other.several and not (read.changes or read.negated)
+        if read.tentative or read.asks or other.asks or both_hold:
+            replaces[older, newer] = 0.0
+    return holds
 
 
 @lru_cache(maxsize=1)
@@ -287,13 +345,12 @@ def _of_each(
     cues: QuestionCues,
 ) -> Floats:
     """The features of each statement alone, (S, `OF_ONE`)."""
-    asked, named = max(1, len(cues.terms)), max(1, len(cues.names))
+    asked = max(1, len(cues.terms))
     rows = [
         (
             meaning,
             len(read.told & cues.terms) / asked,
-            len(about & cues.names) / named,
-            bool(cues.names and about and not about & cues.names),
+            min(len(about & cues.written), 2) / 2,
             min(read.length, 60) / 60,
             min(len(text), 400) / 400,
             min(len(text), 2_000) / 2_000,
@@ -316,12 +373,12 @@ def _of_each(
 def _subjects(
     statements: Statements, readings: Sequence[StatementReading], cues: QuestionCues
 ) -> list[frozenset[str]]:
-    """Whom each statement is about: the names in it that the question or a speaker bears.
+    """Whom each statement is about: the names in it that are in the question or a speaker's.
 
     Who speaks of themselves is one of them.
     """
     own = [_first_name(name) for name in statements.speakers]
-    known = cues.names | frozenset(name for name in own if name)
+    known = cues.written | frozenset(name for name in own if name)
     found = []
     for read, name, assistant in zip(readings, own, statements.assistant.tolist(), strict=True):
         about = read.names & known
@@ -383,14 +440,13 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
 class CurrencyOrder:
     """Places of S statements in their new order, and why.
 
-    `scores` (S,) descend in that order; `raised` says what was added to the score of a place that
-    stands before what it replaces, or what held at the time that the question asks for; `lowered`
-    what one without an answer lost. `replaced` are (older, newer) places, surest first.
+    `groups` (S,) is the score of the best one of each one's group: it descends in that order.
+    `lowered` is what one without an answer lost. `replaced` are (older, newer) places, surest
+    first.
     """
 
     order: tuple[int, ...]
-    scores: Mapping[int, float]
-    raised: Mapping[int, float] = field(default_factory=dict)
+    groups: Mapping[int, float]
     lowered: Mapping[int, float] = field(default_factory=dict)
     replaced: tuple[tuple[int, int], ...] = ()
 
@@ -408,34 +464,72 @@ def order_by_currency(
     of two stands first.
     """
     cues = read_cues(question)
+    pairs = compare_statements(statements, cues)
     lost = unanswered(statements, cues)
+    for _, newer in np.argwhere(pairs.replaces >= SURE).tolist():
+        # A statement that takes another one back is an answer: "we do not know him any more".
+        lost.pop(newer, None)
     scores = [float(s) - lost.get(at, 0.0) for at, s in enumerate(statements.scores.tolist())]
-    ranked = sorted(range(len(scores)), key=lambda place: -scores[place])
-    chosen = sorted(ranked[:COMPARED])
-    best = statements.take(chosen)
-    pairs = compare_statements(best, cues)
-    dated = replace(best, at=pairs.at)
-    lifted = _lifted(dated, cues, pairs.before, threshold, spans, [scores[at] for at in chosen])
-    order = [chosen[at] for at in lifted] + ranked[COMPARED:]
-    raised: dict[int, float] = {}
-    final: dict[int, float] = {}
-    least = -np.inf
-    for place in reversed(order):
-        # As high as whatever it stands before.
-        if scores[place] < least:
-            raised[place] = least - scores[place]
-        least = final[place] = max(least, scores[place])
-    chance = pairs.replaces
-    sure = np.argwhere(chance >= REPLACED).tolist()
-    sure.sort(key=lambda pair: -chance[pair[0], pair[1]])
-    named = [(chosen[older], chosen[newer]) for older, newer in sure]
-    replaced = tuple(pair for pair in named if not lost.keys() & set(pair))
-    return CurrencyOrder(tuple(order), final, raised, lost, replaced)
+    left = sorted(range(len(scores)), key=lambda place: -scores[place])
+    order: list[int] = []
+    groups: dict[int, float] = {}
+    replaced: list[tuple[float, int, int]] = []
+    while left:
+        best = left[0]
+        first = _before_the_best(best, left[1:], pairs, cues, threshold, spans)
+        for place in (*first, best):
+            order.append(place)
+            groups[place] = scores[best]
+        for place in left[1:]:
+            older, newer = (place, best) if pairs.at[place] < pairs.at[best] else (best, place)
+            sure = float(pairs.replaces[older, newer])
+            about = scores[place] >= MARKED_SHARE * scores[best]
+            if sure >= REPLACED and about and not lost.keys() & {older, newer}:
+                replaced.append((sure, older, newer))
+        left = [place for place in left[1:] if place not in first]
+    replaced.sort(reverse=True)
+    marks = tuple((older, newer) for _, older, newer in replaced)
+    return CurrencyOrder(tuple(order), groups, lost, marks)
+
+
+def _before_the_best(
+    best: int,
+    others: Sequence[int],
+    pairs: Comparison,
+    cues: QuestionCues,
+    threshold: float,
+    spans: Sequence[tuple[float, float]],
+) -> list[int]:
+    """Which of the `others`, best first, speak of the same thing as the best and stand before it.
+
+    The surest first, and of equal ones the latest; where the past is asked for, the best first.
+    """
+    end = max((end for _, end in spans), default=None) if cues.past or spans else None
+    first: list[tuple[float, float, int]] = []
+    for rank, place in enumerate(others):
+        at = float(pairs.at[place])
+        is_newer = at > float(pairs.at[best])
+        older, newer = (best, place) if is_newer else (place, best)
+        sure = float(pairs.before[older, newer])
+        newer_first = cues.past < 2
+        if end is not None and cues.past:
+            newer_first = bool(pairs.at[newer] < end)
+        if pairs.holds[older, newer]:
+            newer_first = False
+        if sure < threshold or is_newer != newer_first:
+            continue
+        if cues.first:
+            key = (-at, 0.0)
+        elif cues.past < 2:
+            key = (round(sure, 1), at)
+        else:
+            key = (-float(rank), 0.0)
+        first.append((*key, place))
+    return [place for *_, place in sorted(first, reverse=True)]
 
 
 def unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
     """What short turns lose that only ask, or that say that they do not know."""
-    best = max(0.0, float(statements.scores[0]))
     found = {}
     for place, text in enumerate(statements.texts):
         if len(text) > _SHORT:
@@ -445,40 +539,6 @@ def unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
         again = len(asked & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
         if read.asks or read.unknown or (asked and again):
             same = 2 * len(read.words & cues.terms) >= len(cues.terms)
-            found[place] = best * (ASKED_AGAIN if same else UNANSWERED)
+            score = max(0.0, float(statements.scores[place]))
+            found[place] = score * (ASKED_AGAIN if same else UNANSWERED)
     return found
-
-
-def _lifted(
-    statements: Statements,
-    cues: QuestionCues,
-    chance: Floats,
-    threshold: float,
-    spans: Sequence[tuple[float, float]],
-    scores: Sequence[float],
-) -> list[int]:
-    """Places by score, each after those that come before it by their relation."""
-    end = max((end for _, end in spans), default=None) if cues.past or spans else None
-    before: dict[int, list[tuple[float, int]]] = {}
-    for older, newer in np.argwhere(chance >= threshold).tolist():
-        sure = float(chance[older, newer])
-        if end is not None and cues.past:
-            newer_first = bool(statements.at[newer] < end)
-        else:
-            newer_first = cues.past < 2
-        first, second = (newer, older) if newer_first else (older, newer)
-        before.setdefault(second, []).append((-statements.at[older] if cues.first else sure, first))
-    out: list[int] = []
-    under_way: set[int] = set()
-
-    def put(place: int) -> None:
-        if place in under_way:
-            return
-        under_way.add(place)
-        for _, first in sorted(before.get(place, ()), reverse=True):
-            put(first)
-        out.append(place)
-
-    for place in sorted(range(len(statements)), key=lambda at: -scores[at]):
-        put(place)
-    return out

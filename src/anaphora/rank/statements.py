@@ -8,6 +8,7 @@ The known words are those of the text's language (`core/languages`). It needs no
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -18,6 +19,8 @@ from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
 _HEAD: Final = 600
 """Characters of a text that are read: what is pasted below says nothing of change."""
+_FRAME: Final = 24
+"""Words of a statement that are compared one by one: of more, too few are worded alike."""
 
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
@@ -25,6 +28,12 @@ _ASKING_MARKS: Final = ("?", "？")
 _TELLING_MARKS: Final = (".", "!", "。", "！")
 _END: Final = r"\b"
 _CAPITAL: Final = re.compile(r"\b[A-Z\u00c0-\u00dd][^\W\d_]+")
+# Not at the beginning of a sentence, unless it is somebody's: "Milo's tag".
+_INNER_NAME: Final = re.compile(
+    r"(?<=[^\W\d_][ ,] )[A-Z\u00c0-\u00dd]\w+|(?<=[^\W\d_] )[A-Z\u00c0-\u00dd]\w+"
+    r"|\b[A-Z\u00c0-\u00dd]\w+(?=['\u2019]s\b)"
+)
+_WRITTEN: Final = re.compile(r"[^\W\d_]{2,}")
 _CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
 _CALENDAR_TOKENS: Final = frozenset(analyse(" ".join(sorted(_CALENDAR))))
 
@@ -64,6 +73,11 @@ class StatementReading:
     written like a name, folded. `personal`: it speaks in the first person; `negated`: it
     holds a negation; `asks`: it is a question and little else; `unknown`: it says that something is
     not known.
+
+    `tokens` are its first words in their order, `subject` those before the verb, where a common one
+    shows, `named` those that are written like a name inside it. `changes`: it says that something
+    is new; `adds`: that it comes to what holds; `several`: what it tells of may have several values
+    at once, or happens again; `tentative`: it is only thought of.
     """
 
     words: frozenset[str]
@@ -74,6 +88,13 @@ class StatementReading:
     asks: bool
     unknown: bool
     length: int
+    tokens: tuple[str, ...] = ()
+    subject: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    changes: bool = False
+    adds: bool = False
+    several: bool = False
+    tentative: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -97,9 +118,11 @@ def read_statement(text: str) -> StatementReading:
             rest = " ".join(one for one in sentences if one not in asking)
             told = frozenset(analyse(rest, keep_stop_words=False))
             asks = len(rest) <= len(head) / 3
-    if not asking and _question_word(code).match(bare := head.strip()):
-        # Without a mark, where it is one sentence.
+    opening = None if asking else _question_word(code).match(bare := head.strip())
+    if opening is not None and not _cue("negation", code).match(small, opening.end() + 1):
+        # Without a mark, where it is one sentence: "do not push" asks for nothing.
         asks = not bare.endswith(_TELLING_MARKS) and not _SENTENCE_END.search(bare)
+    verb = _cue("verb", code).search(small, 1)
     return StatementReading(
         words,
         told,
@@ -109,7 +132,26 @@ def read_statement(text: str) -> StatementReading:
         asks or _cue("asking", code).search(small) is not None,
         _cue("unknown", code).search(small) is not None,
         len(tokens),
+        _frame_tokens(tokens),
+        frozenset(analyse(head[: verb.start()], keep_stop_words=False) if verb else ()),
+        frozenset(analyse(" ".join(_INNER_NAME.findall(head)), keep_stop_words=False)),
+        _cue("change", code).search(small) is not None,
+        _cue("added", code).search(small) is not None,
+        _cue("several", code).search(small) is not None,
+        _cue("tentative", code).search(small) is not None,
     )
+
+
+def _frame_tokens(tokens: Sequence[str]) -> tuple[str, ...]:
+    """The first tokens; what has digits and stands together is one, as "6:05" with its parts."""
+    joined: list[str] = []
+    for token in tokens[:_FRAME]:
+        digits = any(map(str.isdigit, token))
+        if digits and joined and any(map(str.isdigit, joined[-1])):
+            joined[-1] = f"{joined[-1]} {token}"
+        else:
+            joined.append(token)
+    return tuple(joined)
 
 
 def _names(text: str) -> frozenset[str]:
@@ -121,14 +163,18 @@ def _names(text: str) -> frozenset[str]:
 class QuestionCues:
     """What a question says of time, its words and the names in it.
 
+    `written` are its words as they are written, folded: a name of a statement that is among them is
+    one that the question names, with a capital or without.
+
     `past` is 0 for the present, 1 where only a tense speaks of the past ("was"), 2 where words do
-    ("before", "used to"); `first` asks for the oldest ("at first"); `now` says so ("these days");
-    `order` asks in which order things happened. `temporal` are the tokens that say any of this:
-    statements that share nothing else are not about one thing.
+    ("used to"; "before" and "in March" beside such a tense); `first` asks for the oldest ("at
+    first"); `now` says so ("these days"); `order` asks in which order things happened. `temporal`
+    are the tokens that may say any of this: statements that share nothing else are not about one
+    thing.
     """
 
     terms: frozenset[str]
-    names: frozenset[str]
+    written: frozenset[str]
     past: int
     first: bool
     now: bool
@@ -136,25 +182,30 @@ class QuestionCues:
     temporal: frozenset[str] = frozenset()
 
 
+_TIMES: Final = ("first", "now", "order", "before", "past", "first_in_past", "before_in_past")
+
+
 @lru_cache(maxsize=1024)
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
     code, small = language_of(question), question.lower()
     matches = {
-        name: [match.group() for match in _cue(name, code).finditer(small)]
-        for name in ("first", "now", "order", "before", "past")
+        name: [match.group() for match in _cue(name, code).finditer(small)] for name in _TIMES
     }
-    first, now, order = (bool(matches[name]) for name in ("first", "now", "order"))
+    tense = bool(matches["past"])
+    first = bool(matches["first"] or (tense and matches["first_in_past"]))
     past = 0
-    if first or matches["before"]:
+    if first or matches["before"] or (tense and matches["before_in_past"]):
         past = 2
-    elif not now and matches["past"]:
+    elif not matches["now"] and tense:
         past = 1
-    names = _names(question)
-    opening = _CAPITAL.match(question)
-    if opening is not None and _question_word(code).match(question):
-        names -= {opening.group().casefold()}
     phrases = " ".join(phrase for cue in matches.values() for phrase in cue)
-    temporal = frozenset(analyse(phrases)) | _CALENDAR_TOKENS
-    terms = frozenset(query_terms(question))
-    return QuestionCues(terms, names, past, first, now, order, temporal)
+    return QuestionCues(
+        frozenset(query_terms(question)),
+        frozenset(word.casefold() for word in _WRITTEN.findall(question)) - STOP_WORDS - _CALENDAR,
+        past,
+        first,
+        bool(matches["now"]),
+        bool(matches["order"]),
+        frozenset(analyse(phrases)) | _CALENDAR_TOKENS,
+    )

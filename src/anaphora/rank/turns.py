@@ -1,6 +1,6 @@
 """Scores the turns of conversations for a question: words, meaning, neighbours, who and when.
 
-    total = (words + meaning + context + speaker + personal + substance + time + standing) / scale
+    total = (words + meaning + context + speaker + personal + time + standing) / scale
 
 Where a turn has no vector, what its words tell of its meaning counts for it, with the words.
 
@@ -31,31 +31,29 @@ DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The highest value of each part, in units of one full match of meaning.
+    """The highest value of each part, in units of one full match of words.
 
     Round numbers on a plateau: doubling or halving any of them moves recall by a point or less.
     `bench/results/turn_ablation.md` has what each is worth, docs/decisions/0007 what was left out.
     """
 
-    # A full match of words and one of meaning count alike (a plain sum).
     words: float = 1.0
     # BM25 that counts half: s / (s + words_half) keeps a long question's many weak matches from
     # outweighing meaning, and bounds the part without knowing the question's own maximum.
     words_half: float = 20.0
-    meaning: float = 1.0
+    # Half more than a full match of words: people ask in other words than the answer's.
+    meaning: float = 1.5
     # Share of a neighbour's words and meaning that a turn is given, for either side: a question
     # and its answer, a topic that goes on. More drowns turns in their surroundings.
-    neighbour: float = 0.2
+    neighbour: float = 0.15
     # The turn is by whom the question names.
     speaker: float = 0.5
-    # The turn is by the asker ("my", "I") or by who was asked ("you told me"). Half of what a name
+    # The turn is by the asker ("my", "I") or by who was asked ("you told me"). Less than a name
     # is worth: an assistant's answer repeats what the user said of himself, and may be meant.
-    role: float = 0.25
-    # Somebody says something of themselves; small talk and comments seldom do.
+    role: float = 0.375
+    # Where the question names a speaker: somebody says something of themselves. Small talk and
+    # comments seldom do. Other questions lose by it: what they ask for was told of things.
     personal: float = 0.2
-    # Full for 31 words and more: "Yeah lol" answers nothing, whatever it stands next to.
-    substance: float = 0.2
-    substance_bits: float = 5.0
     # The turn was written in a time that the question names, or up to a day after it: people tell
     # what they did the morning after.
     time: float = 0.4
@@ -70,14 +68,13 @@ class Weights:
     def scale(self) -> float:
         """The sum of the parts' highest values."""
         evidence = (self.words + self.meaning) * (1 + 2 * self.neighbour)
-        hints = (
-            max(self.speaker, self.role)
-            + self.personal
-            + self.substance
-            + self.time
-            + self.standing
-        )
+        hints = max(self.speaker, self.role) + self.personal + self.time + self.standing
         return evidence + hints
+
+    @property
+    def cosine_of_meaning(self) -> float:
+        """What the part "meaning" of a score is multiplied by to be the cosine."""
+        return self.scale / self.meaning
 
 
 DEFAULT_WEIGHTS = Weights()
@@ -146,9 +143,8 @@ def score_turns(
         "time": _in_spans(table.ts[at], reading.spans, w.time_after) * (unit * np.float32(w.time)),
         "speaker": _speaker(table, reading, at)
         * (unit * np.float32(w.speaker if reading.speakers else w.role)),
-        "personal": ((flags & PERSONAL) != 0) * (unit * np.float32(w.personal)),
-        "substance": _substance(table.length[at], w.substance_bits)
-        * (unit * np.float32(w.substance)),
+        "personal": ((flags & PERSONAL) != 0)
+        * (unit * np.float32(w.personal if reading.speakers else 0.0)),
         "standing": ((flags & STANDING) != 0) * (unit * np.float32(w.standing)),
     }
     total = np.zeros(len(flags), np.float32)
@@ -219,14 +215,6 @@ def _speaker(table: TurnTable, reading: QuestionReading, at: Rows | slice) -> ND
     for code in reading.roles:
         match |= role == code
     return np.zeros_like(match) if match.all() else match
-
-
-def _substance(length: NDArray[np.int32], bits: float) -> Floats:
-    # Lengths repeat: the logarithms of the few that differ are cheaper than those of all turns.
-    lengths = np.arange(round(2.0**bits) + 1)
-    share = (np.minimum(np.log2(1.0 + lengths), bits) / bits).astype(np.float32)
-    full: Floats = np.take(share, length, mode="clip")
-    return full
 
 
 def _in_spans(

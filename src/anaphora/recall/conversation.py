@@ -414,7 +414,7 @@ class ConversationRecall:
                 place,
                 text,
                 float(scores.total[place]),
-                0.0 if meaning is None else float(meaning[place]) * self._weights.scale,
+                0.0 if meaning is None else float(meaning[place]) * self._weights.cosine_of_meaning,
                 float(table.ts[row]),
                 table.speakers[speaker] if speaker >= 0 else "",
                 int(table.role[row]) == ROLE_ASSISTANT,

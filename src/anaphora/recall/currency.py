@@ -26,7 +26,7 @@ from anaphora.rank.statements import read_cues
 
 __all__ = ["WINDOW", "Candidate", "order_memories", "order_turns"]
 
-THRESHOLD: Final = 0.4
+THRESHOLD: Final = 0.45
 """The probability from which on a statement stands before the one that it replaces."""
 
 READ: Final = 18
@@ -39,9 +39,10 @@ class Candidate:
 
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
     `told` is the passage of a very long text that is compared, None where that is all of it.
-    `again` are the places of those that say the same, oldest first. `changes` are the factors that
-    this module adds. `older_than` is the place of what replaces it, `previous` are those of what
-    it replaces, the surest first.
+    `again` are the places of those that say the same, oldest first; `restated` is how many times it
+    was said again. `group` is the score of its group, None for its own. `changes` are the factors
+    that this module adds. `older_than` is the place of what replaces it, `previous` are those of
+    what it replaces, the surest first.
     """
 
     place: int
@@ -54,9 +55,16 @@ class Candidate:
     asked_for: bool = False
     told: str | None = None
     again: tuple[int, ...] = ()
+    restated: int = 0
+    group: float | None = None
     changes: Mapping[str, float] = field(default_factory=dict)
     older_than: int | None = None
     previous: tuple[int, ...] = ()
+
+    @property
+    def standing(self) -> float:
+        """The score by which it stands among the others: its group's."""
+        return self.score if self.group is None else self.group
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +115,12 @@ def _ordered(
         np.array([one.score for one in window], np.float32),
         np.array([one.meaning for one in window], np.float32),
         np.array([one.asked_for for one in window]),
+        np.array([one.restated for one in window]),
     )
     ordered = order_by_currency(statements, question, THRESHOLD, spans)
     confidence = answer_probability(statements, read_cues(question))
     # What was lowered may come after some of the rest.
-    merged = merge(_related(window, ordered), rest, key=lambda one: -one.score)
+    merged = merge(_related(window, ordered), rest, key=lambda one: -one.standing)
     return Ordered(merged, confidence)
 
 
@@ -148,16 +157,13 @@ def _related(window: Sequence[Candidate], ordered: CurrencyOrder) -> Iterator[Ca
             newer[old] = new
     for at in ordered.order:
         one = window[at]
-        changes = {}
-        if at in ordered.raised:
-            changes["currency"] = ordered.raised[at]
-        if at in ordered.lowered:
-            changes["unanswered"] = -ordered.lowered[at]
+        lost = ordered.lowered.get(at, 0.0)
         previous = older.get(at, ())
         yield replace(
             one,
-            score=ordered.scores[at],
-            changes=changes,
+            score=one.score - lost,
+            group=ordered.groups[at],
+            changes={"unanswered": -lost} if lost else {},
             older_than=window[newer[at]].place if at in newer else None,
             previous=tuple(window[place].place for place in previous),
         )

@@ -1,8 +1,8 @@
 """One question to everything that is kept: memories, notes, turns, files, documents, tool calls.
 
 Each lane answers for itself, in its own order (what holds now comes first), or stays silent; here
-its hits become one list. A hit counts as much as it is likely to answer by its cosine, as
-`rank.silence` has it, and never more than the hit before it in its lane.
+its hits become one list. A hit counts as much as the best one of its group is likely to answer by
+its cosine, as `rank.silence` has it, and never more than the group before it in its lane.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ class EverythingRecall:
             min_confidence=asked.floor,
             silent_times=silent_times,
         )
-        answer = _answer(found, lambda hit: _of_turn(hit, asked), DEFAULT_WEIGHTS.scale)
+        answer = _answer(found, lambda hit: _of_turn(hit, asked), DEFAULT_WEIGHTS.cosine_of_meaning)
         return replace(answer, silent_times=tuple(silent_times))
 
     def _memories(self, asked: _Asked) -> _LaneAnswer:
@@ -387,14 +387,22 @@ def _answer(
 
 
 def _valued(found: Sequence[_Found], asked: _Asked, unseen: int) -> Iterator[SearchHit]:
-    """A lane's hits with the scores by which they are put among those of other lanes."""
-    last = 1.0
-    for one in found:
-        score = one.hit.score if one.score is None else one.score
-        if one.cosine is not None:
-            score = probability(one.cosine, unseen / (len(asked.terms) + 2))
-        last = min(last, score)
-        yield replace(one.hit, score=round(last * _nearness(one.hit.conversation_id, asked), 6))
+    """A lane's hits with the scores by which they are put among those of other lanes.
+
+    All of a group have the score of its best, the last one of it.
+    """
+    last, group = 1.0, list(found)
+    while group:
+        place = max(range(len(group)), key=lambda at: (group[at].hit.score, -at))
+        best = group[place]
+        value = best.hit.score if best.score is None else best.score
+        if best.cosine is not None:
+            value = probability(best.cosine, unseen / (len(asked.terms) + 2))
+        last = min(last, value)
+        for one in group[: place + 1]:
+            score = round(last * _nearness(one.hit.conversation_id, asked), 6)
+            yield replace(one.hit, score=score)
+        group = group[place + 1 :]
 
 
 def _unseen(asked: _Asked, lanes: Iterable[_LaneAnswer]) -> int:
@@ -506,7 +514,8 @@ def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[
 def _ordered(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:
     """Best first; words that are kept as a memory and were said in a turn come once."""
     found: dict[str, SearchHit] = {}
-    for hit in sorted(hits, key=lambda one: (-one.score, KINDS.index(one.kind), one.id)):
+    # Equal ones stay as their lane has them: what holds now before what it replaced.
+    for hit in sorted(hits, key=lambda one: -one.score):
         same = (
             hit.kind + hit.id if hit.kind in {"file", "document", "tool_call"} else _said(hit.text)
         )

@@ -244,10 +244,10 @@ class _AnswerBuilder:
         same: dict[str, list[str]] = {}
         for one in self._ordered(found, scores):
             shown = (ids[other.place] for other in taken)
-            if one.score < least or len(taken) == top_k:
+            if one.standing < least or len(taken) == top_k:
                 if not self._explain:
                     break
-                reason = "below_min_score" if one.score < least else "beyond_top_k"
+                reason = "below_min_score" if one.standing < least else "beyond_top_k"
                 self._rejected.append((one.place, reason))
             elif twin := self._hybrid and links.shown_twin(ids[one.place], shown):
                 same.setdefault(twin, []).append(ids[one.place])
@@ -299,6 +299,7 @@ class _AnswerBuilder:
                 0.0 if meaning is None else float(meaning[place]),
                 # What was said again holds from then on.
                 float(columns.reinforced_at[place]) / 1e6 if self._lane.by_currency else 0.0,
+                restated=int(columns.count[place]),
             )
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:

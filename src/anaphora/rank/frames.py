@@ -1,0 +1,104 @@
+"""Says what a statement makes of an earlier one that is worded like it.
+
+Two statements are compared word by word, stop words left out. What they share is their frame. Where
+one place of it differs, the newer one gives another value ("the rent is 950", "the rent is 1,020
+now"), unless several values of the kind hold at once ("allergic to nuts", "allergic to kiwi").
+Where none differs and one of the two is negated, it takes the other back. Where two places differ,
+they tell of two things ("server alpha runs Debian", "server beta runs Ubuntu"). Anything else is
+left to other judges.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+from anaphora.rank.statements import StatementReading
+
+SHARED: Final = 0.6
+"""The share of both statements' words that they must share, in one order, to be one frame."""
+
+OF_OTHERS: Final = 0.4
+"""The share of the longer one's words from which on two places that differ tell of two things."""
+
+NEGATED: Final = 0.6
+"""The share of the shorter one's words from which on a negation takes the other statement back."""
+
+_SHORT: Final = 12
+"""Words of a statement at most that its wording is looked at: a longer one tells several things."""
+_NAMED: Final = 3
+"""Words of a subject at most: more are no name of a thing."""
+
+
+class Frame(Enum):
+    """What becomes of the older of two statements."""
+
+    VALUE = "another value"
+    NEGATION = "a negation"
+    OTHER = "another thing"
+    APART = "perhaps another thing"
+    ADDED = "holds beside it"
+    OPEN = "not told by the wording"
+
+
+@lru_cache(maxsize=16_384)
+def compare_frames(older: StatementReading, newer: StatementReading) -> Frame:
+    """What `newer` makes of `older`, as far as their wording tells."""
+    first, second = older.tokens, newer.tokens
+    sizes = (len(first), len(second))
+    if not min(sizes) or max(sizes) > _SHORT or newer.asks or older.asks:
+        return Frame.OPEN
+    codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
+    shared = sum(end - start for tag, start, end, _, _ in codes if tag == "equal")
+    places = [(first[a:b], second[c:d]) for tag, a, b, c, d in codes if tag == "replace"]
+    if not places and older.negated != newer.negated:
+        whole = min(sizes) if newer.negated else max(sizes)
+        if shared >= NEGATED * whole and shared >= min(2, len(first)):
+            return Frame.NEGATION
+    if len(places) >= 2 and shared >= OF_OTHERS * max(sizes):
+        return Frame.OTHER
+    if _speak_of_others(older, newer):
+        return Frame.APART
+    if len(places) != 1 or 2 * shared < SHARED * sum(sizes):
+        return Frame.OPEN
+    return _value_frame(older, newer, places[0])
+
+
+def _value_frame(
+    older: StatementReading,
+    newer: StatementReading,
+    place: tuple[tuple[str, ...], tuple[str, ...]],
+) -> Frame:
+    """What the newer one makes of the older where only one place of their frame differs."""
+    old, new = place
+    if _has_digit(old) != _has_digit(new):
+        return Frame.OPEN
+    if newer.tentative or newer.adds:
+        return Frame.ADDED
+    if newer.changes:
+        return Frame.VALUE
+    return Frame.ADDED if older.several or newer.several else Frame.VALUE
+
+
+def _has_digit(words: tuple[str, ...]) -> bool:
+    return any(letter.isdigit() for word in words for letter in word)
+
+
+def _speak_of_others(older: StatementReading, newer: StatementReading) -> bool:
+    """Whether each has a subject of the same kind that the other one lacks, and another value.
+
+    "The key of the garage" and "the key of the attic" are of one kind, "class 8b" and "the lessons
+    of 8b" are one thing: what they share is a name.
+    """
+    words, others = frozenset(older.tokens), frozenset(newer.tokens)
+    kind = older.subject & newer.subject
+    if not kind or max(len(older.subject), len(newer.subject)) > _NAMED:
+        return False
+    if _has_digit(tuple(kind)) or kind & (older.named & newer.named):
+        return False
+    own, other = words - others, others - words
+    return all(
+        (own & older.subject, other & newer.subject, own - older.subject, other - newer.subject)
+    )
