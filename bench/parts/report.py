@@ -50,9 +50,7 @@ def rows_of(outcomes: Sequence[Outcome]) -> list[Row]:
 
 def _rows(name: str, lane: str, kind: str, asked: Sequence[Outcome]) -> Iterator[Row]:
     for at, figure in enumerate(FIGURES):
-        values = {
-            method: [outcome.figures[method][at] for outcome in asked] for method in METHODS
-        }
+        values = {method: [outcome.figures[method][at] for outcome in asked] for method in METHODS}
         means = {method: sum(own) / len(own) for method, own in values.items()}
         verdict = judge(values[HYBRID], {COSINE: values[COSINE], BM25: values[BM25]})
         yield Row(name, lane, kind, figure, len(asked), means, verdict)

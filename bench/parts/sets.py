@@ -89,6 +89,7 @@ class Clock:
     now: datetime = field(default=datetime(2024, 1, 1, tzinfo=UTC))
 
     def __call__(self) -> datetime:
+        """What the engine takes for now."""
         return self.now
 
 

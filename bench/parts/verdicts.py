@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.parts.plain import words_of
 
@@ -114,7 +115,7 @@ def judge(whole: Sequence[float], parts: Mapping[str, Sequence[float]]) -> Verdi
     return Verdict(float(np.mean(whole)), means[better], better, low, high, outcome)
 
 
-def _interval(differences: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[float, float]:
+def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
     many = len(differences)
     drawn = np.random.default_rng(SEED).integers(0, many, (DRAWS, many))
     means = differences[drawn].mean(axis=1)
