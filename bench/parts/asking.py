@@ -15,6 +15,7 @@ from typing import IO, Any, Final
 
 from anaphora import Memory
 from anaphora.values.conversations import RecallMode
+from bench.parts.lost import DEPTHS, Lost, causes
 from bench.parts.plain import Bm25, cosines, ranked
 from bench.parts.sets import Clock, Hit, Key, Lane, Question, Ranking, Scope, scopes
 from bench.parts.vectors import CachedEmbedder
@@ -44,6 +45,7 @@ class Outcome:
     category: str
     silent: bool
     figures: Mapping[str, tuple[float, ...]]
+    lost: tuple[Lost, ...] = ()
 
 
 def ask_sets(
@@ -87,42 +89,68 @@ def _ask_scope(
             BM25: words.scores(question.text),
             COSINE: cosines(parts, embedder.embed_query(question.text)),
         }
-        orders = {BM25: ranked(plain[BM25], 0.0), COSINE: ranked(plain[COSINE])}
-        engine = {mode: scope.ask(question, mode, FIRST_TEN) for mode in MODES}
-        rankings = {
-            **{name: [frozenset((keys[at],)) for at in order] for name, order in orders.items()},
-            **{str(mode): [hit.keys for hit in engine[mode].hits] for mode in MODES},
+        hits = {
+            name: [
+                Hit(frozenset((keys[at],)), texts[at], float(scores[at]), {})
+                for at in ranked(scores, 0.0 if name == BM25 else -1.0)
+            ]
+            for name, scores in plain.items()
         }
-        answers = [scope.texts[key] for key in sorted(question.answers)]
-        kind = rarity.kind(question.text, answers)
-        figures = {name: figures_of(rankings[name], question.answers) for name in METHODS}
-        hybrid = engine["hybrid"]
-        yield Outcome(scope.set, scope.lane, kind, question.category, hybrid.silent, figures)
+        engine = {mode: scope.ask(question, mode, FIRST_TEN) for mode in MODES}
+        hits |= {str(mode): list(engine[mode].hits) for mode in MODES}
+        kind = rarity.kind(question.text, [scope.texts[key] for key in sorted(question.answers)])
+        outcome = Outcome(
+            scope.set,
+            scope.lane,
+            kind,
+            question.category,
+            engine["hybrid"].silent,
+            {name: figures_of(_places(hits[name]), question.answers) for name in METHODS},
+            tuple(_lost(scope, question, hits)),
+        )
+        yield outcome
         if details is not None:
-            deep = {str(mode): scope.ask(question, mode, DEEP).hits for mode in MODES}
-            methods = {name: _ranked_hits(deep[name], question) for name in deep}
-            for name, order in orders.items():
-                hits = [
-                    Hit(frozenset((keys[at],)), texts[at], float(plain[name][at]), {})
-                    for at in order
-                ]
-                methods[name] = _ranked_hits(hits, question)
-            shared = sorted(rarity.shared(question.text, answers))
-            line = _described(scope, question, kind, hybrid) | {"shared": shared}
-            details.write(json.dumps(line | {"figures": figures, "methods": methods}) + "\n")
+            hits |= {str(mode): list(scope.ask(question, mode, DEEP).hits) for mode in MODES}
+            line = _described(scope, question, outcome, engine["hybrid"])
+            line["shared"] = sorted(rarity.shared(question.text, (t for _, t in line["answers"])))
+            line["methods"] = {name: _ranked_hits(hits[name], question) for name in METHODS}
+            details.write(json.dumps(line) + "\n")
 
 
-def _described(scope: Scope, question: Question, kind: str, hybrid: Ranking) -> dict[str, Any]:
+def _places(hits: Sequence[Hit]) -> list[frozenset[Key]]:
+    return [hit.keys for hit in hits]
+
+
+def _lost(scope: Scope, question: Question, hits: Mapping[str, Sequence[Hit]]) -> Iterator[Lost]:
+    def reached(method: str, depth: int) -> bool:
+        return any(hit.keys & question.answers for hit in hits[method][:depth])
+
+    depths = [
+        depth
+        for depth in DEPTHS
+        if (reached(BM25, depth) or reached(COSINE, depth)) and not reached(HYBRID, depth)
+    ]
+    if depths:
+        deep = scope.ask(question, "hybrid", DEEP).hits
+        for depth in depths:
+            yield Lost(depth, causes(scope.lane, deep, question.answers, depth))
+
+
+def _described(
+    scope: Scope, question: Question, outcome: Outcome, hybrid: Ranking
+) -> dict[str, Any]:
     return {
         "set": scope.set,
         "lane": scope.lane,
         "scope": scope.name,
         "question": question.text,
         "category": question.category,
-        "kind": kind,
+        "kind": outcome.kind,
         "now": question.now.isoformat(),
         "silent": hybrid.silent,
         "confidence": hybrid.confidence,
+        "lost": {lost.depth: lost.causes for lost in outcome.lost},
+        "figures": outcome.figures,
         "answers": [[list(key), scope.texts[key]] for key in sorted(question.answers)],
     }
 

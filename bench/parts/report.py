@@ -5,18 +5,28 @@ In: `Outcome`s. Out: rows, and the page of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from bench.figures import machine_and_day
 from bench.parts.asking import BM25, COSINE, HYBRID, METHODS, Outcome
+from bench.parts.lost import DEPTHS
 from bench.parts.verdicts import CERTAINTY, COMMON, FIGURES, KINDS, RARE, Verdict, judge
 
 __all__ = ["Row", "page", "rows_of"]
 
 ALL: Final = "all"
 _MARKS: Final = {"not worse": "", "within chance": " ~", "worse": " **worse**"}
+
+
+_LOST: Final = (
+    "Questions of which BM25 or the cosine has an answer within so many places and the whole none, "
+    "and those of which the whole alone has one. Then the factors of the hits' scores: of how many "
+    "of the lost an answer comes back within these places when this one factor is taken from all "
+    "hits. A question may stand with several."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,9 @@ def page(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> str:
     lines += ["", "A cell: hybrid, then the better part (b: BM25, c: cosine).", ""]
     lines += ["## Silence", "", "| set | lane | questions with an answer | silent |"]
     lines += ["|---|---|---:|---:|", *_silences(outcomes)]
+    lines += ["", "## What stands before the answers that are lost", "", _LOST, ""]
+    lines += ["| set | lane | within | lost | and won | brought back without (questions) |"]
+    lines += ["|---|---|---:|---:|---:|---|", *_causes(outcomes)]
     lines += ["", "## Every figure", "", f"| questions | figure | {' | '.join(METHODS)} |"]
     lines[-1] += f" less the better part | {CERTAINTY:.0%} | verdict |"
     lines += ["|---|---|" + "---:|" * len(METHODS) + "---:|---:|---|", *map(_line, rows)]
@@ -107,6 +120,20 @@ def _silences(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for name, lane in dict.fromkeys((outcome.set, outcome.lane) for outcome in outcomes):
         silent = [o.silent for o in outcomes if (o.set, o.lane) == (name, lane)]
         yield f"| {name} | {lane} | {len(silent)} | {sum(silent) / len(silent):.3f} |"
+
+
+def _causes(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for name, lane in dict.fromkeys((outcome.set, outcome.lane) for outcome in outcomes):
+        own = [o for o in outcomes if (o.set, o.lane) == (name, lane)]
+        for depth, figure in zip(DEPTHS, FIGURES, strict=False):
+            lost = [miss for o in own for miss in o.lost if miss.depth == depth]
+            at = FIGURES.index(figure)
+            won = sum(
+                o.figures[HYBRID][at] > max(o.figures[BM25][at], o.figures[COSINE][at]) for o in own
+            )
+            counts = Counter(cause for miss in lost for cause in miss.causes).most_common()
+            shown = ", ".join(f"{cause} {many}" for cause, many in counts)
+            yield f"| {name} | {lane} | {depth} | {len(lost)} | {won} | {shown} |"
 
 
 def _line(row: Row) -> str:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from bench.parts.asking import BM25, COSINE, HYBRID, METHODS, ask_sets
+from bench.parts.lost import causes
 from bench.parts.plain import Bm25, ranked, words_of
 from bench.parts.report import page, rows_of
+from bench.parts.sets import Hit
 from bench.parts.verdicts import Rarity, figures_of, judge
 
 
@@ -80,6 +82,22 @@ def test_bm25_is_the_textbook_formula() -> None:
     assert scores.tolist() == pytest.approx([0.693147 * 2 * 2.2 / 3.2, 0.0], abs=1e-5)
     assert ranked(scores, 0.0) == [0]
     assert words_of("It's B-12, über_all") == ["it", "s", "b", "12", "über", "all"]
+
+
+def test_a_cause_is_what_alone_keeps_an_answer_out() -> None:
+    """A sum for turns; a product for facts, whose words are a part of the similarity."""
+    answer = frozenset({("s", 1)})
+    turns = [
+        Hit(frozenset({("s", 0)}), "", 0.5, {"meaning": 0.1, "speaker": 0.3, "length": 0.1}),
+        Hit(answer, "", 0.4, {"meaning": 0.3, "length": 0.1}),
+    ]
+    assert causes("turns", turns, answer, 1) == ("speaker",)
+    assert causes("turns", turns, answer, 2) == ("speaker", "length")
+    facts = [
+        Hit(frozenset({("s", 0)}), "", 0.8, {"similarity": 0.8, "meaning": 0.2, "decay": 1.0}),
+        Hit(answer, "", 0.3, {"similarity": 0.6, "meaning": 0.6, "decay": 0.5}),
+    ]
+    assert causes("facts", facts, answer, 1) == ("words",)
 
 
 def test_a_story_is_asked_both_ways(tmp_path: Path) -> None:
