@@ -42,6 +42,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         (
             Measured("conversation", f"python -m bench {DATA} --only quality"),
             Measured("measures", f"python -m bench.measures {DATA}"),
+            Measured("parts", f"python -m bench.parts {DATA}"),
             Measured("long_texts", f"python -m bench.long_texts {DATA}"),
             Measured("turn_ablation", "python -m bench.fit_turns ../shared/data"),
             Measured("learned_ranking", f"python -m bench.learned {DATA}"),
