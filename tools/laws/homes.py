@@ -50,6 +50,11 @@ class Question:
     tense: Literal["present", "past", "unknown"] = "present"
     temporal: bool = False
 
+    @property
+    def plain(self) -> bool:
+        """Whether it asks for what holds now of a labelled group, without a word of time."""
+        return bool(self.group) and self.tense == "present" and not self.temporal
+
 
 @dataclass(frozen=True, slots=True)
 class Home:

@@ -51,7 +51,7 @@ def _check_foreign(trial: Trial) -> None:
 def check_complete(trial: Trial) -> None:
     """Where a replaced value and what took its place are both hits, the first is marked."""
     for question in trial.questions(4):
-        if question.tense != "present" or not question.group:
+        if not question.plain:
             continue
         hits = trial.hits(question.text)
         places = {hit.place for hit in hits}
@@ -70,7 +70,7 @@ def check_complete(trial: Trial) -> None:
 def check_marked_order(trial: Trial) -> None:
     """Compare the ranks of a marked hit and of what it is older than."""
     for question in trial.questions(4):
-        if question.tense != "present" or (question.temporal and not question.group):
+        if question.tense != "present" or question.temporal:
             continue
         hits = trial.hits(question.text)
         rank = {hit.place: at for at, hit in enumerate(hits)}

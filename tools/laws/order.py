@@ -150,7 +150,7 @@ def _check_mode(trial: Trial, question: Question, mode: RecallMode) -> None:
                 or _group(trial, below.place) in shown
             ):
                 continue
-            if not below.current or not statements[below.place].holds:
+            if not below.current or not _holding(statements[below.place]):
                 continue
             better = evidence[below.place]
             if all(
@@ -166,6 +166,10 @@ def _check_mode(trial: Trial, question: Question, mode: RecallMode) -> None:
     if question.temporal:
         trial.judge("timewords-match", question.text, reason if by_cue else "", *orders)
     trial.judge(f"dominance-{mode}", question.text, "" if by_cue else reason, *orders)
+
+
+def _holding(statement: Statement) -> bool:
+    return statement.holds and statement.act in {"tells", "negates", "foreign"}
 
 
 def _group(trial: Trial, place: int) -> str:
@@ -197,7 +201,7 @@ def check_groups(trial: Trial) -> None:
     """Read the order of the labelled groups for a question of the present."""
     groups = trial.home.groups()
     for question in trial.questions(4):
-        if question.tense != "present" or not question.group:
+        if not question.plain:
             continue
         hits = trial.hits(question.text)
         orders = (("order", hits),)
