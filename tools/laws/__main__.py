@@ -53,8 +53,10 @@ def main() -> int:
 def print_tally(tally: Tally, shown: int) -> None:
     """A line for each law, then violations in full."""
     for law in LAWS:
-        print(law.holds)
-        for name in law.names:
+        names = [name for name in law.names if tally.tried[name]]
+        if names:
+            print(law.holds)
+        for name in names:
             print(f"  {name:28} {tally.tried[name]:6} tried  {tally.broken[name]:6} broken")
     others = {name: n for name, n in tally.tried.items() if name not in names_of_laws()}
     for name, count in sorted(others.items()):

@@ -171,13 +171,6 @@ class Told:
             _raw(hit.factors),
         )
 
-    def place_of(self, kind: str, key: str) -> int:
-        """The place of a hit of another surface, by its id."""
-        if kind == "memory":
-            return self.places[key]
-        conversation, _, index = key.rpartition("#")
-        return self.places[conversation, int(index)]
-
 
 def _raw(factors: dict[str, float] | Any) -> tuple[tuple[str, float], ...]:
     return tuple(sorted((n, round(v, 6)) for n, v in factors.items() if n not in _CONTEXT))
@@ -213,10 +206,7 @@ class Asker:
         self._count += 1
         view = self._memory.scoped(namespace or f"n{self._count}")
         told = Told(view, lane, tuple(statements))
-        if lane == "memories":
-            _remember(told)
-        else:
-            _say(told)
+        tell_statements(told)
         assert view.ready(PATIENCE)
         return told
 
@@ -233,6 +223,14 @@ class Asker:
             statement.speaker,
             matched_cues(question, statement.text),
         )
+
+
+def tell_statements(told: Told) -> None:
+    """Keep the statements of `told`, and note the places of what was kept."""
+    if told.lane == "memories":
+        _remember(told)
+    else:
+        _say(told)
 
 
 def _remember(told: Told) -> None:

@@ -10,17 +10,16 @@ from typing import Final
 
 from tools.laws.evidence import CUES, words_of
 from tools.laws.facts import Fact, read_facts
-from tools.laws.homes import BEGIN, NOW, Act, Home, Question, Statement
+from tools.laws.homes import BEGIN, NOW, Act, Home, Kind, Question, Size, Statement
 from tools.laws.metamorphic import metamorphic_home
 from tools.laws.templates import CHANGING, TOGETHER, Changing, Together
 
-SPARE: Final = 120
 _SPAN: Final = (NOW - BEGIN).days - 2
 
 
-def plain_home(number: int, random: Random, size: int = 20) -> Home:
+def plain_home(number: int, random: Random, size: Size) -> Home:
     """Unrelated facts in a random order, and every question about them."""
-    facts = random.sample(read_facts(), size)
+    facts = random.sample(read_facts(), size.facts)
     statements = tuple(
         Statement(fact.text, moment(random), group=f"fact-{n}") for n, fact in enumerate(facts)
     )
@@ -29,10 +28,12 @@ def plain_home(number: int, random: Random, size: int = 20) -> Home:
         for n, fact in enumerate(facts)
         for text in fact.questions
     )
-    return Home(f"plain-{number}", "plain", statements, questions, spare=spares(random, facts))
+    return Home(
+        f"plain-{number}", "plain", statements, questions, spare=spares(random, facts, size.spare)
+    )
 
 
-def changing_home(number: int, random: Random) -> Home:
+def changing_home(number: int, random: Random, size: Size) -> Home:
     """Values that change, are restated, considered, asked about; others that both hold."""
     draft: list[tuple[Statement, int]] = []
     questions: list[Question] = []
@@ -42,7 +43,7 @@ def changing_home(number: int, random: Random) -> Home:
     for pair in random.sample(TOGETHER, random.choice((0, 1, 2))):
         draft += [(one, -1) for one in _both(pair, random)]
         questions += [Question(text) for text in pair.questions]
-    facts = random.sample(read_facts(), random.choice((6, 10, 14)))
+    facts = random.sample(read_facts(), random.randint(size.facts // 3, size.facts * 2 // 3))
     draft += [(Statement(f.text, moment(random), f"fact-{n}"), -1) for n, f in enumerate(facts)]
     draft.sort(key=lambda item: item[0].at)
     return Home(
@@ -50,7 +51,7 @@ def changing_home(number: int, random: Random) -> Home:
         "changes",
         _linked(draft),
         tuple(questions),
-        spare=spares(random, facts),
+        spare=spares(random, facts, size.spare),
     )
 
 
@@ -59,11 +60,11 @@ def moment(random: Random) -> datetime:
     return BEGIN + timedelta(days=random.randrange(_SPAN), minutes=random.randrange(600))
 
 
-def spares(random: Random, used: Sequence[Fact]) -> tuple[Statement, ...]:
+def spares(random: Random, used: Sequence[Fact], most: int) -> tuple[Statement, ...]:
     """Unrelated statements that are told earlier than everything else, and only when added."""
     texts = {fact.text for fact in used}
     others = [fact.text for fact in read_facts() if fact.text not in texts]
-    chosen = random.sample(others, min(SPARE, len(others)))
+    chosen = random.sample(others, min(most, len(others)))
     early = BEGIN - timedelta(days=900)
     return tuple(
         Statement(text, early + timedelta(days=n), f"spare-{n}", act="foreign")
@@ -71,15 +72,20 @@ def spares(random: Random, used: Sequence[Fact]) -> tuple[Statement, ...]:
     )
 
 
-def make_home(number: int, seed: int) -> Home:
-    """Home `number` of a run: a quarter plain, a quarter of changes, half out of other stories."""
-    random = Random(f"{seed}:{number}")
-    turn = number % 4
-    if turn == 0:
-        return plain_home(number, random)
-    if turn == 2:
-        return changing_home(number, random)
-    return metamorphic_home(number, random)
+def make_home(number: int, seed: int, size: Size = Size()) -> Home:  # noqa: B008 - frozen
+    """Home `number` of a run."""
+    random, kind = Random(f"{seed}:{number}"), kind_of(number)
+    if kind == "plain":
+        return plain_home(number, random, size)
+    if kind == "changes":
+        return changing_home(number, random, size)
+    return metamorphic_home(number, random, size)
+
+
+def kind_of(number: int) -> Kind:
+    """A quarter of the homes is plain, a quarter of changes, half out of other stories."""
+    kinds: tuple[Kind, ...] = ("plain", "metamorphic", "changes", "metamorphic")
+    return kinds[number % 4]
 
 
 def _story(template: Changing, random: Random) -> list[tuple[Statement, int]]:

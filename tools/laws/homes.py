@@ -18,6 +18,23 @@ BEGIN: Final = NOW - timedelta(days=120)
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """How large homes are: unrelated `facts`, statements of a `story`, and `spare` ones.
+
+    `shared` says whether the stories and chats of `../shared/data` may be used.
+    """
+
+    facts: int = 20
+    story: int = 40
+    spare: int = 120
+    shared: bool = True
+
+
+SMALL: Final = Size(12, 24, 30, shared=False)
+"""That of the homes in the suite, out of what the repository has."""
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One thing that is told, at `at`.
 

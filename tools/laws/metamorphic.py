@@ -18,13 +18,11 @@ from typing import Any, Final
 
 from tools.laws.evidence import CUES, words_of
 from tools.laws.facts import read_facts
-from tools.laws.homes import BEGIN, NOW, Home, Lane, Question, Statement
+from tools.laws.homes import BEGIN, NOW, Home, Lane, Question, Size, Statement
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SHARED: Final = ROOT.parent / "shared" / "data"
 OWN: Final = ROOT / "bench" / "stories"
-MOST: Final = 40
-SPARE: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +35,23 @@ class Source:
     questions: tuple[str, ...]
 
 
-def metamorphic_home(number: int, random: Random, *, shared: bool | None = None) -> Home:
-    """A part of one story or chat, a few questions, and spare sentences of others.
-
-    `shared` says whether the data beside the checkout may be used; None: where it is there.
-    """
-    sources = read_sources(SHARED.is_dir() if shared is None else shared)
+def metamorphic_home(number: int, random: Random, size: Size) -> Home:
+    """A part of one story or chat, a few questions, and spare sentences of others."""
+    sources = read_sources(size.shared and SHARED.is_dir())
     source = random.choice(sources)
-    lane: Lane = (
-        "turns" if not source.facts or (source.turns and random.random() < 0.5) else "memories"
-    )
-    told = source.turns if lane == "turns" else source.facts
-    begin = random.randrange(max(1, len(told) - MOST + 1))
-    part = _retimed(told[begin : begin + MOST])
+    by_turns = not source.facts or random.random() < 0.5
+    lane: Lane = "turns" if by_turns else "memories"
+    statements = source.turns if by_turns else source.facts
+    begin = random.randrange(max(1, len(statements) - size.story + 1))
     questions = random.sample(source.questions, min(6, len(source.questions)))
     return Home(
         f"{source.name}-{number}",
         "metamorphic",
-        part,
+        _retimed(statements[begin : begin + size.story]),
         tuple(Question(q, "", "unknown", bool(words_of(q) & CUES)) for q in questions),
         labelled=False,
         lanes=(lane,),
-        spare=_spares(random, sources, source),
+        spare=_spares(random, sources, source, size.spare),
     )
 
 
@@ -68,7 +61,9 @@ def _retimed(part: Sequence[Statement]) -> tuple[Statement, ...]:
     return tuple(replace(statement, at=statement.at + ahead) for statement in part)
 
 
-def _spares(random: Random, sources: Sequence[Source], source: Source) -> tuple[Statement, ...]:
+def _spares(
+    random: Random, sources: Sequence[Source], source: Source, most: int
+) -> tuple[Statement, ...]:
     texts = [fact.text for fact in read_facts()]
     others = [other for other in sources if other.name != source.name]
     for other in random.sample(others, min(3, len(others))):
@@ -78,7 +73,7 @@ def _spares(random: Random, sources: Sequence[Source], source: Source) -> tuple[
     early = BEGIN - timedelta(days=900)
     return tuple(
         Statement(text, early + timedelta(days=n), f"spare-{n}", act="foreign")
-        for n, text in enumerate(chosen[:SPARE])
+        for n, text in enumerate(chosen[:most])
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tools.laws.asking import ALL, Hit, Hits, Told
-from tools.laws.evidence import dominates
+from tools.laws.evidence import Evidence, dominates
 from tools.laws.homes import Question, Statement
 from tools.laws.trial import Trial, law, order_of, swaps
 
@@ -17,6 +17,9 @@ SWAPPED: Final = 0.02
 
 SHARES: Final[dict[RecallMode, str]] = {"hybrid": "", "vector": "meaning", "words": "words"}
 """What a mode orders by."""
+
+LONG: Final = 30
+"""Characters of a turn that tells something."""
 
 PREFIXES: Final = (1, 2, 3, 5, 8)
 
@@ -82,11 +85,9 @@ def _dominated(trial: Trial, question: str, first: int) -> list[Statement]:
 @law("for fixed scores, candidates of other groups change no order, score or mark", "pure")
 def check_pure(trial: Trial) -> None:
     """Ask the same index twice, with and without the spare statements by a filter."""
-    added = trial.random.sample(trial.home.spare, min(30, len(trial.home.spare)))
-    if not added:
+    told, size = trial.mixed, len(trial.home.statements)
+    if len(told.statements) == size:
         return
-    told = trial.asker.tell(trial.lane, (*trial.home.statements, *added))
-    size = len(trial.home.statements)
     for question in trial.questions():
         if trial.lane == "memories":
             alone = told.ask_filtered(question.text, "own")
@@ -101,7 +102,7 @@ def check_pure(trial: Trial) -> None:
             continue
         reason = _differing(alone, rest)
         orders = (("alone", alone), ("among others", among))
-        trial.judge("pure", question.text, reason, *orders, added=added)
+        trial.judge("pure", question.text, reason, *orders)
 
 
 def _differing(alone: Hits, rest: Hits) -> str:
@@ -127,61 +128,64 @@ def _differing(alone: Hits, rest: Hits) -> str:
 )
 def check_dominance(trial: Trial) -> None:
     """Look for a statement above one of another group that dominates its whole group."""
+    told = trial.told if trial.home.labelled else trial.mixed
     for question in trial.questions(3):
+        evidence = [
+            trial.asker.evidence(told, question.text, n) for n in range(len(told.statements))
+        ]
         for mode in SHARES:
-            _check_mode(trial, question, mode)
+            hits = told.ask(question.text, mode=mode)
+            reason, by_cue = _better_below(trial, told, hits, evidence, mode)
+            orders = ((mode, hits),)
+            if question.temporal:
+                trial.judge("timewords-match", question.text, reason if by_cue else "", *orders)
+            trial.judge(f"dominance-{mode}", question.text, "" if by_cue else reason, *orders)
 
 
-def _check_mode(trial: Trial, question: Question, mode: RecallMode) -> None:
-    hits, evidence = trial.hits(question.text, mode), trial.evidence(question.text)
-    statements = trial.home.statements
-    members = trial.home.groups()
-    shown: set[str] = set()
-    reason, by_cue = "", False
+def _better_below(
+    trial: Trial, told: Told, hits: Hits, evidence: Sequence[Evidence], mode: RecallMode
+) -> tuple[str, bool]:
+    """Why a hit stands too high, "" where none does; whether a word of time may be the reason."""
+    statements, members, shown = told.statements, trial.home.groups(), set[str]()
     for rank, above in enumerate(hits):
-        group = _group(trial, above.place)
-        if group in shown:
+        group = _label(statements, above.place)
+        if group in shown or not _comparable(trial, statements[above.place]):
             continue
         shown.add(group)
         rivals = members.get(group, [above.place]) if trial.home.labelled else [above.place]
         for below in hits[rank + 1 :]:
-            if (
-                not _other_group(trial, above.place, below.place)
-                or _group(trial, below.place) in shown
-            ):
-                continue
-            if not below.current or not _holding(statements[below.place]):
+            if _label(statements, below.place) in shown or not _stands(trial, told, below):
                 continue
             better = evidence[below.place]
-            if all(
-                dominates(better, evidence[place], timed=trial.lane == "memories", by=SHARES[mode])
-                for place in rivals
-            ):
-                reason = _why_better(trial, question.text, above.place, below.place)
-                by_cue = bool(evidence[above.place].cues - better.cues)
-                break
-        if reason:
-            break
-    orders = ((mode, hits),)
-    if question.temporal:
-        trial.judge("timewords-match", question.text, reason if by_cue else "", *orders)
-    trial.judge(f"dominance-{mode}", question.text, "" if by_cue else reason, *orders)
+            timed, by = trial.lane == "memories", SHARES[mode]
+            if all(dominates(better, evidence[place], timed=timed, by=by) for place in rivals):
+                high = evidence[above.place]
+                reason = _why_better(above.place, high, below.place, better)
+                return reason, bool(high.cues - better.cues)
+    return "", False
 
 
-def _holding(statement: Statement) -> bool:
-    return statement.holds and statement.act in {"tells", "negates", "foreign"}
+def _comparable(trial: Trial, above: Statement) -> bool:
+    """Whether it is of another group than all others: in a story only what is foreign is known."""
+    return trial.home.labelled or above.act == "foreign"
 
 
-def _group(trial: Trial, place: int) -> str:
-    return trial.home.statements[place].group or f"#{place}"
+def _stands(trial: Trial, told: Told, below: Hit) -> bool:
+    """Whether a hit must stand before what it dominates: a statement that holds."""
+    statement = told.statements[below.place]
+    if not below.current or not statement.holds:
+        return False
+    if trial.home.labelled:
+        return statement.act in {"tells", "negates"}
+    # No label says what of a story is a statement: a short turn or a question may be none.
+    return statement.act != "foreign" and "?" not in statement.text and len(statement.text) > LONG
 
 
-def _other_group(trial: Trial, one: int, other: int) -> bool:
-    return _group(trial, one) != _group(trial, other) and trial.home.labelled
+def _label(statements: Sequence[Statement], place: int) -> str:
+    return statements[place].group or f"#{place}"
 
 
-def _why_better(trial: Trial, question: str, above: int, below: int) -> str:
-    high, low = (trial.asker.evidence(trial.told, question, place) for place in (above, below))
+def _why_better(above: int, high: Evidence, below: int, low: Evidence) -> str:
     return (
         f"({above}) stands above ({below}), which dominates it: cosines {high.cosine:.3f} and"
         f" {low.cosine:.3f}, words {sorted(high.loose)} and {sorted(low.strict)},"
@@ -215,7 +219,7 @@ def check_groups(trial: Trial) -> None:
         _check_block(trial, question, told)
         best: dict[str, float] = {}
         for hit in told:
-            group = _group(trial, hit.place)
+            group = _label(trial.home.statements, hit.place)
             best[group] = max(best.get(group, 0.0), hit.score)
         values = list(best.values())
         rising = [n for n in range(1, len(values)) if values[n] > values[n - 1] + 1e-6]
@@ -230,7 +234,7 @@ def _tells(trial: Trial, place: int) -> bool:
 def _check_block(trial: Trial, question: Question, told: Sequence[Hit]) -> None:
     """What of the asked group stands between its first hit and the next group."""
     statements, orders = trial.home.statements, (("order", tuple(told)),)
-    own = [_group(trial, hit.place) == question.group for hit in told]
+    own = [_label(trial.home.statements, hit.place) == question.group for hit in told]
     begin = own.index(True)
     end = next((at for at in range(begin, len(told)) if not own[at]), len(told))
     block = [statements[hit.place] for hit in told[begin:end]]

@@ -8,15 +8,21 @@ from random import Random
 
 import tools.laws.form
 import tools.laws.marks
-import tools.laws.order  # noqa: F401 - registers its laws
+import tools.laws.order
+import tools.laws.surfaces  # noqa: F401 - each registers its laws
 from tools.laws.asking import Asker
 from tools.laws.homes import LANES, Home, Lane
-from tools.laws.trial import LAWS, Tally, Trial
+from tools.laws.trial import LAWS, Law, Tally, Trial
 
 
 def names_of_laws() -> list[str]:
     """The names under which cases are counted."""
     return [name for law in LAWS for name in law.names]
+
+
+def law_of(name: str) -> Law:
+    """The law that counts cases under a name."""
+    return next(law for law in LAWS if name in law.names)
 
 
 def try_homes(
@@ -28,9 +34,14 @@ def try_homes(
     lanes: Collection[Lane] = LANES,
     folder: Path | None = None,
     share: int = 1,
+    slow_every: int = 100,
     on_home: Callable[[int, Tally], None] = lambda number, tally: None,
 ) -> Tally:
-    """Try laws (by their names, () for all) on homes, in one of `share` laws of each home."""
+    """Try laws (by their names, () for all) on homes.
+
+    Of each home one in `share` of the laws is tried, the next ones on the next home; those that
+    start processes on one home in `slow_every`, and on none where that is 0.
+    """
     asker, tally = asker or Asker(), Tally()
     chosen = [law for law in LAWS if not laws or any(_meant(law.names, one) for one in laws)]
     for number, home in enumerate(homes):
@@ -40,7 +51,10 @@ def try_homes(
                     continue
                 trial = Trial(asker, home, lane, Random(f"{seed}:{home.name}:{lane}"), tally)
                 for place, law in enumerate(chosen):
-                    if home.kind in law.kinds and (place + number) % share == 0:
+                    due = (place + number) % share == 0
+                    if law.slow:
+                        due = bool(slow_every) and number % slow_every == 0
+                    if due and home.kind in law.kinds:
                         law.check(trial)
         on_home(number, tally)
     return tally

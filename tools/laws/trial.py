@@ -11,13 +11,15 @@ from random import Random
 from typing import Final
 
 from tools.laws.asking import ALL, Asker, Hits, Told, show_hits
-from tools.laws.evidence import Evidence
 from tools.laws.homes import Home, Kind, Lane, Question, Statement
 
 from anaphora.values import RecallMode
 
 SAME_SCORE: Final = 1e-3
 """Scores nearer than this may come in any order."""
+
+MIXED: Final = 30
+"""Spare statements of a mixed home."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +84,19 @@ class Trial:
         """The home as it was generated."""
         return self.asker.tell(self.lane, self.home.statements)
 
+    @cached_property
+    def mixed(self) -> Told:
+        """The home with some of the spare statements behind its own."""
+        spare = self.home.spare
+        chosen = self.random.sample(spare, min(MIXED, len(spare)))
+        return self.asker.tell(self.lane, (*self.home.statements, *chosen))
+
     def hits(self, question: str, mode: RecallMode = "hybrid") -> Hits:
         """All hits of the home itself."""
         known = self._answers.get((question, mode))
         if known is None:
             known = self._answers[question, mode] = self.told.ask(question, top_k=ALL, mode=mode)
         return known
-
-    def evidence(self, question: str, told: Told | None = None) -> list[Evidence]:
-        """What speaks for each statement of the home, or of a variant of it."""
-        told = told or self.told
-        return [self.asker.evidence(told, question, n) for n in range(len(told.statements))]
 
     def questions(self, most: int = 2) -> Sequence[Question]:
         """Some questions of the home."""
@@ -119,24 +123,31 @@ Check = Callable[[Trial], None]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law: its names in a tally, what must hold, and the kinds of homes that it is tried on."""
+    """A law: its names in a tally, what must hold, and the kinds of homes that it is tried on.
+
+    `slow` ones start processes, and are tried on a few homes.
+    """
 
     names: tuple[str, ...]
     holds: str
     kinds: frozenset[Kind]
     check: Check
+    slow: bool = False
 
 
 LAWS: list[Law] = []
 
 
 def law(
-    holds: str, *names: str, kinds: Sequence[Kind] = ("plain", "changes", "metamorphic")
+    holds: str,
+    *names: str,
+    kinds: Sequence[Kind] = ("plain", "changes", "metamorphic"),
+    slow: bool = False,
 ) -> Callable[[Check], Check]:
     """Register a check that tallies cases under these names."""
 
     def register(check: Check) -> Check:
-        LAWS.append(Law(names, holds, frozenset(kinds), check))
+        LAWS.append(Law(names, holds, frozenset(kinds), check, slow))
         return check
 
     return register
