@@ -16,7 +16,7 @@ INSTALLED_PYTHONS = $(foreach python,python3.11 python3.12 python3.13 python3.14
 SECONDS := 60
 LAST := 5
 
-.PHONY: help setup demo test adapters fuzz attacks check proofs bench format lint types imports wheel release-check docs claims promises lock model clean
+.PHONY: help setup demo test adapters fuzz attacks laws check proofs bench format lint types imports wheel release-check docs claims promises lock model clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -92,6 +92,9 @@ proofs: setup  ## which new tests pass without the change they came with (LAST=5
 
 attacks: setup  ## try every known attack on this build (NAMES="F1 F4")
 	$(BIN)/python -m tools.attacks $(NAMES)
+
+laws: setup  ## try the laws of order on generated homes (HOMES=5000 SEED=1, LAW=irrelevance)
+	$(BIN)/python -m tools.laws --homes $(or $(HOMES),5000) --seed $(or $(SEED),1) $(foreach law,$(LAW),--law $(law))
 
 bench: setup  ## measure recall quality, speed and durability; writes bench/results/
 	$(BIN)/python -m bench --data "$(SHARED)"

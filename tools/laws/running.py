@@ -1,0 +1,64 @@
+"""Tries the laws on a number of homes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from random import Random
+
+import tools.laws.form
+import tools.laws.marks
+import tools.laws.order
+import tools.laws.surfaces  # noqa: F401 - each registers its laws
+from tools.laws.asking import Asker
+from tools.laws.homes import LANES, Home, Lane
+from tools.laws.trial import LAWS, Law, Tally, Trial
+
+
+def names_of_laws() -> list[str]:
+    """The names under which cases are counted."""
+    return [name for law in LAWS for name in law.names]
+
+
+def law_of(name: str) -> Law:
+    """The law that counts cases under a name."""
+    return next(law for law in LAWS if name in law.names)
+
+
+def try_homes(
+    homes: Iterable[Home],
+    seed: int,
+    *,
+    asker: Asker | None = None,
+    laws: Collection[str] = (),
+    lanes: Collection[Lane] = LANES,
+    folder: Path | None = None,
+    share: int = 1,
+    slow_every: int = 100,
+    on_home: Callable[[int, Tally], None] = lambda number, tally: None,
+) -> Tally:
+    """Try laws (by their names, () for all) on homes.
+
+    Of each home one in `share` of the laws is tried, the next ones on the next home; those that
+    start processes on one home in `slow_every`, and on none where that is 0.
+    """
+    asker, tally = asker or Asker(), Tally()
+    chosen = [law for law in LAWS if not laws or any(_meant(law.names, one) for one in laws)]
+    for number, home in enumerate(homes):
+        with asker.opened(folder):
+            for lane in home.lanes:
+                if lane not in lanes:
+                    continue
+                trial = Trial(asker, home, lane, Random(f"{seed}:{home.name}:{lane}"), tally)
+                for place, law in enumerate(chosen):
+                    due = (place + number) % share == 0
+                    if law.slow:
+                        due = bool(slow_every) and number % slow_every == 0
+                    if due and home.kind in law.kinds:
+                        law.check(trial)
+        on_home(number, tally)
+    return tally
+
+
+def _meant(names: Iterable[str], wanted: str) -> bool:
+    return any(name == wanted or name.startswith(f"{wanted}-") for name in names)
