@@ -30,6 +30,7 @@ from anaphora.rank.currency import (
     FEATURES,
     CurrencyOrder,
     Statements,
+    comparable_pairs,
     date_echoes,
     order_by_currency,
     pair_features,
@@ -44,7 +45,7 @@ CHATS: Final = 5
 # Pairs are taken from more candidates than recall compares: there are few stories.
 FROM: Final = 14
 # The strength of the ridge: a plateau from 1 to 30.
-RIDGE: Final = 10.0
+RIDGE: Final = 3.0
 Rows = NDArray[np.float32]
 
 
@@ -129,10 +130,10 @@ def _add(
     pairs: Pairs,
 ) -> None:
     dated = replace(statements, at=date_echoes(statements))
-    features = pair_features(dated, read_cues(question))
-    with np.errstate(invalid="ignore"):
-        later = dated.at[None, :] > dated.at[:, None]
-    for older, newer in np.argwhere(later).tolist():
+    cues = read_cues(question)
+    features = pair_features(dated, cues)
+    # Only what recall compares: other pairs would teach what is known without weights.
+    for older, newer in np.argwhere(comparable_pairs(dated, cues)).tolist():
         known = rule.get((labels[older], labels[newer]))
         if known is not None:
             pairs.add(features[older, newer], *known)

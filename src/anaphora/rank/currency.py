@@ -50,7 +50,11 @@ REPLACED: Final = 0.5
 """The probability from which on a statement is said to be replaced by another one."""
 
 LEAST_SHARE: Final = 0.4
-"""The score that a statement must have, as a share of that of the one that it replaces."""
+"""The score that each of two statements must have, as a share of the other's, to be compared."""
+
+EVIDENT: Final = 0.2
+"""The cosine to the question from which on a statement without a word of it is compared: what has
+nothing to do with the question has no order in time."""
 
 MARKED_SHARE: Final = 0.6
 """The score that one of two must have as a share of the other's to be marked: what is less about
@@ -253,10 +257,8 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     """Compare each with each. Where one of two has no known time, both probabilities are 0."""
     dated = replace(statements, at=date_echoes(statements))
     odds = pair_features(dated, cues) @ _weights() + _constants()
-    with np.errstate(invalid="ignore"):
-        later = dated.at[None, :] > dated.at[:, None]
-    able = _comparable(dated, cues, later)[..., None]
-    chances = np.where(able, 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60))), 0.0)
+    able = comparable_pairs(dated, cues)
+    chances = np.where(able[..., None], 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60))), 0.0)
     # An assistant who repeats what was said replaces nothing, and does not stand before it.
     echoes = (dated.at != statements.at)[None, :]
     with np.errstate(invalid="ignore"):
@@ -267,32 +269,40 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     if len(cues.terms) > 1:
         doubtful = whole[:, None] & ~whole[None, :] & (replaces < REPLACED)
         before = np.maximum(before - WHOLLY_ASKED * doubtful, 0.0)
-    holds = _judge_frames(dated, able[..., 0], before, replaces)
+    holds = _judge_frames(dated, able, before, replaces)
     return Comparison(before, replaces, holds, dated.at)
 
 
-def _comparable(
-    statements: Statements, cues: QuestionCues, later: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Which pairs, of those of which the second was said `later`, can be a change, (S, S).
+def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
+    """Which pairs, an older and a newer one, can be a change, (S, S): [older, newer].
 
-    None is where the two share no word but those of time; where the newer one says nothing new,
-    scores far below the older one, lacks a number or identifier of the question that the older one
-    holds, or is another person's than the one that the question names; nor where the question says
-    the older one word for word.
+    None is where the two share no word but those of time; where one has nothing to do with the
+    question or far less than the other; where the newer one says nothing new, lacks a number or
+    identifier of the question that the older one holds, or is another person's than the one that
+    the question names; nor where the question says the older one word for word.
     """
+    with np.errstate(invalid="ignore"):
+        later = statements.at[None, :] > statements.at[:, None]
     readings, scores = statements.readings, statements.scores
-    able: NDArray[np.bool_] = later & (scores[None, :] >= LEAST_SHARE * scores[:, None])
+    lower = np.minimum(scores[:, None], scores[None, :])
+    higher = np.maximum(scores[:, None], scores[None, :])
+    able: NDArray[np.bool_] = later & (lower >= LEAST_SHARE * higher)
+    evident = (statements.meaning >= EVIDENT) | np.array(
+        [bool((read.words & cues.terms) - cues.temporal) for read in readings], np.bool_
+    )
+    able &= evident[:, None] & evident[None, :]
     exact, asked_for = _with_digits(cues.terms), statements.asked_for.tolist()
     for older, newer in np.argwhere(able).tolist():
         read, other = readings[newer], readings[older]
-        again = read.told <= other.words and (
-            read.negated == other.negated or (not read.negated and read.told < other.words)
+        again = read.news <= other.words and (
+            read.negated == other.negated or (not read.negated and read.news < other.words)
         )
         another = not asked_for[newer] and not read.names & cues.written
         person = another and asked_for[older]
         lacking = exact & other.words - read.words
-        unrelated = not (read.words & other.words) - cues.temporal
+        # A single Chinese character is in too many words to tell of one thing.
+        common = (read.words & other.words) - cues.temporal
+        unrelated = not any(len(word) > 1 for word in common)
         said = other.words <= cues.terms and compare_frames(other, read) is not Frame.NEGATION
         if unrelated or again or person or lacking or said:
             able[older, newer] = False
@@ -322,6 +332,8 @@ def _judge_frames(
             replaces[older, newer] = 0.0
             holds[older, newer] = True
         both_hold = other.several and not (read.changes or read.negated)
+        if read.tentative and not read.changes:
+            before[older, newer] = 0.0
         if read.tentative or read.asks or other.asks or both_hold:
             replaces[older, newer] = 0.0
     return holds

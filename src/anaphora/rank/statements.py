@@ -77,7 +77,8 @@ class StatementReading:
     `tokens` are its first words in their order, `subject` those before the verb, where a common one
     shows, `named` those that are written like a name inside it. `changes`: it says that something
     is new; `adds`: that it comes to what holds; `several`: what it tells of may have several values
-    at once, or happens again; `tentative`: it is only thought of.
+    at once, or happens again; `tentative`: it is only thought of. `news` are its told words without
+    those that say that it still holds.
     """
 
     words: frozenset[str]
@@ -95,6 +96,7 @@ class StatementReading:
     adds: bool = False
     several: bool = False
     tentative: bool = False
+    news: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=1024)
@@ -139,7 +141,13 @@ def read_statement(text: str) -> StatementReading:
         _cue("added", code).search(small) is not None,
         _cue("several", code).search(small) is not None,
         _cue("tentative", code).search(small) is not None,
+        told - _tokens_of_cues(small, code, "now", "still"),
     )
+
+
+def _tokens_of_cues(small: str, code: str, *names: str) -> frozenset[str]:
+    phrases = [match.group() for name in names for match in _cue(name, code).finditer(small)]
+    return frozenset(analyse(" ".join(phrases))) if phrases else frozenset()
 
 
 def _frame_tokens(tokens: Sequence[str]) -> tuple[str, ...]:

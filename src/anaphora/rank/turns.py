@@ -58,6 +58,8 @@ class Weights:
     # what they did the morning after.
     time: float = 0.4
     time_after: float = DAY
+    # Words and meaning from which on a time counts in full: being said then answers nothing.
+    time_evidence: float = 0.3
     # Standing instructions apply whenever their topic comes up, however they are worded.
     standing: float = 0.1
     # Lost for a better turn of the same stage, where the order of events is asked for, and for two
@@ -140,7 +142,9 @@ def score_turns(
         "words": near_words[at],
         "meaning": near[at],
         "context": _neighbours(table, near_words + near, at) * np.float32(w.neighbour),
-        "time": _in_spans(table.ts[at], reading.spans, w.time_after) * (unit * np.float32(w.time)),
+        "time": _in_spans(table.ts[at], reading.spans, w.time_after)
+        * _evident(near_words[at] + near[at], unit * np.float32(w.time_evidence))
+        * (unit * np.float32(w.time)),
         "speaker": _speaker(table, reading, at)
         * (unit * np.float32(w.speaker if reading.speakers else w.role)),
         "personal": ((flags & PERSONAL) != 0)
@@ -215,6 +219,12 @@ def _speaker(table: TurnTable, reading: QuestionReading, at: Rows | slice) -> ND
     for code in reading.roles:
         match |= role == code
     return np.zeros_like(match) if match.all() else match
+
+
+def _evident(near: Floats, full: np.float32) -> Floats:
+    """From a twentieth to 1, as the evidence of words and meaning goes from nothing to `full`."""
+    share: Floats = np.clip(near / full, 0.05, 1.0)
+    return share
 
 
 def _in_spans(

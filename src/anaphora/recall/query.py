@@ -6,6 +6,7 @@ identify what was pasted (`core.pasted`), and the work does not grow with what i
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -60,12 +61,15 @@ def query_vector(embedder: EmbedderService, text: str, degraded: list[Degraded])
 def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[Degraded, ...]]:
     """What is read of one question, at most `most` bytes, and that it is not all of it.
 
+    Composed (NFC), and a line of it with single spaces: how it was typed changes no answer.
+
     All of it, unless it is longer or a text is pasted into it. Then the words that ask, before or
     after what is pasted, and the lines that identify that; where neither can be told, its ends.
     """
+    text = unicodedata.normalize("NFC", text) if len(text) <= most else text
     fits = _fits(text, most)
     if fits and (len(text) <= BRIEF or not has_pasted(text)):
-        return text, ()
+        return (text if "\n" in text.strip() else " ".join(text.split())), ()
     # In a text that could be read whole, the words around a block are somebody's own.
     apart = tell_apart(text, most if fits else ASKING)
     read = first_bytes(apart.text, most)
