@@ -194,7 +194,7 @@ def test_neighbours_end_with_the_sitting_and_with_the_thread() -> None:
     table = make_table([0, 1, 0, 0], ts=[0.0, 1.0, 2.0, 3.0 + SESSION_GAP_SECONDS])
     scores = score_turns(table, NOTHING, np.array([0.0, 0.0, 20.0, 0.0]), None)
     context = scores.factors["context"] * DEFAULT_WEIGHTS.scale
-    assert context.tolist() == pytest.approx([0.1, 0.0, 0.0, 0.0])
+    assert context.tolist() == pytest.approx([0.075, 0.0, 0.0, 0.0])
 
 
 def test_the_named_speaker_goes_first() -> None:

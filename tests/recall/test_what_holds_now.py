@@ -81,7 +81,6 @@ def test_what_was_replaced_says_so_with_its_time_and_the_way_back(memory: Memory
     assert [hit.text for hit in found][:2] == [NEW, OLD]
     newer, older = found[0], found[1]
     assert (newer.current, older.current) == (True, False)
-    assert newer.score >= older.score
     assert older.older_than is not None
     assert (older.older_than.text, older.older_than.ts) == (NEW, newer.ts)
     assert [one.text for one in newer.previous] == [OLD]

@@ -269,7 +269,7 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     if len(cues.terms) > 1:
         doubtful = whole[:, None] & ~whole[None, :] & (replaces < REPLACED)
         before = np.maximum(before - WHOLLY_ASKED * doubtful, 0.0)
-    holds = _judge_frames(dated, able, before, replaces)
+    holds = _judge_frames(dated, able & ~echoes, before, replaces)
     return Comparison(before, replaces, holds, dated.at)
 
 

@@ -64,7 +64,7 @@ class Weights:
     standing: float = 0.1
     # Lost for a better turn of the same stage, where the order of events is asked for, and for two
     # better ones twice: more changes nothing, half of it less (`rank/stages.py`).
-    spread: float = 0.2
+    spread: float = 0.4
 
     @property
     def scale(self) -> float:

@@ -52,6 +52,7 @@ from anaphora.recall.query import (
     check_share,
     query_vector,
     truncated_question,
+    typed_question,
 )
 from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
@@ -221,7 +222,7 @@ class ConversationRecall:
         check_share("min_confidence", floor)
         if not query.strip():
             return Recall((), (BLANK,))
-        query, cut = truncated_question(query)
+        query, cut = truncated_question(typed_question(query))
         followed, view = self._index.synced_view(conversation_id)
         rows, notices = _rows_asked(view, conversation_id, choice)
         if mode != "words" and not view.embedded[rows].all():
@@ -278,7 +279,7 @@ class ConversationRecall:
         """
         if not query.strip() or not len(rows):
             return Recall()
-        query, cut = truncated_question(query)
+        query, cut = truncated_question(typed_question(query))
         times = _seconds(read_times(query, self._clock()))
         question = _Question(view, rows, query, times, repetitions=True)
         meaning, scores = self._score(question)

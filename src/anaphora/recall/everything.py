@@ -19,7 +19,13 @@ from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
 from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
-from anaphora.recall.query import BLANK, check_count, check_share, truncated_question
+from anaphora.recall.query import (
+    BLANK,
+    check_count,
+    check_share,
+    truncated_question,
+    typed_question,
+)
 from anaphora.recall.render import version_lines
 from anaphora.recall.snippets import best_part, snippet
 from anaphora.recall.view_cache import ViewCache
@@ -193,7 +199,7 @@ class EverythingRecall:
         _check_kinds(choice.kinds)
         if not question.strip():
             return Recall((), (BLANK,))
-        question, cut = truncated_question(question)
+        question, cut = truncated_question(typed_question(question))
         asked = self._asked(question, choice, top_k, floor)
         lanes = [_LaneAnswer(degraded=cut)]
         parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Asked], _LaneAnswer]], ...] = (

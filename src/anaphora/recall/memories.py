@@ -21,7 +21,14 @@ from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.memories import MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.recall.currency import WINDOW, Candidate, order_memories
-from anaphora.recall.query import BLANK, check_count, check_share, query_vector, truncated_question
+from anaphora.recall.query import (
+    BLANK,
+    check_count,
+    check_share,
+    query_vector,
+    truncated_question,
+    typed_question,
+)
 from anaphora.recall.record_reads import Neighbours, RecordReads
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
@@ -112,7 +119,7 @@ class MemoryRecall:
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
             return Recall((), (BLANK,))
-        query, cut = truncated_question(query)
+        query, cut = truncated_question(typed_question(query))
         degraded = list(cut)
         if mode != "words" and not self.embedder.ready(0):
             # Opened while the model is loaded beside it.

@@ -58,18 +58,22 @@ def query_vector(embedder: EmbedderService, text: str, degraded: list[Degraded])
         return None
 
 
+def typed_question(text: str) -> str:
+    """A question of one line, composed (NFC) and with single spaces: its form changes no answer."""
+    if len(text) > BRIEF or len(text.strip().splitlines()) > 1:
+        return text
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
 def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[Degraded, ...]]:
     """What is read of one question, at most `most` bytes, and that it is not all of it.
-
-    Composed (NFC), and a line of it with single spaces: how it was typed changes no answer.
 
     All of it, unless it is longer or a text is pasted into it. Then the words that ask, before or
     after what is pasted, and the lines that identify that; where neither can be told, its ends.
     """
-    text = unicodedata.normalize("NFC", text) if len(text) <= most else text
     fits = _fits(text, most)
     if fits and (len(text) <= BRIEF or not has_pasted(text)):
-        return (text if "\n" in text.strip() else " ".join(text.split())), ()
+        return text, ()
     # In a text that could be read whole, the words around a block are somebody's own.
     apart = tell_apart(text, most if fits else ASKING)
     read = first_bytes(apart.text, most)
