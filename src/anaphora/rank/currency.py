@@ -52,6 +52,9 @@ REPLACED: Final = 0.5
 LEAST_SHARE: Final = 0.4
 """The score that each of two statements must have, as a share of the other's, to be compared."""
 
+PAST: Final = 0.6
+"""The least probability by which an older statement stands first where the past is asked for."""
+
 EVIDENT: Final = 0.2
 """The cosine to the question from which on a statement without a word of it is compared: what has
 nothing to do with the question has no order in time."""
@@ -486,22 +489,42 @@ def order_by_currency(
     order: list[int] = []
     groups: dict[int, float] = {}
     replaced: list[tuple[float, int, int]] = []
+    waiting: list[int] = []
+    last = np.inf
     while left:
         best = left[0]
+        last = min(last, scores[best])
         first = _before_the_best(best, left[1:], pairs, cues, threshold, spans)
-        for place in (*first, best):
-            order.append(place)
-            groups[place] = scores[best]
-        for place in left[1:]:
-            older, newer = (place, best) if pairs.at[place] < pairs.at[best] else (best, place)
-            sure = float(pairs.replaces[older, newer])
-            about = scores[place] >= MARKED_SHARE * scores[best]
-            if sure >= REPLACED and about and not lost.keys() & {older, newer}:
-                replaced.append((sure, older, newer))
+        order += (*first, best)
+        groups.update(dict.fromkeys((*first, best), last))
         left = [place for place in left[1:] if place not in first]
+        marks = [
+            mark
+            for place in (*first, *left)
+            if (mark := _mark(best, place, pairs, scores)) and not lost.keys() & set(mark[1:])
+        ]
+        replaced += marks
+        # Of what was replaced one stands before the next group, which may be the best itself.
+        older = {old for _, old, _ in marks}
+        more = [place for place in left if place in older][not older & {*first, best} :]
+        left = [place for place in left if place not in more]
+        if not left:
+            left, more = more, []
+        left = sorted((*left, *waiting), key=lambda place: -scores[place])
+        waiting = more
     replaced.sort(reverse=True)
     marks = tuple((older, newer) for _, older, newer in replaced)
     return CurrencyOrder(tuple(order), groups, lost, marks)
+
+
+def _mark(
+    best: int, place: int, pairs: Comparison, scores: Sequence[float]
+) -> tuple[float, int, int] | None:
+    """How surely one of the two replaced the other, the older and the newer; None for neither."""
+    older, newer = (place, best) if pairs.at[place] < pairs.at[best] else (best, place)
+    sure = float(pairs.replaces[older, newer])
+    about = scores[place] >= MARKED_SHARE * scores[best]
+    return (sure, older, newer) if sure >= REPLACED and about else None
 
 
 def _before_the_best(
@@ -517,6 +540,8 @@ def _before_the_best(
     The surest first, and of equal ones the latest; where the past is asked for, the best first.
     """
     end = max((end for _, end in spans), default=None) if cues.past or spans else None
+    # What is lifted for being older was not said to have changed: it must be surer.
+    least = threshold if cues.past < 2 else max(threshold, PAST)
     first: list[tuple[float, float, int]] = []
     for rank, place in enumerate(others):
         at = float(pairs.at[place])
@@ -528,7 +553,7 @@ def _before_the_best(
             newer_first = bool(pairs.at[newer] < end)
         if pairs.holds[older, newer]:
             newer_first = False
-        if sure < threshold or is_newer != newer_first:
+        if sure < least or is_newer != newer_first:
             continue
         if cues.first:
             key = (-at, 0.0)
