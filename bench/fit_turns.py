@@ -64,7 +64,6 @@ ALONE = Weights(
     speaker=0,
     role=0,
     personal=0,
-    substance=0,
     time=0,
     standing=0,
     spread=0,
@@ -370,13 +369,12 @@ def variants() -> Iterator[Variant]:
     yield Variant("sum + neighbour", replace(total, neighbour=0.2), plain=both)
     yield Variant("sum + speaker", replace(total, speaker=0.5, role=0.25), plain=both)
     yield Variant("sum + personal", replace(total, personal=0.2), plain=both)
-    yield Variant("sum + substance", replace(total, substance=0.2), plain=both)
     yield Variant("sum + time", replace(total, time=0.4), plain=both)
     yield Variant("sum + standing", replace(total, standing=0.1), plain=both)
     yield Variant("full")
     yield Variant("full - names taken out of the words", plain=("words",))
     yield Variant("full - meaning as the speaker would say it", plain=("meaning",))
-    for name in ("words", "meaning", "neighbour", "speaker", "personal", "substance", "time"):
+    for name in ("words", "meaning", "neighbour", "speaker", "personal", "time"):
         yield Variant(f"full - {name}", _without(name))
     yield Variant("full - standing", _without("standing"))
     yield Variant("full - spread over stages", _without("spread"))
@@ -391,7 +389,6 @@ def variants() -> Iterator[Variant]:
         ("speaker", (0.25, 1.0)),
         ("role", (0.1, 0.5)),
         ("personal", (0.1, 0.4)),
-        ("substance", (0.1, 0.4)),
         ("time", (0.2, 0.8)),
         ("standing", (0.05, 0.2)),
         ("spread", (0.1, 0.4)),

@@ -108,7 +108,7 @@ def _columns(chat: Chat, one: Asked) -> tuple[NDArray[np.intp], dict[str, Floats
         "own: place by words": _places(words),
         "own: place by meaning": _places(meaning),
     }
-    for name in ("context", "time", "speaker", "personal", "substance", "standing"):
+    for name in ("context", "time", "speaker", "personal", "standing"):
         found[f"parts: {name}"] = scores.factors[name].astype(float) * DEFAULT_WEIGHTS.scale
     length: Floats = np.log2(1.0 + table.length.astype(float))
     said_by = table.speaker.astype(float) * 10 + table.role.astype(float)

@@ -18,7 +18,7 @@ DEPTHS: Final = (1, 3, 10)
 """Places within which an answer is looked for."""
 MEANING: Final = "meaning"
 # A fact's score is a product of these and of its similarity.
-_FACTORS: Final = ("decay", "reinforcement", "currency")
+_FACTORS: Final = ("decay", "reinforcement", "unanswered")
 
 
 @dataclass(frozen=True, slots=True)

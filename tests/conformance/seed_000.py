@@ -411,11 +411,21 @@ def query_embedded(desk: Desk) -> str:
     return "two questions, one asked twice: 2 embeddings"
 
 
-@row("57", "descending by score; equal turns in their order")
-def descending(desk: Desk) -> str:
-    hits = desk.shared.thread.recall_conversation("t", "chatter about lunch", top_k=20)
-    scores = [hit.score for hit in hits]
-    assert scores == sorted(scores, reverse=True)
+@row("57", "descending by score", on_purpose="docs/seeds.md#what-holds-now-comes-first")
+def groups(desk: Desk) -> str:
+    thread = desk.shared.thread
+    best = {}
+    modes: tuple[RecallMode, ...] = ("hybrid", "vector", "words")
+    for mode in modes:
+        hits = thread.recall_conversation("t", "chatter about lunch", top_k=20, mode=mode)
+        scores = [hit.score for hit in hits]
+        best[mode] = scores.index(max(scores))
+        assert mode == "hybrid" or scores == sorted(scores, reverse=True)
+    return f"in vector and words; by default in groups, the best score at rank {best['hybrid'] + 1}"
+
+
+@row("57 equal", "equal turns in their order")
+def equal_turns(desk: Desk) -> str:
     memory = desk.memory("minilm")
     for number in range(6):
         role = "user" if number % 2 else "assistant"
@@ -424,7 +434,7 @@ def descending(desk: Desk) -> str:
     words = [hit.index for hit in memory.recall_conversation("t", "zeppelins", mode="words")]
     assert vector == list(range(6))
     assert words == sorted(words)
-    return "20 hits in order; six equal turns 0 to 5"
+    return "six equal turns 0 to 5"
 
 
 @row("58", "at least one hit, whatever the budget")

@@ -167,7 +167,7 @@ def test_others_between_do_not_hide_what_holds() -> None:
     scores = np.linspace(1.0, 0.7, len(statements)).astype(np.float32)
     ordered = order_by_currency(replace(statements, scores=scores), QUESTION, 0.4)
     assert ordered.order[:2] == (len(statements) - 1, 0)
-    assert ordered.replaced == ((0, len(statements) - 1),)
+    assert ordered.replaced == {(0, len(statements) - 1): "another value"}
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_the_newest_of_lasting_memories_comes_first(tmp_path: Path) -> None:
     assert (older.id, older.text) == (new.id, found[0].text)
     assert [one.id for one in found[0].previous] == [old.id]
     product = found[0].similarity * found[0].decay * found[0].reinforcement
-    assert product * found[0].factors.get("currency", 1.0) == pytest.approx(
+    assert product * found[0].factors.get("unanswered", 1.0) == pytest.approx(
         found[0].score, rel=1e-3
     )
 

@@ -111,7 +111,7 @@ class LastingMemories(NamespaceView):
         min_confidence: float | None = None,
         timeout: float | None = None,
     ) -> Recall[MemoryHit]:
-        """The memories that matter for `query`: similarity × decay × reinforcement × currency.
+        """The memories that matter for `query`: similarity × decay × reinforcement.
 
         Notes about projects are memories here like others, of any project.
         `mode="vector"` is the seed's formula to the letter. `filters` (see docs/filters.md) apply

@@ -457,13 +457,13 @@ class CurrencyOrder:
 
     `groups` (S,) is the score of the best one of each one's group: it descends in that order.
     `lowered` is what one without an answer lost. `replaced` are (older, newer) places, surest
-    first.
+    first, each with why.
     """
 
     order: tuple[int, ...]
     groups: Mapping[int, float]
     lowered: Mapping[int, float] = field(default_factory=dict)
-    replaced: tuple[tuple[int, int], ...] = ()
+    replaced: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 def order_by_currency(
@@ -512,9 +512,18 @@ def order_by_currency(
             left, more = more, []
         left = sorted((*left, *waiting), key=lambda place: -scores[place])
         waiting = more
-    replaced.sort(reverse=True)
-    marks = tuple((older, newer) for _, older, newer in replaced)
-    return CurrencyOrder(tuple(order), groups, lost, marks)
+    readings = statements.readings
+    reasons = {
+        (older, newer): _reason(sure, compare_frames(readings[older], readings[newer]))
+        for sure, older, newer in sorted(replaced, reverse=True)
+    }
+    return CurrencyOrder(tuple(order), groups, lost, reasons)
+
+
+def _reason(sure: float, frame: Frame) -> str:
+    """Why a statement is said to be replaced: by the wording of both, or how probably."""
+    told = frame in (Frame.VALUE, Frame.NEGATION)
+    return frame.value if told else f"a later statement of it, probability {sure:.2f}"
 
 
 def _mark(

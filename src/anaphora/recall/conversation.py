@@ -482,6 +482,7 @@ class ConversationRecall:
             factors={**scores.explain(one.place), **one.changes},
             current=replacing is None,
             older_than=replacing,
+            reason=one.reason if replacing is not None else "",
             previous=tuple(related[place] for place in one.previous if place in related),
             quotes_recalled=quotes_recalled(one.text),
             occurrences=tuple(related[place] for place in one.again if place in related),

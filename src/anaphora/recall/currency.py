@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from heapq import merge
 from itertools import chain, islice
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -41,8 +42,8 @@ class Candidate:
     `told` is the passage of a very long text that is compared, None where that is all of it.
     `again` are the places of those that say the same, oldest first; `restated` is how many times it
     was said again. `group` is the score of its group, None for its own. `changes` are the factors
-    that this module adds. `older_than` is the place of what replaces it, `previous` are those of
-    what it replaces, the surest first.
+    that this module adds. `older_than` is the place of what replaces it and `reason` why,
+    `previous` are those of what it replaces, the surest first.
     """
 
     place: int
@@ -59,6 +60,7 @@ class Candidate:
     group: float | None = None
     changes: Mapping[str, float] = field(default_factory=dict)
     older_than: int | None = None
+    reason: str = ""
     previous: tuple[int, ...] = ()
 
     @property
@@ -107,21 +109,47 @@ def _ordered(
 ) -> Ordered:
     if not window:
         return Ordered(rest, 0.0)
-    statements = Statements(
-        [strip_recalled(one.told or one.text) for one in window],
-        np.array([one.at for one in window]),
-        [one.speaker for one in window],
-        np.array([one.assistant for one in window]),
-        np.array([one.score for one in window], np.float32),
-        np.array([one.meaning for one in window], np.float32),
-        np.array([one.asked_for for one in window]),
-        np.array([one.restated for one in window]),
+    judged = tuple(
+        (
+            strip_recalled(one.told or one.text),
+            one.at,
+            one.speaker,
+            one.assistant,
+            # A score falls with every second: what lies behind six digits decides nothing.
+            round(one.score, 6),
+            round(one.meaning, 6),
+            one.asked_for,
+            one.restated,
+        )
+        for one in window
     )
-    ordered = order_by_currency(statements, question, THRESHOLD, spans)
-    confidence = answer_probability(statements, read_cues(question))
+    ordered, confidence = _judge(judged, question, tuple(spans))
     # What was lowered may come after some of the rest.
     merged = merge(_related(window, ordered), rest, key=lambda one: -one.standing)
     return Ordered(merged, confidence)
+
+
+_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int]
+
+
+@lru_cache(maxsize=512)
+def _judge(
+    judged: tuple[_Judged, ...], question: str, spans: tuple[tuple[float, float], ...]
+) -> tuple[CurrencyOrder, float]:
+    """The order of what is judged, and how probably it answers; most of a repeated question."""
+    texts, at, speakers, assistant, scores, meaning, asked_for, restated = zip(*judged, strict=True)
+    statements = Statements(
+        texts,
+        np.array(at),
+        speakers,
+        np.array(assistant),
+        np.array(scores, np.float32),
+        np.array(meaning, np.float32),
+        np.array(asked_for),
+        np.array(restated),
+    )
+    ordered = order_by_currency(statements, question, THRESHOLD, spans)
+    return ordered, answer_probability(statements, read_cues(question))
 
 
 def _folded(found: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
@@ -162,8 +190,10 @@ def _related(window: Sequence[Candidate], ordered: CurrencyOrder) -> Iterator[Ca
         yield replace(
             one,
             score=one.score - lost,
-            group=ordered.groups[at],
+            # The order was computed in single precision: no hit stands below its own score.
+            group=max(ordered.groups[at], one.score - lost),
             changes={"unanswered": -lost} if lost else {},
             older_than=window[newer[at]].place if at in newer else None,
+            reason=ordered.replaced[at, newer[at]] if at in newer else "",
             previous=tuple(window[place].place for place in previous),
         )

@@ -435,9 +435,10 @@ class _Standing:
             "same_as": self.same_as,
             "current": replacing is None,
             "older_than": replacing,
+            "reason": one.reason if replacing is not None else "",
             "previous": tuple(versions[at] for at in one.previous if at in versions),
             "score": one.score,
-            "factors": {"currency": one.score / score} if one.changes and score else {},
+            "factors": {"unanswered": one.score / score} if one.changes and score else {},
         }
 
 

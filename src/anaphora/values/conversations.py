@@ -151,12 +151,16 @@ class RelatedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnHit:
-    """A recalled turn. `score` is what it was ordered by; `factors` are the parts of that score.
+    """A recalled turn: its own `score`, and the `factors` that add up to it.
 
-    `index` is the turn's place in its thread, from 0. In `mode="vector"` the score is the cosine.
-    `current` is False where a later turn seems to say otherwise: `older_than` is that turn, and
-    `previous` are those that this one seems to replace, the surest first. Both are read from the
-    words, and may be wrong. `occurrences` are other turns that say the same, oldest first.
+    Hits stand in groups of what is about one thing, by the best score of each: within one, what
+    holds now comes before what it replaced, whatever its own score. `index` is the turn's place in
+    its thread, from 0. In `mode="vector"` the score is the cosine.
+
+    `current` is False where a later turn seems to say otherwise: `older_than` is that turn,
+    `reason` says what tells it, and `previous` are those that this one seems to replace, the surest
+    first. All are read from the words, and may be wrong. `occurrences` are other turns that say the
+    same, oldest first.
     `quotes_recalled`: the text also holds a block of recalled turns, which was not searched.
     `excerpt`: the turn is too long to come whole, and `text` is the passage of it that bears most
     on the question; the whole is `index` of the conversation. None: `text` is all of it.
@@ -172,6 +176,7 @@ class TurnHit:
     speaker: str | None = None
     current: bool = True
     older_than: RelatedTurn | None = None
+    reason: str = ""
     previous: tuple[RelatedTurn, ...] = ()
     occurrences: tuple[RelatedTurn, ...] = ()
     quotes_recalled: bool = False
@@ -191,7 +196,7 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class Recall(Sequence[HitT], Generic[HitT]):
-    """Hits in descending order of score, and what was unavailable while they were found.
+    """Hits best first, in groups of what is about one thing, and what was unavailable meanwhile.
 
     `rejected` are candidates that did not come back (`Rejected`), where they were asked for.
     `confidence` is the probability that a hit answers the question, None where it is not known

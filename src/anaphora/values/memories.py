@@ -206,13 +206,15 @@ class Contradiction:
 class MemoryHit:
     """A recalled memory, or a note about a project: its `type` is then the kind of the note.
 
-    `score` = `similarity` × `decay` × `reinforcement` × `currency`.
+    `score` = `similarity` × `decay` × `reinforcement` × `unanswered`, a factor of those that only
+    ask or do not know. Hits stand in groups of what is about one thing, by the best score of each:
+    within one, what holds now comes before what it replaced, whatever its own score.
 
-    `currency` is a factor where what holds now was put before what it replaced, else it is 1.
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
     memories; `same_as` those that say the same and are not shown again. `current` is False where a
-    later memory seems to say otherwise: `older_than` is that one, and `previous` are those that
-    this one seems to replace, the surest first. `sources` say where it came from, in order.
+    later memory seems to say otherwise: `older_than` is that one, `reason` says what tells it, and
+    `previous` are those that this one seems to replace, the surest first. `sources` say where it
+    came from, in order.
     """
 
     id: str
@@ -232,6 +234,7 @@ class MemoryHit:
     same_as: tuple[str, ...] = ()
     current: bool = True
     older_than: RelatedMemory | None = None
+    reason: str = ""
     previous: tuple[RelatedMemory, ...] = ()
     sources: tuple[str, ...] = ()
 

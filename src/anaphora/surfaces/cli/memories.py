@@ -23,6 +23,7 @@ from anaphora.surfaces.cli.output import (
     show_factors,
     show_notes,
     show_nothing,
+    show_reason,
     show_text,
     show_versions,
     shown,
@@ -141,7 +142,7 @@ def recall(
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
-    """Recall memories: similarity × decay × reinforcement × currency."""
+    """Recall memories: similarity × decay × reinforcement."""
     with opened(context, warm=mode != "words") as memory:
         found = memory.recall(
             query,
@@ -182,6 +183,7 @@ def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
             f" × reinforcement {hit.reinforcement:.3f}"
         )
         out.print(Text(product, "dim"))
+        show_reason(out, hit.reason)
         show_factors(out, hit.factors)
 
 

@@ -119,8 +119,15 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
         show_text(out, cut_text(hit.excerpt, hit.text))
         show_versions(out, hit)
         if why:
+            show_reason(out, hit.reason)
             show_factors(out, hit.factors)
     show_notes(recall)
+
+
+def show_reason(out: Console, reason: str) -> None:
+    """Why a hit is said to be replaced, if it is."""
+    if reason:
+        out.print(shown(f"   older because: {reason}", "dim"))
 
 
 def show_nothing(recall: Recall[Any], out: Console) -> None:

@@ -75,7 +75,7 @@ def search(memory: Memory, body: SearchQuestion) -> Any:
 @router.answers("POST /memories/recall", "Recall memories", Memories, reads=True, shown=False)
 @router.answers("POST /recall", "Recall memories", Memories, reads=True)
 def recall(memory: Memory, body: Ask) -> Any:
-    """Memories that matter for the query: similarity × decay × reinforcement × currency."""
+    """Memories that matter for the query: similarity × decay × reinforcement."""
     return memory.recall(**body.given())
 
 
