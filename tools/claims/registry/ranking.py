@@ -87,15 +87,17 @@ CONSTANTS = (
         semantic=_lives("semantic"),
         procedural=_lives("procedural"),
     ),
-    _constant("window", "Among the first {n} hits", n=constant("rank.currency:WINDOW")),
+    _constant("window", "those of the first {n} that speak", n=constant("rank.currency:WINDOW")),
     _constant(
         "unanswered",
-        "loses {n} of the best score, and {again} if it asks the same",
+        "loses {n} of its score, and {again} if it asks the same",
         n=constant("rank.currency:UNANSWERED"),
         again=constant("rank.currency:ASKED_AGAIN"),
     ),
     _constant(
-        "newer", "From {n} on the newer one comes first", n=constant("recall.currency:THRESHOLD")
+        "newer",
+        "how near each is to the question. From {n} on it does",
+        n=constant("recall.currency:THRESHOLD"),
     ),
     _constant(
         "wholly_asked",
@@ -103,10 +105,24 @@ CONSTANTS = (
         n=constant("rank.currency:WHOLLY_ASKED"),
     ),
     _constant(
-        "compared", "Only the {n} best hits are compared", n=constant("rank.currency:COMPARED")
+        "least_share",
+        "neither has less than {n} of the other's score",
+        n=constant("rank.currency:LEAST_SHARE"),
     ),
     _constant(
-        "replaced", "From {n} on the older one says so", n=constant("rank.currency:REPLACED")
+        "replaced",
+        "From {n} on, or by the wording, the older one says so",
+        n=constant("rank.currency:REPLACED"),
+    ),
+    _constant(
+        "partial",
+        "similarity = 1 − (1 − cosine) · (1 − words · ({part} + 0.4 · words ^ 4))",
+        part=constant("rank.memories:PARTIAL_TRUST"),
+    ),
+    _constant(
+        "all_words",
+        "All of them are worth {n}, which finds an error code",
+        n=constant("rank.memories:WORDS_TRUST"),
     ),
     _constant("compounds", "these count {n}. - **Chinese", n=constant("index.words.lookup:NEAR")),
     _constant(
