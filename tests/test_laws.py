@@ -29,7 +29,7 @@ NOT_YET: Final = {
     "form-told-capitals": "names are read by their capitals",
     "form-told-punctuation": "final marks of what is told are embedded",
     "form-told-spaces": "spaces make turns longer",
-    "form-order": "ties",
+    "form-order": "unrelated statements lift each other by their times",
     "marks-reason": "marks come from likeness, not from subject and attribute",
     "marks-complete": "what is compared is a window of eight",
     "timewords-present": "every word of time is read as asking for the past",
