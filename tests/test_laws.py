@@ -16,10 +16,11 @@ from tools.laws.asking import Asker
 from tools.laws.generating import kind_of, make_home
 from tools.laws.homes import SMALL, Home
 from tools.laws.running import law_of, names_of_laws, try_homes
+from tools.laws.trial import Tally
 
 HOMES: Final = 150
 EACH: Final = 12
-SEED: Final = 1
+SEED: Final = 4
 
 # Laws that do not hold yet. A law is required as soon as its line is gone.
 NOT_YET: Final = {
@@ -29,7 +30,7 @@ NOT_YET: Final = {
     "form-told-capitals": "names are read by their capitals",
     "form-told-punctuation": "final marks of what is told are embedded",
     "form-told-spaces": "spaces make turns longer",
-    "form-order": "unrelated statements lift each other by their times",
+    "timewords-past": "the past is asked for in words that are not read so",
     "marks-reason": "marks come from likeness, not from subject and attribute",
     "marks-complete": "what is compared is a window of eight",
     "timewords-present": "every word of time is read as asking for the past",
@@ -37,6 +38,7 @@ NOT_YET: Final = {
     "irrelevance-marks": "what is compared is a window of eight",
     "irrelevance-order": "rarity and length are judged over the texts that are there",
     "pure": "what is compared is a window of eight",
+    "dominance-first": "length and the first person count, and cues join what is unrelated",
     "dominance-hybrid": "length and the first person count",
     "groups-holding-first": "values are compared through a third",
     "groups-one-replaced": "all that was replaced stands before the next group",
@@ -73,7 +75,8 @@ def homes_of(name: str) -> Iterator[Home]:
 )
 def test_laws_hold(name: str, asker: Asker) -> None:
     """No home breaks the law; the first that does is shown in full."""
-    tally = try_homes(homes_of(name), SEED, asker=asker, laws=(name,), slow_every=0)
+    tally = Tally()
+    try_homes(homes_of(name), SEED, tally=tally, asker=asker, laws=(name,), slow_every=0)
     assert tally.tried[name]
     broken = [
         line for violation in tally.violations.get(name, [])[:1] for line in violation.lines()

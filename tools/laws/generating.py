@@ -14,12 +14,18 @@ from tools.laws.homes import BEGIN, NOW, Act, Home, Kind, Question, Size, Statem
 from tools.laws.metamorphic import metamorphic_home
 from tools.laws.templates import CHANGING, TOGETHER, Changing, Together
 
+OF_TIME: Final = 4
+"""Statements of a plain home at least that hold a word of time."""
+
 _SPAN: Final = (NOW - BEGIN).days - 2
 
 
 def plain_home(number: int, random: Random, size: Size) -> Home:
     """Unrelated facts in a random order, and every question about them."""
     facts = random.sample(read_facts(), size.facts)
+    # Words of time in what is told, too, or nothing of it could match those of a question.
+    of_time = [fact for fact in read_facts() if words_of(fact.text) & CUES and fact not in facts]
+    facts[:OF_TIME] = random.sample(of_time, OF_TIME)
     statements = tuple(
         Statement(fact.text, moment(random), group=f"fact-{n}") for n, fact in enumerate(facts)
     )
