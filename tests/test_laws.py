@@ -19,7 +19,7 @@ from tools.laws.running import law_of, names_of_laws, try_homes
 from tools.laws.trial import Tally
 
 HOMES: Final = 150
-EACH: Final = 12
+EACH: Final = 11
 SEED: Final = 4
 
 # Laws that do not hold yet. A law is required as soon as its line is gone.
@@ -82,3 +82,23 @@ def test_laws_hold(name: str, asker: Asker) -> None:
         line for violation in tally.violations.get(name, [])[:1] for line in violation.lines()
     ]
     assert not tally.broken[name], "\n".join(broken)
+
+
+@pytest.mark.slow
+def test_other_processes_say_the_same(asker: Asker) -> None:
+    """The command line, the server of the Model Context Protocol and a hook, on one home."""
+    names, tally = ("surfaces-command", "surfaces-mcp", "surfaces-hooks"), Tally()
+    try_homes(
+        [make_home(2, SEED, SMALL)],
+        SEED,
+        tally=tally,
+        asker=asker,
+        laws=names,
+        lanes=("memories",),
+        slow_every=1,
+    )
+    assert all(tally.tried[name] for name in names)
+    shown = [
+        line for name in names for one in tally.violations.get(name, ()) for line in one.lines()
+    ]
+    assert not shown, "\n".join(shown)

@@ -216,7 +216,8 @@ class Asker:
     def evidence(self, told: Told, question: str, place: int) -> Evidence:
         """What speaks for one statement."""
         statement = told.statements[place]
-        text = told.redacted.get(place, statement.text)
+        said = _with_speaker(statement) if told.lane == "memories" else statement.text
+        text = told.redacted.get(place, said)
         strict, loose = matched(question, text)
         return Evidence(
             strict,
@@ -243,6 +244,7 @@ def _remember(told: Told) -> None:
         NewMemory(
             _with_speaker(statement),
             created_at=statement.at,
+            path=statement.path,
             tags=("any",) if statement.act == "foreign" else ("any", "own"),
         )
         for statement in told.statements
