@@ -14,12 +14,13 @@ from typing import Final
 import pytest
 from tools.laws.asking import Asker
 from tools.laws.generating import kind_of, make_home
-from tools.laws.homes import SMALL, Home
+from tools.laws.homes import LANES, SMALL, Home
 from tools.laws.running import law_of, names_of_laws, try_homes
+from tools.laws.trial import Tally
 
 HOMES: Final = 150
-EACH: Final = 12
-SEED: Final = 1
+EACH: Final = 11
+SEED: Final = 4
 
 # Laws that do not hold yet. A law is required as soon as its line is gone.
 NOT_YET: Final = {
@@ -29,7 +30,7 @@ NOT_YET: Final = {
     "form-told-capitals": "names are read by their capitals",
     "form-told-punctuation": "final marks of what is told are embedded",
     "form-told-spaces": "spaces make turns longer",
-    "form-order": "ties",
+    "timewords-past": "the past is asked for in words that are not read so",
     "marks-reason": "marks come from likeness, not from subject and attribute",
     "marks-complete": "what is compared is a window of eight",
     "timewords-present": "every word of time is read as asking for the past",
@@ -37,6 +38,7 @@ NOT_YET: Final = {
     "irrelevance-marks": "what is compared is a window of eight",
     "irrelevance-order": "rarity and length are judged over the texts that are there",
     "pure": "what is compared is a window of eight",
+    "dominance-first": "length and the first person count, and cues join what is unrelated",
     "dominance-hybrid": "length and the first person count",
     "groups-holding-first": "values are compared through a third",
     "groups-one-replaced": "all that was replaced stands before the next group",
@@ -73,9 +75,30 @@ def homes_of(name: str) -> Iterator[Home]:
 )
 def test_laws_hold(name: str, asker: Asker) -> None:
     """No home breaks the law; the first that does is shown in full."""
-    tally = try_homes(homes_of(name), SEED, asker=asker, laws=(name,), slow_every=0)
+    tally = Tally()
+    try_homes(homes_of(name), SEED, tally=tally, asker=asker, laws=(name,), slow_every=0)
     assert tally.tried[name]
     broken = [
         line for violation in tally.violations.get(name, [])[:1] for line in violation.lines()
     ]
     assert not tally.broken[name], "\n".join(broken)
+
+
+@pytest.mark.slow
+def test_other_processes_say_the_same(asker: Asker) -> None:
+    """The command line, the server of the Model Context Protocol and a hook, on one home."""
+    names, tally = ("surfaces-command", "surfaces-mcp", "surfaces-hooks"), Tally()
+    try_homes(
+        [make_home(2, SEED, SMALL)],
+        SEED,
+        tally=tally,
+        asker=asker,
+        laws=names,
+        lanes=LANES[:1],
+        slow_every=1,
+    )
+    assert all(tally.tried[name] for name in names)
+    shown = [
+        line for name in names for one in tally.violations.get(name, ()) for line in one.lines()
+    ]
+    assert not shown, "\n".join(shown)

@@ -2,7 +2,7 @@
 
 `python -m tools.laws --homes 500 --seed 1 [--law NAME] [--lane memories|turns]` prints for each law
 how many cases were tried and in how many it did not hold, then the first of those in full. The exit
-code is 1 where any law did not hold.
+code is 1 where any law did not hold. Interrupted, it prints what it has found so far.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tools.laws.generating import make_home
@@ -32,21 +33,28 @@ def main() -> int:
     began = time.monotonic()
     numbers = range(options.first, options.first + options.homes)
 
-    def tell(number: int, tally: Tally) -> None:
-        if sys.stderr.isatty() or (number + 1) % 50 == 0:
-            broken = sum(tally.broken.values())
-            print(f"{number + 1} homes, {broken} violations", file=sys.stderr, flush=True)
+    tally, tried = Tally(), 0
 
-    tally = try_homes(
-        (make_home(number, options.seed) for number in numbers),
-        options.seed,
-        laws=options.law,
-        lanes=(options.lane,) if options.lane else LANES,
-        folder=options.folder,
-        on_home=tell,
-    )
+    def tell(number: int) -> None:
+        nonlocal tried
+        tried = number + 1
+        if sys.stderr.isatty() or tried % 50 == 0:
+            broken = sum(tally.broken.values())
+            print(f"{tried} homes, {broken} violations", file=sys.stderr, flush=True)
+
+    # What was found stands also where somebody ends it.
+    with suppress(KeyboardInterrupt):
+        try_homes(
+            (make_home(number, options.seed) for number in numbers),
+            options.seed,
+            tally=tally,
+            laws=options.law,
+            lanes=(options.lane,) if options.lane else LANES,
+            folder=options.folder,
+            on_home=tell,
+        )
     print_tally(tally, options.show)
-    print(f"{options.homes} homes, seed {options.seed}, {time.monotonic() - began:.0f} s")
+    print(f"{tried} homes, seed {options.seed}, {time.monotonic() - began:.0f} s")
     return 1 if tally.broken else 0
 
 

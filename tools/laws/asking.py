@@ -69,7 +69,9 @@ class SharedEmbedder:
     def cosine(self, question: str, text: str) -> float:
         """How close the best part of a text is to a question without its final marks."""
         rows = self.embed([text])[0]
-        return float(np.max(rows @ self.embed_query(question.rstrip(_FINAL_MARKS) or question)))
+        asked = self.embed_query(question.rstrip(_FINAL_MARKS) or question)
+        # Below zero there is nothing to tell apart: unrelated is unrelated.
+        return max(0.0, float(np.max(rows @ asked)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ class Told:
     statements: tuple[Statement, ...]
     places: dict[Hashable, int] = field(default_factory=dict)
     restated: dict[int, int] = field(default_factory=dict)
+    redacted: dict[int, str] = field(default_factory=dict)
 
     def ask(
         self, question: str, *, top_k: int = ALL, mode: RecallMode = "hybrid", own: bool = False
@@ -213,15 +216,18 @@ class Asker:
     def evidence(self, told: Told, question: str, place: int) -> Evidence:
         """What speaks for one statement."""
         statement = told.statements[place]
-        strict, loose = matched(question, statement.text)
+        said = _with_speaker(statement) if told.lane == "memories" else statement.text
+        text = told.redacted.get(place, said)
+        strict, loose = matched(question, text)
         return Evidence(
             strict,
             loose,
-            self.embedder.cosine(question, statement.text),
+            self.embedder.cosine(question, text),
             told.restated.get(place, 0),
-            statement.at,
+            # What was said again counts as if it were told now.
+            NOW if place in told.restated else statement.at,
             statement.speaker,
-            matched_cues(question, statement.text),
+            matched_cues(question, text),
         )
 
 
@@ -238,12 +244,15 @@ def _remember(told: Told) -> None:
         NewMemory(
             _with_speaker(statement),
             created_at=statement.at,
+            path=statement.path,
             tags=("any",) if statement.act == "foreign" else ("any", "own"),
         )
         for statement in told.statements
     ]
     for place, done in enumerate(told.memory.remember_many(new)):
         first = told.places.setdefault(done.id, place)
+        if done.redacted:
+            told.redacted[place] = told.memory.get(done.id).text
         if first != place:
             told.restated[first] = told.restated.get(first, 0) + 1
 

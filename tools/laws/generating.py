@@ -14,12 +14,21 @@ from tools.laws.homes import BEGIN, NOW, Act, Home, Kind, Question, Size, Statem
 from tools.laws.metamorphic import metamorphic_home
 from tools.laws.templates import CHANGING, TOGETHER, Changing, Together
 
+SPEAKERS: Final = ("Mara", "Jonas")
+"""Two who both say "my": what the one says replaces nothing of the other."""
+
+OF_TIME: Final = 4
+"""Statements of a plain home at least that hold a word of time."""
+
 _SPAN: Final = (NOW - BEGIN).days - 2
 
 
 def plain_home(number: int, random: Random, size: Size) -> Home:
     """Unrelated facts in a random order, and every question about them."""
     facts = random.sample(read_facts(), size.facts)
+    # Words of time in what is told, too, or nothing of it could match those of a question.
+    of_time = [fact for fact in read_facts() if words_of(fact.text) & CUES and fact not in facts]
+    facts[:OF_TIME] = random.sample(of_time, OF_TIME)
     statements = tuple(
         Statement(fact.text, moment(random), group=f"fact-{n}") for n, fact in enumerate(facts)
     )
@@ -38,6 +47,12 @@ def changing_home(number: int, random: Random, size: Size) -> Home:
     draft: list[tuple[Statement, int]] = []
     questions: list[Question] = []
     for template in random.sample(CHANGING, random.choice((1, 2, 2, 3))):
+        if template.label.startswith("own.") and random.random() < 0.5:
+            for speaker in SPEAKERS:
+                draft += _spoken(_story(template, random), speaker)
+            # Who asks is not known: only the marks can be judged.
+            questions += [Question(text, "", "unknown") for text in template.present]
+            continue
         draft += _story(template, random)
         questions += _questions(template)
     for pair in random.sample(TOGETHER, random.choice((0, 1, 2))):
@@ -119,6 +134,14 @@ def _story(template: Changing, random: Random) -> list[tuple[Statement, int]]:
     return story
 
 
+def _spoken(story: Sequence[tuple[Statement, int]], speaker: str) -> list[tuple[Statement, int]]:
+    """The same, said by somebody of himself."""
+    return [
+        (replace(statement, group=f"{statement.group} of {speaker}", speaker=speaker), stage)
+        for statement, stage in story
+    ]
+
+
 def _questions(template: Changing) -> list[Question]:
     return [
         *(Question(text, template.label) for text in template.present),
@@ -129,8 +152,10 @@ def _questions(template: Changing) -> list[Question]:
 
 def _both(pair: Together, random: Random) -> list[Statement]:
     times = sorted(moment(random) for _ in pair.statements)
+    # A path has one value: only those of several subjects can have one each.
+    by_path = len(set(pair.groups)) == len(pair.groups) and random.random() < 0.5
     return [
-        Statement(text, at, group, text)
+        Statement(text, at, group, text, path=group if by_path else None)
         for text, at, group in zip(pair.statements, times, pair.groups, strict=True)
     ]
 

@@ -40,7 +40,8 @@ class Statement:
 
     `group` labels subject and attribute, "" where the label does not say. `value` is what is told
     of it. `holds` is False where a later statement took its place; `replaced_by` are the places of
-    those that say otherwise later. `conversation` is where it is said, "" for one of its own.
+    those that say otherwise later. `conversation` is where it is said, "" for one of its own;
+    `path` is what it is kept under as a memory.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Statement:
     replaced_by: frozenset[int] = frozenset()
     speaker: str | None = None
     conversation: str = ""
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tools.laws.asking import ALL, Hit, Hits, Told
@@ -121,6 +121,7 @@ def _differing(alone: Hits, rest: Hits) -> str:
 
 @law(
     "no group stands above one whose best dominates its own best, in any mode",
+    "dominance-first",
     "dominance-hybrid",
     "dominance-vector",
     "dominance-words",
@@ -135,17 +136,23 @@ def check_dominance(trial: Trial) -> None:
         ]
         for mode in SHARES:
             hits = told.ask(question.text, mode=mode)
-            reason, by_cue = _better_below(trial, told, hits, evidence, mode)
+            wrong = list(_better_below(trial, told, hits, evidence, mode))
+            plain = next((reason for reason, by_cue in wrong if not by_cue), "")
             orders = ((mode, hits),)
+            trial.judge(f"dominance-{mode}", question.text, plain, *orders)
+            if mode == "hybrid":
+                first = f"({hits[0].place}) stands above" if hits else ""
+                worst = next((reason for reason, _ in wrong if reason.startswith(first)), "")
+                trial.judge("dominance-first", question.text, worst, *orders)
             if question.temporal:
-                trial.judge("timewords-match", question.text, reason if by_cue else "", *orders)
-            trial.judge(f"dominance-{mode}", question.text, "" if by_cue else reason, *orders)
+                of_time = next((reason for reason, by_cue in wrong if by_cue), "")
+                trial.judge("timewords-match", question.text, of_time, *orders)
 
 
 def _better_below(
     trial: Trial, told: Told, hits: Hits, evidence: Sequence[Evidence], mode: RecallMode
-) -> tuple[str, bool]:
-    """Why a hit stands too high, "" where none does; whether a word of time may be the reason."""
+) -> Iterator[tuple[str, bool]]:
+    """Why hits stand too high, and whether a word of time may be the reason."""
     statements, members, shown = told.statements, trial.home.groups(), set[str]()
     for rank, above in enumerate(hits):
         group = _label(statements, above.place)
@@ -161,8 +168,8 @@ def _better_below(
             if all(dominates(better, evidence[place], timed=timed, by=by) for place in rivals):
                 high = evidence[above.place]
                 reason = _why_better(above.place, high, below.place, better)
-                return reason, bool(high.cues - better.cues)
-    return "", False
+                yield reason, bool(high.cues - better.cues)
+                break
 
 
 def _comparable(trial: Trial, above: Statement) -> bool:

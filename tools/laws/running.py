@@ -29,20 +29,19 @@ def try_homes(
     homes: Iterable[Home],
     seed: int,
     *,
+    tally: Tally,
     asker: Asker | None = None,
     laws: Collection[str] = (),
     lanes: Collection[Lane] = LANES,
     folder: Path | None = None,
-    share: int = 1,
     slow_every: int = 100,
-    on_home: Callable[[int, Tally], None] = lambda number, tally: None,
-) -> Tally:
-    """Try laws (by their names, () for all) on homes.
+    on_home: Callable[[int], None] = lambda number: None,
+) -> None:
+    """Try laws (by their names, () for all) on homes, and count in `tally`.
 
-    Of each home one in `share` of the laws is tried, the next ones on the next home; those that
-    start processes on one home in `slow_every`, and on none where that is 0.
+    Those that start processes are tried on one home in `slow_every`, on none where that is 0.
     """
-    asker, tally = asker or Asker(), Tally()
+    asker = asker or Asker()
     chosen = [law for law in LAWS if not laws or any(_meant(law.names, one) for one in laws)]
     for number, home in enumerate(homes):
         with asker.opened(folder):
@@ -50,14 +49,11 @@ def try_homes(
                 if lane not in lanes:
                     continue
                 trial = Trial(asker, home, lane, Random(f"{seed}:{home.name}:{lane}"), tally)
-                for place, law in enumerate(chosen):
-                    due = (place + number) % share == 0
-                    if law.slow:
-                        due = bool(slow_every) and number % slow_every == 0
+                for law in chosen:
+                    due = not law.slow or (slow_every and number % slow_every == 0)
                     if due and home.kind in law.kinds:
                         law.check(trial)
-        on_home(number, tally)
-    return tally
+        on_home(number)
 
 
 def _meant(names: Iterable[str], wanted: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from tools.laws.asking import Told, tell_statements
 from tools.laws.homes import NOW, Lane, Statement
@@ -89,7 +89,8 @@ def check_processes(trial: Trial) -> None:
         for text, answer in zip(questions, expected, strict=True):
             answered = ask_command(root / "memory", environ, trial.lane, text)
             _compare(trial, "surfaces-command", text, answer, answered)
-        served = asyncio.run(_ask_served(root / "memory", environ, trial.lane, questions))
+        with (root / "server.log").open("w") as log:
+            served = asyncio.run(_ask_served(root / "memory", environ, trial.lane, questions, log))
         for text, answer, answered in zip(questions, expected, served, strict=True):
             _compare(trial, "surfaces-mcp", text, answer, answered)
         for text, found in zip(questions, blocks, strict=True):
@@ -135,19 +136,19 @@ def ask_command(home: Path, environ: Mapping[str, str], lane: Lane, question: st
 
 
 async def _ask_served(
-    home: Path, environ: Mapping[str, str], lane: Lane, questions: Sequence[str]
+    home: Path, environ: Mapping[str, str], lane: Lane, questions: Sequence[str], log: TextIO
 ) -> list[Answer]:
-    """The answers of the server of the Model Context Protocol."""
+    """The answers of the server of the Model Context Protocol; what it logs goes into `log`."""
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     start = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "anaphora", "--home", str(home), "mcp"],
+        args=["-m", "anaphora", "--home", str(home), "mcp", "--tools", "all"],
         env=dict(environ),
     )
     answers = []
-    async with stdio_client(start) as streams, ClientSession(*streams) as session:
+    async with stdio_client(start, errlog=log) as streams, ClientSession(*streams) as session:
         await session.initialize()
         for question in questions:
             arguments: dict[str, Any] = {"query": question, "topK": SHOWN, "minConfidence": 0}

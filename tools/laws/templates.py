@@ -157,7 +157,7 @@ CHANGING: Final = (
         ("which message queue did we use before?", "what was our previous message queue?"),
     ),
     Changing(
-        "gym.day",
+        "own.boxing",
         ("Mondays", "Thursdays", "Saturdays", "Tuesdays"),
         ("I go to boxing on {v}.", "Boxing training is on {v}."),
         ("Boxing was moved to {v}.", "My boxing training is on {v} now."),
@@ -222,7 +222,7 @@ CHANGING: Final = (
         ("how much was our rent before?", "what was the previous rent of the flat?"),
     ),
     Changing(
-        "doctor.name",
+        "own.dentist",
         ("Doctor Amrani", "Doctor Weiss", "Doctor Lindgren", "Doctor Okoye"),
         ("My dentist is {v}.", "I have my teeth done by {v}."),
         ("I changed my dentist, it is {v} now.", "My new dentist is {v}."),
@@ -253,7 +253,7 @@ CHANGING: Final = (
         ("which car did we drive before?", "what was our previous family car?"),
     ),
     Changing(
-        "window.wash",
+        "tyres.place",
         ("the balcony", "the cellar", "the loft", "the shed"),
         ("The winter tyres are in {v}.", "We keep the winter tyres in {v}."),
         ("I carried the winter tyres to {v}.", "The winter tyres are in {v} now."),
