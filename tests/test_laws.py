@@ -19,30 +19,28 @@ from tools.laws.running import law_of, names_of_laws, try_homes
 from tools.laws.trial import Tally
 
 HOMES: Final = 150
-EACH: Final = 11
+EACH: Final = 5
 SEED: Final = 4
 
-# Laws that do not hold yet. A law is required as soon as its line is gone.
+# Laws that are broken in some of many homes: `make laws` counts them. Few homes may hold them, so
+# none is strict. A law is required as soon as its line is gone.
 NOT_YET: Final = {
-    "form-question-capitals": "names are read by their capitals",
-    "form-question-unicode": "a question in NFD loses words",
-    "form-question-spaces": "spaces change what is embedded of a question that names speakers",
-    "form-told-capitals": "names are read by their capitals",
+    "form-question-capitals": "a speaker is read by a capital where the name is a word",
+    "form-told-capitals": "the names of a statement are read by their capitals",
     "form-told-punctuation": "final marks of what is told are embedded",
     "form-told-spaces": "spaces make turns longer",
     "timewords-past": "the past is asked for in words that are not read so",
     "marks-reason": "marks come from likeness, not from subject and attribute",
-    "marks-complete": "what is compared is a window of eight",
-    "timewords-present": "every word of time is read as asking for the past",
-    "irrelevance-first": "rarity, length and the words of a speaker outweigh meaning",
-    "irrelevance-marks": "what is compared is a window of eight",
+    "marks-complete": "a change in other words is seen by no rule",
+    "timewords-present": "an old value in the words of the question stands before the new one",
+    "irrelevance-first": "a time that is named counts without other evidence",
+    "irrelevance-marks": "a probability near its threshold moves with the rarity of words",
     "irrelevance-order": "rarity and length are judged over the texts that are there",
-    "pure": "what is compared is a window of eight",
-    "dominance-first": "length and the first person count, and cues join what is unrelated",
-    "dominance-hybrid": "length and the first person count",
-    "groups-holding-first": "values are compared through a third",
-    "groups-one-replaced": "all that was replaced stands before the next group",
-    "surfaces-search": "equal scores are ordered by id",
+    "pure": "a question far down loses its share only among the first twelve",
+    "dominance-first": "neighbours and standing instructions count",
+    "dominance-hybrid": "neighbours and standing instructions count",
+    "groups-holding-first": "a change in other words is seen by no rule",
+    "groups-one-replaced": "what has no mark is not known to be replaced",
 }
 
 
@@ -67,7 +65,7 @@ def homes_of(name: str) -> Iterator[Home]:
     [
         pytest.param(
             name,
-            marks=[pytest.mark.xfail(strict=True, reason=NOT_YET[name])] if name in NOT_YET else (),
+            marks=pytest.mark.xfail(strict=False, reason=NOT_YET[name]) if name in NOT_YET else (),
         )
         for name in names_of_laws()
         if not law_of(name).slow
