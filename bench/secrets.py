@@ -36,11 +36,15 @@ def texts_below(folder: Path) -> Iterator[tuple[str, str]]:
             data = path.read_bytes()
             if b"\0" in data[:4096]:
                 continue
-            text = data.decode("utf-8", "replace")
-            if path.suffix == ".json":
-                yield from ((path.name, part) for part in _strings(json.loads(text)))
-            else:
+            text = data.decode("utf-8-sig", "replace")
+            try:
+                value = json.loads(text) if path.suffix == ".json" else None
+            except (ValueError, RecursionError):
+                value = None  # lines of JSON, or what only bears the name
+            if value is None:
                 yield path.name, text
+            else:
+                yield from ((path.name, part) for part in _strings(value))
 
 
 def _strings(value: Any) -> Iterator[str]:

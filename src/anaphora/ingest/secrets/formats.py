@@ -17,7 +17,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote
+
+from anaphora.ingest.secrets.examples import is_example
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +85,6 @@ def _is_basic(match: re.Match[str]) -> bool:
     return bool(colon) and not is_example(password.decode("utf-8", "replace"))
 
 
-_EXAMPLE = re.compile(
-    r"(?:(?:example|your|my|the|some|test|user)?(?:pass(?:word|wd|wort|phrase)?|p?ssword|pwd|secret)){1,2}"
-)
-
-
-def is_example(password: str) -> bool:
-    """Whether a password of a URL or of a header is the word itself, as manuals write it."""
-    letters = re.sub(r"[\W\d_]", "", unquote(password)).lower()
-    digit = re.search(r"\d", unquote(password)) is not None
-    return not digit and (len(letters) < 3 or _EXAMPLE.fullmatch(letters) is not None)
-
-
 def _is_discord(match: re.Match[str]) -> bool:
     """The first part is the base64 of the bot's number."""
     return _base64(match.group(1)).isdigit()
@@ -133,14 +122,18 @@ def _is_bearer(match: re.Match[str]) -> bool:
 _TWILIO = re.compile(r"twilio|(?<![a-z])(?:key|token|secret|sid|auth|account)", re.IGNORECASE)
 _ARTICLE = re.compile(r"\b(?:sku|article|product|item|part|order)s?\b", re.IGNORECASE)
 _URL_SAFE = str.maketrans("+/", "-_")
-# An escape ends in a letter or digit that is not the secret's: "\n" in JSON, "%3D" in a URL.
-_ESCAPED = r"(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])"
-# A form without a prefix of its own would be found in the middle of any name with hyphens, as in
-# "cache-key-" and a hash; one that has its prefix is found behind a word and "-" or "_", too.
-_START = rf"(?:(?<![A-Za-z0-9_-])|{_ESCAPED})"
+# An escape ends in a letter or digit that is not the secret's: "\n" and "\u003d" in JSON, "%3D" in
+# a URL, "=3D" in a mail. So does an option that is joined to its value: "-kAIza…".
+_ESCAPED = (
+    r"(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u[0-9A-Fa-f]{4})|(?<==3D)"
+    r"|(?<=[ \t]-[A-Za-z])"
+)
+# What is no more than a few letters and a hash would be found in any name with hyphens, as in
+# "cache-key-" and a hash: no word and "-" or "_" may stand before it. A form that has a prefix of
+# its own, or letters of both cases and digits, is found there, too. A word may follow either.
+_START = rf"(?:(?<![A-Za-z0-9])(?<![A-Za-z0-9][_-])(?<![A-Za-z0-9][_-][_-])|{_ESCAPED})"
 _START_OF_WORD = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
-_START_OF_BASE64 = rf"(?:(?<![A-Za-z0-9+/])|{_ESCAPED})"
-_END = r"(?![A-Za-z0-9_-])"
+_END = r"(?![A-Za-z0-9])"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _QUOTED = r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?"
 """What stands between the name of a key and its value."""
@@ -174,7 +167,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "gitlab-token",
         _START_OF_WORD + r"(?:(?:glpat|gldt|glft|glsoat|glrt|glimt)-[\w-]{20,60}|glptt-[\w-]{40}"
         r"|glcbt-(?:[0-9a-fA-F]{2}_)?[\w-]{20,50}|glagent-[\w-]{50,1024}|gloas-[\w-]{64}"
-        r"|GR1348941[\w-]{20,50})(?!\w)",
+        r"|GR1348941[\w-]{20,50})" + _END,
         dense=True,
     ),
     _known(
@@ -326,21 +319,29 @@ PATTERNS: tuple[SecretPattern, ...] = (
     _known("pinecone-key", _START_OF_WORD + r"pcsk_[\w-]{40,100}" + _END, "pcsk_", dense=True),
     _known("cerebras-key", _START_OF_WORD + r"csk-[a-z0-9]{40,64}" + _END, "csk-", dense=True),
     _known(
-        "fireworks-key", _START + r"fw_[A-Za-z0-9]{20,40}" + _END, "fw_", 0, _is_mixed, dense=True
+        "fireworks-key",
+        _START_OF_WORD + r"fw_[A-Za-z0-9]{20,40}" + _END,
+        "fw_",
+        0,
+        _is_mixed,
+        dense=True,
     ),
     _known(
         "jina-key", _START_OF_WORD + r"jina_[0-9a-f]{32}[\w-]{20,40}" + _END, "jina_", dense=True
     ),
-    _known("voyage-key", _START + r"pa-[\w-]{43}" + _END, "pa-", 0, _is_mixed, dense=True),
+    _known("voyage-key", _START_OF_WORD + r"pa-[\w-]{43}" + _END, "pa-", 0, _is_mixed, dense=True),
     _known("elevenlabs-key", _START_OF_WORD + r"sk_[0-9a-f]{48}" + _END, "sk_", dense=True),
     _known("e2b-key", _START_OF_WORD + r"e2b_[0-9a-f]{40}" + _END, "e2b_", dense=True),
     _known("firecrawl-key", _START + r"fc-[0-9a-f]{32}" + _END, "fc-", dense=True),
     _known("google-key", _START_OF_WORD + r"AQ\.Ab[\w-]{40,80}" + _END, "AQ.Ab", dense=True),
-    _known("google-key", _START + r"[14]//?0[A-Za-z][\w-]{36,512}" + _END, "/0", dense=True),
+    _known(
+        "google-key", _START_OF_WORD + r"[14]//0[A-Za-z][\w-]{36,512}" + _END, "//0", dense=True
+    ),
+    _known("google-key", _START + r"[14]/0[A-Za-z][\w-]{36,512}" + _END, "/0", dense=True),
     # AWS session tokens and keys of Bedrock: a header, the same for all, then base64.
     _known(
         "aws-session-token",
-        _START_OF_BASE64 + r"(?:IQoJb3JpZ2luX2Vj|Fwo(?:GZXIvYXdz|DYXdz)|FQoGZXIvYXdz)"
+        _START_OF_WORD + r"(?:IQoJb3JpZ2luX2Vj|Fwo(?:GZXIvYXdz|DYXdz)|FQoGZXIvYXdz)"
         r"[A-Za-z0-9+/]{60,}+=*+",
         dense=True,
     ),
@@ -381,13 +382,15 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "ATBB",
         dense=True,
     ),
-    _known("dropbox-token", _START + r"sl\.(?:u\.)?[\w-]{100,2048}" + _END, "sl.", dense=True),
+    _known(
+        "dropbox-token", _START_OF_WORD + r"sl\.(?:u\.)?[\w-]{100,2048}" + _END, "sl.", dense=True
+    ),
     _known(
         "hubspot-token", _START_OF_WORD + r"pat-[a-z]{2,4}\d-" + _UUID + _END, "pat-", dense=True
     ),
     _known(
         "asana-token",
-        _START + r"[012]/\d{10,20}(?:/\d{10,20})?:[0-9a-f]{32}" + _END,
+        _START_OF_WORD + r"[012]/\d{10,20}(?:/\d{10,20})?:[0-9a-f]{32}" + _END,
         ":",
         dense=True,
     ),
@@ -403,7 +406,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     _known("1password-token", _START_OF_WORD + r"ops_eyJ[\w+/-]{100,}+=*+", "ops_eyJ", dense=True),
     _known(
         "1password-token",
-        _START
+        _START_OF_WORD
         + r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}"
         + _END,
         "A3-",
@@ -433,7 +436,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     _known(
         "doppler-token",
-        _START + r"dp\.[a-z]{2,8}\.(?:[\w-]{1,64}\.)?[A-Za-z0-9]{40,44}" + _END,
+        _START_OF_WORD + r"dp\.[a-z]{2,8}\.(?:[\w-]{1,64}\.)?[A-Za-z0-9]{40,44}" + _END,
         "dp.",
         dense=True,
     ),
@@ -457,30 +460,43 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     _known(
         "terraform-token",
-        _START + r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}",
+        _START_OF_WORD + r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}",
         ".atlasv1.",
         dense=True,
     ),
     _known("fly-token", _START_OF_WORD + r"fo1_[\w-]{40,64}" + _END, "fo1_", dense=True),
     _known("fly-token", _START_OF_WORD + r"fm[12][a-z]?_[\w+/-]{60,}+=*+", "fm", dense=True),
     _known("heroku-key", _START_OF_WORD + r"HRKU-[\w-]{36,80}" + _END, "HRKU-", dense=True),
-    _known("netlify-token", _START + r"nf[a-z]_[A-Za-z0-9]{36,40}" + _END, "nf", dense=True),
+    _known(
+        "netlify-token", _START_OF_WORD + r"nf[a-z]_[A-Za-z0-9]{36,40}" + _END, "nf", dense=True
+    ),
     _known(
         "vercel-token",
-        _START + r"vc[a-z]_[A-Za-z0-9]{24,64}" + _END,
+        _START_OF_WORD + r"vc[a-z]_[A-Za-z0-9]{24,64}" + _END,
         "vc",
         0,
         _is_mixed,
         dense=True,
     ),
     _known(
-        "render-key", _START + r"rnd_[A-Za-z0-9]{28,40}" + _END, "rnd_", 0, _is_mixed, dense=True
+        "render-key",
+        _START_OF_WORD + r"rnd_[A-Za-z0-9]{28,40}" + _END,
+        "rnd_",
+        0,
+        _is_mixed,
+        dense=True,
     ),
     _known(
-        "cloudflare-token", _START + r"cf[a-z]{1,3}t_[A-Za-z0-9]{40,64}" + _END, "cf", dense=True
+        "cloudflare-token",
+        _START_OF_WORD + r"cf[a-z]{1,3}t_[A-Za-z0-9]{40,64}" + _END,
+        "cf",
+        dense=True,
     ),
     _known(
-        "cloudflare-token", _START + r"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}" + _END, "v1.0-", dense=True
+        "cloudflare-token",
+        _START_OF_WORD + r"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}" + _END,
+        "v1.0-",
+        dense=True,
     ),
     _known(
         "alibaba-key",
@@ -499,7 +515,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     _known(
         "azure-ad-secret",
-        rf"(?:(?<![\w.~-])|{_ESCAPED})" + r"[\w.~-]{3}\dQ~[\w.~-]{31,34}(?![\w~-])",
+        _START_OF_WORD + r"[\w.~-]{3}\dQ~[\w.~-]{31,34}" + _END,
         "Q~",
     ),
     _known("newrelic-key", _START_OF_WORD + r"NRAK-[A-Z0-9]{27}" + _END, "NRAK-", dense=True),
@@ -541,7 +557,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     _known("prefect-key", _START_OF_WORD + r"pn[ub]_[A-Za-z0-9]{36}" + _END, "pn", dense=True),
     _known(
         "harness-token",
-        _START + r"[ps]at\.[\w-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}" + _END,
+        _START_OF_WORD + r"[ps]at\.[\w-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}" + _END,
         "at.",
         dense=True,
     ),
@@ -549,8 +565,15 @@ PATTERNS: tuple[SecretPattern, ...] = (
     _known(
         "rubygems-key", _START_OF_WORD + r"rubygems_[0-9a-f]{48}" + _END, "rubygems_", dense=True
     ),
-    _known("crates-token", _START + r"cio[A-Za-z0-9]{32}" + _END, "cio", 0, _is_mixed, dense=True),
-    _known("nuget-key", _START + r"oy2[a-z0-9]{43}" + _END, "oy2", dense=True),
+    _known(
+        "crates-token",
+        _START_OF_WORD + r"cio[A-Za-z0-9]{32}" + _END,
+        "cio",
+        0,
+        _is_mixed,
+        dense=True,
+    ),
+    _known("nuget-key", _START_OF_WORD + r"oy2[a-z0-9]{43}" + _END, "oy2", dense=True),
     _known(
         "clojars-token", _START_OF_WORD + r"CLOJARS_[0-9a-z]{60}" + _END, "CLOJARS_", dense=True
     ),
@@ -569,7 +592,12 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "sib-",
         dense=True,
     ),
-    _known("resend-key", _START + r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}" + _END, "re_", dense=True),
+    _known(
+        "resend-key",
+        _START_OF_WORD + r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}" + _END,
+        "re_",
+        dense=True,
+    ),
     _known(
         "plaid-token",
         _START_OF_WORD + r"access-(?:sandbox|development|production)-" + _UUID + _END,
