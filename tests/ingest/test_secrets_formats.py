@@ -103,7 +103,8 @@ def test_what_is_not_seen_hides_no_secret(
 
 def test_every_kind_has_a_source() -> None:
     """No row of the table is without the page that it was taken from."""
-    from anaphora.ingest.secrets.formats import PATTERNS, SOURCES
+    from anaphora.ingest.secrets.formats import PATTERNS
+    from anaphora.ingest.secrets.sources import SOURCES
 
     assert {known.kind for known in PATTERNS} == set(SOURCES)
     assert all(known.source.startswith(("https://", "src/", "docs/")) for known in PATTERNS)
@@ -273,6 +274,17 @@ ORDINARY = [
     '"href": "http://&a:foo(b%5Dc@d:2/", "password": "%60%7B%7D",',
     "login ghp_" + "x" * 36,
     "client_secret='Qh...wwI'",
+    "def test_HTTP_200_OK_GET_WITH_MIXED_PARAMS(self):",
+    "def test_send_unicode_with_SMTPUTF8_via_low_level_API(self):",
+    "a.py,sha256=yk33_vLBPGLfX1voZ57NUudlzul8cwfwv40XWJA83Hs,12",
+    "a.py,sha256=_o0-IH0MxldiuSqyUE1YSpgA7cTE5gMfS8Fnk76Yn7Y,283",
+    "toolu_01AbCdEfGh23IjKlMn45OpQr and session_01UnLnhsH25Nnv7LHhekUfPd",
+    "decd711 apply   #2238000000000059       -> 59",
+    "const xxh_u8* kSecretPtr = XXH3_kSecret;",
+    "private_key: PKCS7PrivateKeyTypes,",
+    """token='{"title":', log_probability=-1.5""",
+    "cache_key = 5f352379324c22463451387a0aec5d2f",
+    "restore-keys: linux-node-5f352379324c22463451387a0aec5d2f",
     'keyring.get_password("demo-service", "tarek")',
     'keyring.set_password("demo-service", "tarek", "example")',
     "private_key: Ed25519PrivateKey | Ed448PrivateKey",

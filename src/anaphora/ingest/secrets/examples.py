@@ -21,7 +21,7 @@ _FILLERS: Final = (
     r"examples?|samples?|dummy|fake|mock|tests?|default|your|my|our|the|some|this|any|new|old|super"
     r"|very|wrong|bad|good|correct|incorrect|invalid|valid|secure|strong|weak|plain|text|real|not"
     r"|no|is|a|an|to|be|of|change|changed|me|here|insert|enter|matter|random|access"
-    r"|refresh|private|encryption|signing|master|service|app|database|db|root|use|allow|goes|required|needed|missing|empty|none|provided|set|anonymous|anoncvs|pserver|guest"
+    r"|refresh|private|encryption|signing|master|service|app|database|db|root|use|allow|goes|required|needed|missing|empty|none|provided|set|does|exists?|anonymous|anoncvs|pserver|guest"
 )
 # Names that stand for anything in programs.
 _ANYTHING: Final = r"foo|bar|baz|qux|quux|spam|eggs|abc|xyz|blah|lorem|ipsum|whatever"

@@ -127,7 +127,7 @@ _PLAIN_SUFFIXES = re.compile(
 )
 
 _PLACEHOLDER = re.compile(
-    r"\[redacted.*|.*%\(\w+\)[sdr].*|.*(?:\.{3}|…).*|&(?:lt|#60|#x3c);.*|[A-Za-z ]+:"
+    r"\[redacted.*|.*%\(\w+\)[sdr].*|.*(?:\.{3}|…).*|.*[{}]\".*|&(?:lt|#60|#x3c);.*|[A-Za-z ]+:"
     r"|[A-Za-z_]\w*(?:\.\w+)*\[-?\w*\](?:\.\w+|\[-?\w*\])*"  # jobs[0].id
     r"|(?:your|enter|insert|replace|change|choose|example|sample|dummy|placeholder|todo|fixme)"
     r"[_ -].*|.*[_ -](?:here|me)|<.*>|\{.*\}|\[.*\]|%.*%|\(.*\)|"
@@ -153,7 +153,7 @@ _CODE = re.compile(
     r"|[&*!~]{0,3}[A-Za-z_$]\w*(?:(?:\.|->|::|[?!]\.)[A-Za-z_]\w*)+[?!]?"
     r"|[&*~]{1,3}[A-Za-z_]\w*"
     r"|_{0,2}[a-z]+\d{0,4}(?:_(?:[a-z]+\d{0,4}|\d{1,2}))+|[(\[{\\].*|\W*|(?:qr|qw|qq|[msq])[/{|(].*|.*(?:&&|\|\||=>|\){|}}).*"
-    r"|[A-Z][A-Za-z0-9]*(?:Key|Token|Secret|Password|Credential)s?|(?:self|this)\..*|[^(]*[+*/-][a-z_.]+\(.*",
+    r"|[A-Z]\w*(?:Key|Token|Secret|Password|Credential)s?(?:Types?)?|(?:self|this)\..*|[^(]*[+*/-][a-z_.]+\(.*",
     re.DOTALL,
 )
 _ORDINARY = re.compile(

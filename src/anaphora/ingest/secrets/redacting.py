@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.examples import is_example
-from anaphora.ingest.secrets.formats import DENSE, PATTERNS
+from anaphora.ingest.secrets.formats import PATTERNS
 from anaphora.ingest.secrets.patterns import (
     assigned_secrets,
     is_secret_value,
@@ -22,6 +22,8 @@ from anaphora.ingest.secrets.patterns import (
     reads_as_literal,
     reads_as_password,
 )
+from anaphora.ingest.secrets.said_keys import said_keys
+from anaphora.ingest.secrets.shapes import DENSE
 from anaphora.ingest.secrets.spoken import command_secrets, said_passwords
 
 MAX_DEPTH: Final = 100
@@ -179,6 +181,7 @@ def _found(text: str) -> Iterator[_Span]:
         yield places[start], places[end - 1] + 1, kind
 
 
+_LOOSE = tuple(known for known in PATTERNS if not known.dense)
 _BLANK = 12
 
 
@@ -189,7 +192,8 @@ def _is_blank(tail: str) -> bool:
 
 def _seen(text: str) -> Iterator[_Span]:
     dense, lowered = picked(text, matching(text, _DENSE_RUN)), text.lower()
-    for known in PATTERNS:
+    # Most sentences have no line that could hold a key: then half of the table is not asked.
+    for known in PATTERNS if dense.text else _LOOSE:
         within = dense.text if known.dense else text
         if known.hint not in (lowered if known.caseless else within):
             continue
@@ -206,6 +210,8 @@ def _seen(text: str) -> Iterator[_Span]:
     yield from _cards(text)
     yield from _social_security(text)
     yield from assigned_secrets(text, lowered)
+    if dense.text:
+        yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
     yield from said_passwords(text, lowered, reads_as_password)
     yield from command_secrets(text, reads_as_literal)
 
@@ -302,7 +308,7 @@ _CARD_WORD = re.compile(
     r"card|kart|visa|amex|master|express|maestro|diners|discover|jcb|union|\bcc\b|\bpan\b|カード|卡",
     re.IGNORECASE,
 )
-_ASSIGNMENT = re.compile(r"(?:=|:|\(|\[|[\w\"'\])]\s{0,3},)\s{0,3}[\"']?\Z|[<>+*%&|^~=-]\s?\Z")
+_ASSIGNMENT = re.compile(r"(?:=|:|\(|\[|[\w\"'\])]\s{0,3},)\s{0,3}[\"']?\Z|[<>+*%&|^~=#-]\s?\Z")
 _IN_A_ROW = re.compile(
     r"(?:(?<![^\W\d_])[MLHVCSQTAZ]|\d|(?<![^\W_])(?=[A-F]{0,3}\d)[\dA-F]{4})\s?\Z"
 )
