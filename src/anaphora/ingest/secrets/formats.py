@@ -499,6 +499,15 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     known(
         "authorization-header",
+        r"(?i)\bauthorization[\"']?[ \t]{0,3}:[ \t]{0,3}[\"']?(?:token|api-?key|key|bot|ssws"
+        r"|app|oauth"
+        r"|zoho-oauthtoken|splunk|geniekey)[ \t]{1,3}(?:token=)?[\"']?([\w.~+/-]{20,}+=*+)",
+        "authorization",
+        group=1,
+        check=is_bearer,
+    ),
+    known(
+        "authorization-header",
         r"(?i)\bauthorization[\"']?[ \t]{0,3}:[ \t]{0,3}[\"']?basic[ \t]{1,3}([\w+/-]{8,}+=*+)",
         "authorization",
         group=1,

@@ -168,7 +168,7 @@ MORE_PATTERNS: Final[tuple[SecretPattern, ...]] = (
     _prefixed("flutterwave-key", r"FLW(?:SECK|PUBK)(?:_TEST)?-[0-9a-hX-]{12,40}", "FLW"),
     _prefixed("paddle-key", r"pdl_[a-z]{4}_apikey_[a-z0-9]{26}_\w{22}_\w{3}", "pdl_"),
     _prefixed("razorpay-key", r"rzp_(?:live|test)_[A-Za-z0-9]{14,24}", "rzp_"),
-    _prefixed("adyen-key", r"AQE[A-Za-z0-9+/_=-]{60,400}", "AQE", is_mixed),
+    _prefixed("adyen-key", r"AQE[a-z]hmf[A-Za-z0-9+/_=-]{60,400}", "AQE"),
     _prefixed("duffel-token", r"duffel_(?:test|live)_[\w=-]{43}", "duffel_"),
     _prefixed("polar-token", r"polar_[a-z]{2,4}_[A-Za-z0-9]{32,64}", "polar_"),
     _prefixed(

@@ -152,7 +152,7 @@ _CODE = re.compile(
     r"[&*!~]{0,3}[A-Za-z_$]\w*(?:(?:\.|->|::|[?!]\.)[A-Za-z_]\w*)*[?!]{0,2}\.?[(\[<].*"
     r"|[&*!~]{0,3}[A-Za-z_$]\w*(?:(?:\.|->|::|[?!]\.)[A-Za-z_]\w*)+[?!]?"
     r"|[&*~]{1,3}[A-Za-z_]\w*"
-    r"|_{0,2}[a-z]+\d{0,4}(?:_(?:[a-z]+\d{0,4}|\d{1,2}))+|[(\[{\\].*|\W*|(?:qr|qw|qq|[msq])[/{|(].*|.*(?:&&|\|\||=>|\){|}}).*"
+    r"|_{0,2}[a-z]+\d{0,4}(?:_(?:[a-z]+\d{0,4}|\d{1,2}))+|[(\[{\\].*|\W*|(?:qr|qw|qq|[msq])([/{|(]).*[/}|)][a-z]{0,4}|.*(?:&&|\|\||=>|\){|}}).*"
     r"|[A-Z]\w*(?:Key|Token|Secret|Password|Credential)s?(?:Types?)?|(?:self|this)\..*|[^(]*[+*/-][a-z_.]+\(.*",
     re.DOTALL,
 )
@@ -160,7 +160,7 @@ _ORDINARY = re.compile(
     r"[a-z]?\d+(?:[.:/-]\d+)*[a-z%]{0,3}"  # numbers, versions, dates, times, sizes
     r"|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?"
     r"|\d{1,3}-[A-Za-z]+(?:-[A-Za-z]+)*|[A-Za-z]+-\d{1,2}|\d+(?:st|nd|rd|th)"
-    r"|[^@\s]+@[\w-]+(?:\.[\w-]+)+|.*://.*|(?:~|\.{1,2})?[/\\].*|[A-Za-z]:\\.*"
+    r"|[^@\s]+@[\w-]+(?:\.[\w-]+)+|.*://.*|(?:~|\.{1,2})?(?![\w+/]{22,}={1,2}\Z)[/\\].*|[A-Za-z]:\\.*"
     r"|.*\.(?:pem|key|json|ya?ml|txt|md|py|js|ts|crt|env)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -328,7 +328,9 @@ _NO_CREDENTIAL = re.compile(
     r"|[\"'][A-Z]\w*::(?:\w+::)?\w*|\barn:[^\s\"'<]{1,120}:)[_-]?\Z",
     re.IGNORECASE,
 )
-_ONE_REQUEST = re.compile(r"(?:request|client|idempotency|action|import|product)[_-]?\Z", re.I)
+_ONE_REQUEST = re.compile(
+    r"(?:request|client|idempotency|action|import|export|unit|product)[_-]?\Z", re.I
+)
 _NUMBER_OF_ONE = re.compile(r"[0-9a-f]{8}-[\w-]{4,40}|[a-z]+(?:-[a-z]+)*-[a-z0-9]{8,20}", re.I)
 _NAMED_IN_WORDS = re.compile(
     r"_?[A-Z]?[a-z]+(?:(?:[_./:-][A-Z]?|[A-Z])[a-z]+)*\d?|[A-Z]{2,}(?:[_.-][A-Z]{2,})*"

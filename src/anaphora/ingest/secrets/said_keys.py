@@ -31,10 +31,11 @@ _IS: Final = (
     r"|là|είναι|это|есть|هو|هي|היא|הוא|है"
 )
 _SAID: Final = re.compile(
-    rf"(?<![a-z0-9])(?P<name>{_LATIN}|{_OTHER})"
-    r"(?:[^\S\n]{1,2}[^\W_][\w.'’@/-]{0,24}){0,4}?"
-    rf"(?:[^\S\n]{{1,2}}(?:{_IS})[:：]?|[^\S\n]{{0,2}}(?:[:：=]|=>|:=|は|が|是|为|為|는|은|คือ))"
-    r"[^\S\n]{0,2}(?:now |jetzt )?[\"'`„“«»‘「『*]{0,3}[^\S\n]?"
+    rf"(?P<name>(?<![a-z0-9])(?:{_LATIN})|{_OTHER})"
+    r"(?P<link>(?:[^\S\n]{1,2}[^\W_][\w.'’@/-]{0,24}){0,4}?"
+    rf"(?:[^\S\n]{{1,2}}(?:{_IS})[:：]?|[^\S\n]{{0,2}}(?:[:：=—–-]|=>|:=|は|が|是|为|為|는|은|คือ)"
+    r"|[\"'`][^\S\n]{0,2},|[^\S\n]{0,3}\||(?=[^\S\n]))"
+    r"[^\S\n]{0,2}(?:now |jetzt )?[\"'`„“«»‘「『*]{0,3}[^\S\n]?)"
     r"(?P<value>[A-Za-z0-9][\w+/=.~-]{19,200})",
     re.IGNORECASE,
 )
@@ -46,7 +47,8 @@ _PARTS: Final = (
     *("キー", "トークン", "シークレット", "鍵", "키", "토큰", "คีย์", "โทเค็น"),
 )
 _OPENS_NOTHING: Final = re.compile(
-    r"(?:public|pub|cache|partition|primary|foreign|sort|idempotency|object|s3|row|host|page|next"
+    r"(?:\A|[ _-])(?:public|pub|cache|partition|primary|foreign|sort|idempotency|object|s3|row|host"
+    r"|page|next"
     r"|translation|dedupe|routing|group|state|registry|unique|index|ssh|map|lookup|hash|etag|file"
     r"|blob|item|node|job|query|known|restore|store|sync|change|lock|request|continuation|csrf"
     r"|count|max|min|pad|eos|bos|sep|cls|mask|special|publishable|anon|site|measurement)"
@@ -55,6 +57,7 @@ _OPENS_NOTHING: Final = re.compile(
 )
 _ALONE: Final = re.compile(r"(?:keys?|tokens?)\Z", re.IGNORECASE)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_LINK: Final = re.compile(rf"[ \t](?:{_IS})[:：]?[ \t]*\Z", re.IGNORECASE)
 _CHANGES: Final = 6
 """From letters to digits, or from one case to the other."""
 
@@ -68,10 +71,18 @@ def said_keys(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _SAID.finditer(lines.text):
         name, value = match.group("name"), match.group("value").rstrip(".=-_~")
         start = match.start("value")
-        linked = lines.text[match.end("name") : start]
+        link = match.group("link")
         # "key = …" is a mapping's in most programs; "the key is …" is said of a secret.
-        in_code = "=" in linked or (":" in linked and not linked.startswith(" "))
+        in_code = "=" in link or (link[0] in ":\"'`")
         if _OPENS_NOTHING.search(name) or (in_code and _ALONE.fullmatch(name)):
+            continue
+        # Words between the two need a sign that the one is the other.
+        if (
+            link.strip()
+            and link.strip()[-1].isalnum()
+            and link.isascii()
+            and not _LINK.search(link)
+        ):
             continue
         if _is_made_by_machine(value):
             place = lines.place(start)
@@ -85,4 +96,7 @@ def _is_made_by_machine(value: str) -> bool:
     changes = sum(one != other for one, other in pairwise(classes))
     digits = classes.count(0)
     words = max(map(len, re.findall(r"[A-Za-z]?[a-z]+", value)), default=0)
-    return digits >= 3 and len(classes) - digits >= 3 and changes >= _CHANGES and words < 9
+    if words >= 12 or len(classes) - digits < 3 or changes < _CHANGES:
+        return False
+    # Both cases in no order, where joined words change with every fourth letter at most.
+    return digits >= 3 or (digits >= 1 and changes >= len(classes) / 2)

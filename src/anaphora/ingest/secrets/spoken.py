@@ -133,7 +133,7 @@ _COMMANDS: Final = tuple(
         (
             "--",
             r"(?<![\w-])--(?!(?:[a-z]{1,20}-)?(?:next|starting|continuation|lock"
-            r"|change|page|client|request|product)-token)"
+            r"|change|page|client|request|product|action|unit|export|import)-token)"
             r"(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|pass|token|secret"
             rf"|api-?key|access-key|secret-key)[ \t]{{1,3}}{_VALUE}",
         ),
