@@ -45,7 +45,7 @@ from anaphora.rank.turns import (
 )
 from anaphora.recall.currency import Candidate, order_turns
 from anaphora.recall.narrowing import chosen_rows, narrow_by_times
-from anaphora.recall.passages import PassageFinder
+from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -184,7 +184,10 @@ class ConversationRecall:
         embedder: EmbedderService,
         clock: Callable[[], datetime],
         weights: Weights = DEFAULT_WEIGHTS,
+        *,
+        cut: Cut = anywhere,
     ) -> None:
+        self._cut = cut
         self._store = store
         self._index = index
         self._embedder = embedder
@@ -378,7 +381,7 @@ class ConversationRecall:
         def vector() -> Vector | None:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
 
-        finder = PassageFinder(view, query_words(question.text), vector)
+        finder = PassageFinder(view, query_words(question.text), vector, self._cut)
         found = self._candidates(view, scores, limits, finder)
         if question.mode == "hybrid":
             ordered = order_turns(

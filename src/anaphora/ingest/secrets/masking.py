@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
-from anaphora.ingest.secrets.redacting import redact, secrets_in
+from anaphora.ingest.secrets.redacting import places_of_secrets, redact, secrets_in
 from anaphora.values.conversations import ThreadSummary, Turn
 from anaphora.values.memories import MemoryHit, MemoryRecord, RelatedMemory
 from anaphora.values.search import SearchHit
 
-__all__ = ["mask", "mask_text", "seems_to_hold_secrets"]
+__all__ = ["cut_between_secrets", "mask", "mask_text", "seems_to_hold_secrets"]
 
 ValueT = TypeVar("ValueT")
 
@@ -48,6 +48,38 @@ def mask(value: ValueT) -> ValueT:
 def mask_text(text: str) -> str:
     """The text with `[redacted:kind]` for each secret in it."""
     return redact(text).text
+
+
+_LOOKED_AT: Final = 4_000
+"""Characters on both sides of a cut: a private key of 4096 bits has 3,300."""
+_BEFORE: Final = 120
+_AFTER: Final = 100
+"""Characters around a secret by which it may be known, as "password:" is."""
+
+
+def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where to cut a passage out of a text, so that no secret loses what it is known by.
+
+    Half a key is no longer known as one, nor is a password without the word before it: a cut that
+    falls there moves into the passage. Where the passage lies in one secret alone, what stands
+    before that comes in its place.
+    """
+    size = end - start
+    for first, last in _around(text, start) if start > 0 else ():
+        if first - _BEFORE < start < last:
+            start = last
+    for first, last in reversed(_around(text, end) if end < len(text) else []):
+        if first < end < last + _AFTER:
+            end = first
+    if start < end:
+        return start, end
+    return (max(0, end - size), end) if end > 0 else (start, min(len(text), start + size))
+
+
+def _around(text: str, place: int) -> list[tuple[int, int]]:
+    begin = max(0, place - _LOOKED_AT)
+    window = text[begin : place + _LOOKED_AT]
+    return [(begin + start, begin + end) for start, end in places_of_secrets(window)]
 
 
 def seems_to_hold_secrets(turns: Iterable[Turn]) -> list[int]:

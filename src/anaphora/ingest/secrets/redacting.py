@@ -98,6 +98,11 @@ def secrets_in(text: str) -> dict[str, str]:
     return found
 
 
+def places_of_secrets(text: str) -> list[tuple[int, int]]:
+    """Where the secrets in `text` stand, in order, none of them within another."""
+    return [(start, end) for start, end, _ in _merged(_found(text))]
+
+
 def _redact_once(text: str, *, keep_lines: bool) -> RedactedText:
     spans = _merged(_found(text))
     parts: list[str] = []
