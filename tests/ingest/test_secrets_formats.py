@@ -103,8 +103,7 @@ def test_what_is_not_seen_hides_no_secret(
 
 def test_every_kind_has_a_source() -> None:
     """No row of the table is without the page that it was taken from."""
-    from anaphora.ingest.secrets.formats import PATTERNS
-    from anaphora.ingest.secrets.sources import SOURCES
+    from anaphora.ingest.secrets.formats import PATTERNS, SOURCES
 
     assert {known.kind for known in PATTERNS} == set(SOURCES)
     assert all(known.source.startswith(("https://", "src/", "docs/")) for known in PATTERNS)

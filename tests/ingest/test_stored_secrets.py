@@ -34,18 +34,15 @@ def holding(folder: Path) -> list[str]:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of a version that knew no secret: in every field, in versions and in notes."""
-    from anaphora.ingest import checking, notes
     from anaphora.ingest.secrets.redacting import RedactedText, RedactedValue
 
     with monkeypatch.context() as older:
-        for module in (checking, notes):
-            for name, made in (
-                ("redact", RedactedText),
-                ("redact_path", RedactedText),
-                ("redact_value", RedactedValue),
-            ):
-                if hasattr(module, name):
-                    older.setattr(module, name, made)
+        for place, made in (
+            ("checking.redact", RedactedText),
+            ("checking.redact_path", RedactedText),
+            ("checking.redact_value", RedactedValue),
+        ):
+            older.setattr(f"anaphora.ingest.{place}", made)
         with Memory.open(tmp_path / "home", embedder="hashing") as memory:
             memory.audit.on()
             old = memory.remember(f"The token is {SECRET} today.", path="ferry.token")

@@ -7,12 +7,12 @@ stay. What an adapter put word for word is left, as it must come back so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ingest.checking import without_secrets
 from anaphora.ingest.secrets.redacting import redact, redact_value
-from anaphora.values.memories import MemoryRecord, NewMemory
+from anaphora.values.memories import MEMORY_FIELDS, MemoryRecord, NewMemory
 
 if TYPE_CHECKING:
     from anaphora.store.records.forgetting import ForgottenRecords
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from anaphora.store.records.transaction import RecordTransaction
 
 OnGone = Callable[["RecordTransaction", "ForgottenRecords", bool], None]
-_FIELDS: Final = ("text", "payload", "tags", "category", "path", "conversation_id")
+_HELD: Final = frozenset(field.name for field in fields(MemoryRecord))
+_FIELDS: Final = tuple(
+    name
+    for name, field in MEMORY_FIELDS.items()
+    if name in _HELD and field.kind not in {"id", "time", "number", "flag", "type"}
+)
+"""The words of a memory; where it comes from, it holds once for each time that it was said."""
 _STEP: Final = 256
 
 

@@ -25,6 +25,9 @@ from anaphora.ingest.secrets.shapes import (
     is_twilio,
     known,
 )
+from anaphora.ingest.secrets.sources import SOURCES
+
+__all__ = ["PATTERNS", "SOURCES"]
 
 PATTERNS: tuple[SecretPattern, ...] = (
     # AWS writes the last sixteen in base32; what looks like one otherwise is somebody's test key.
