@@ -56,7 +56,9 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     known(
         "gitlab-token",
-        START_OF_WORD + r"(?:(?:glpat|gldt|glft|glsoat|glrt|glimt)-[\w-]{20,60}|glptt-[\w-]{40}"
+        START_OF_WORD
+        + r"(?:(?:glpat|gldt|glft|glsoat|glrt|glimt)-[\w-]{20,120}(?:\.\w{2}\.\w{7,12})?"
+        r"|glptt-[\w-]{40}"
         r"|glcbt-(?:[0-9a-fA-F]{2}_)?[\w-]{20,50}|glagent-[\w-]{50,1024}|gloas-[\w-]{64}"
         r"|GR1348941[\w-]{20,50})" + END,
         dense=True,
@@ -64,6 +66,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     known(
         "slack-token", START_OF_WORD + r"xox[abeoprs](?:\.xox[bp])?-(?:\d+-)+[A-Za-z0-9-]+", "xox"
     ),
+    known("slack-token", START_OF_WORD + r"xox[cd]-[\w%+/=-]{20,}", "xox", dense=True),
     known("slack-token", START_OF_WORD + r"xapp-\d-[A-Z0-9]{6,}-\d{6,}-[a-f0-9]{20,}", "xapp-"),
     known(
         "slack-webhook",
@@ -361,7 +364,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     known(
         "cloudflare-token",
-        START_OF_WORD + r"cf[a-z]{1,3}t_[A-Za-z0-9]{40,64}" + END,
+        START_OF_WORD + r"cf(?:k|[a-z]{1,2}t)_[A-Za-z0-9]{40,64}" + END,
         "cf",
         dense=True,
     ),

@@ -93,10 +93,16 @@ def has_digits(match: re.Match[str]) -> bool:
     return sum(map(str.isdigit, match.group(match.lastindex or 0))) >= 2
 
 
+_OF_HASHES = re.compile(r"(?:key|test|prod|access|auth|bot)[_-]\Z")
+
+
 def has_many_digits(match: re.Match[str]) -> bool:
-    """Four digits or more among the letters of the last part."""
+    """Four digits or more among the letters of the last part, and no hash of a cache's key."""
     part = match.group(match.lastindex or 0)
-    return 4 <= sum(map(str.isdigit, part)) < len(part)
+    prefix = match.string[match.start() : match.start(match.lastindex or 0)]
+    if _OF_HASHES.search(prefix) and re.fullmatch(r"[0-9a-f]+", part):
+        return False
+    return 4 <= sum(map(str.isdigit, part)) < len(part) or is_random(match)
 
 
 _CHANGES = 0.4
@@ -105,11 +111,11 @@ of joined words ("getUserById2") every fourth at most."""
 
 
 def is_random(match: re.Match[str]) -> bool:
-    """Three small letters, capitals and digits or more, in no order; it follows no "sha256="."""
+    """Three small letters and capitals, two digits or more, in no order; it follows no "sha256="."""
     part = match.group(match.lastindex or 0)
     classes = [0 if one.isdigit() else 1 if one.islower() else 2 for one in part]
     changes = sum(one != other for one, other in pairwise(classes))
-    mixed = all(classes.count(each) >= 3 for each in range(3))
+    mixed = classes.count(0) >= 2 and min(classes.count(1), classes.count(2)) >= 3
     before = match.string[max(0, match.start() - 8) : match.start()]
     return mixed and changes >= _CHANGES * len(part) and "sha" not in before
 
