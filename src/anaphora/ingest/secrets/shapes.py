@@ -111,7 +111,7 @@ of joined words ("getUserById2") every fourth at most."""
 
 
 def is_random(match: re.Match[str]) -> bool:
-    """Three small letters and capitals, two digits or more, in no order; it follows no "sha256="."""
+    """Small letters, capitals and digits in no order; it follows no "sha256="."""
     part = match.group(match.lastindex or 0)
     classes = [0 if one.isdigit() else 1 if one.islower() else 2 for one in part]
     changes = sum(one != other for one, other in pairwise(classes))

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.display import one_line
-from anaphora.ingest.secrets.masking import seems_to_hold_secrets
+from anaphora.ingest.secrets.masking import mask_handle, seems_to_hold_secrets
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def secrets_check(conversations: Conversations, namespace: str = "default") -> C
         return Check("secrets", ok=True, detail=f"no turn seems to hold a secret; {looked}")
     option = "" if namespace == "default" else f"--namespace {shlex.quote(namespace)} "
     commands = "; ".join(
-        f"anaphora {option}conversation redact {shlex.quote(one_line(name))} {index}"
+        f"anaphora {option}conversation redact {shlex.quote(one_line(mask_handle(name)))} {index}"
         for name, index in places[:_NAMED]
     )
     count = "1 turn seems" if len(places) == 1 else f"{len(places):,} turns seem"
