@@ -66,7 +66,8 @@ _RESOURCE: Final = re.compile(
     # The name of a resource of a cloud, a path whose parts are words or numbers, a file, the scope
     # of a signature: "key/20240131/us-east-1/s3/aws4_request".
     r"arn:[\w-]{2,20}:.*|/?[a-z]+(?:[_-][a-z]+)*\d?(?:/(?:[a-z]+(?:[_-][a-z]+)*\d?|\d{1,6})){1,12}"
-    r"|(?:[~.]{0,2}/)?(?:[\w.-]{1,40}/){1,12}[\w-]{1,60}\.[a-z]{2,4}|[^/]+/\d{8}/[\w/-]+",
+    r"|(?:[~.]{0,2}/)?(?:[\w.-]{1,40}/){1,12}[\w-]{1,60}\.[a-z]{2,4}|[^/]+/\d{8}/[\w/-]+"
+    r"|~?(?:/[A-Za-z._-]{1,40}){2,12}",
     re.DOTALL,
 )
 

@@ -31,11 +31,14 @@ __all__ = ["PATTERNS", "SOURCES"]
 
 PATTERNS: tuple[SecretPattern, ...] = (
     # AWS writes the last sixteen in base32; what looks like one otherwise is somebody's test key.
-    known(
-        "aws-access-key",
-        START_OF_WORD + r"(?:(?:AKIA|ASIA)[0-9A-Z]{16}|(?:A3T[A-Z0-9]|ABIA|ACCA)[A-Z2-7]{16})"
-        r"(?![A-Za-z0-9])",
-        dense=True,
+    *(
+        known("aws-access-key", START_OF_WORD + mark + rest + END, mark, dense=True)
+        for marks, rest in (
+            (("AKIA", "ASIA"), "[0-9A-Z]{16}"),
+            (("ABIA", "ACCA"), "[A-Z2-7]{16}"),
+            (("A3T",), "[A-Z0-9][A-Z2-7]{16}"),
+        )
+        for mark in marks
     ),
     known(
         "aws-secret-key",
@@ -223,24 +226,25 @@ PATTERNS: tuple[SecretPattern, ...] = (
     known("google-key", START_OF_WORD + r"[14]//0[A-Za-z][\w-]{36,512}" + END, "//0", dense=True),
     known("google-key", START + r"[14]/0[A-Za-z][\w-]{36,512}" + END, "/0", dense=True),
     # AWS session tokens and keys of Bedrock: a header, the same for all, then base64.
-    known(
-        "aws-session-token",
-        START_OF_WORD + r"(?:IQoJb3JpZ2luX2Vj|Fwo(?:GZXIvYXdz|DYXdz)|FQoGZXIvYXdz)"
-        r"[A-Za-z0-9+/]{60,}+=*+",
-        dense=True,
+    *(
+        known(
+            "aws-session-token",
+            START_OF_WORD + mark + r"[A-Za-z0-9+/]{60,}+=*+",
+            mark,
+            dense=True,
+        )
+        for mark in ("IQoJb3JpZ2luX2Vj", "FwoGZXIvYXdz", "FwoDYXdz", "FQoGZXIvYXdz")
     ),
+    known("aws-bedrock-key", START_OF_WORD + r"ABSK[A-Za-z0-9+/]{100,}+=*+", "ABSK", dense=True),
     known(
         "aws-bedrock-key",
-        START_OF_WORD + r"(?:ABSK[A-Za-z0-9+/]{100,}+|bedrock-api-key-[\w+/-]{40,}+)=*+",
+        START_OF_WORD + r"bedrock-api-key-[\w+/-]{40,}+=*+",
+        "bedrock-api-key-",
         dense=True,
     ),
     # Where people work.
-    known(
-        "notion-token",
-        START_OF_WORD + r"(?:ntn_[A-Za-z0-9]{40,50}|secret_[A-Za-z0-9]{43})" + END,
-        "t",
-        dense=True,
-    ),
+    known("notion-token", START_OF_WORD + r"ntn_[A-Za-z0-9]{40,50}" + END, "ntn_", dense=True),
+    known("notion-token", START_OF_WORD + r"secret_[A-Za-z0-9]{43}" + END, "secret_", dense=True),
     known(
         "linear-key",
         START_OF_WORD + r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{32,64}" + END,
@@ -449,13 +453,14 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     known("nuget-key", START_OF_WORD + r"oy2[a-z0-9]{43}" + END, "oy2", dense=True),
     known("clojars-token", START_OF_WORD + r"CLOJARS_[0-9a-z]{60}" + END, "CLOJARS_", dense=True),
-    known(
-        "age-key",
-        r"(?i)"
-        + START_OF_WORD
-        + r"AGE-(?:SECRET-KEY(?:-PQ)?|PLUGIN-[A-Z0-9-]{1,40}?)-1[0-9A-Z]{40,2048}(?![0-9A-Za-z])",
-        "age-",
-        dense=True,
+    *(
+        known(
+            "age-key",
+            rf"(?i){START_OF_WORD}{mark}{rest}-1[0-9A-Z]{{40,2048}}{END}",
+            mark,
+            dense=True,
+        )
+        for mark, rest in (("age-secret-key", "(?:-PQ)?"), ("age-plugin-", "[A-Z0-9-]{1,40}?"))
     ),
     # Mail and money.
     known(

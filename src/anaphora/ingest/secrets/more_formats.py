@@ -13,7 +13,7 @@ from anaphora.ingest.secrets.shapes import (
     UUID,
     SecretPattern,
     has_digits,
-    has_many_digits,
+    has_prefix,
     is_mixed,
     is_random,
 )
@@ -185,20 +185,5 @@ MORE_PATTERNS: Final[tuple[SecretPattern, ...]] = (
     _prefixed("wallet-key", r"nsec1[02-9ac-hj-np-z]{58}", "nsec1"),
     # Services that nobody listed: most name themselves in front of the random part. Ids of objects
     # ("msg_01…") are shorter, hashes name their algorithm, publishable keys say that they are.
-    _known(
-        "prefixed-token",
-        START + r"(?!(?:sha\d|md5|pk|pub|cs_|css|ca_)[a-z\d]{0,12}[_-])"
-        r"(?:[a-z][a-z0-9]{1,11}[_-]){1,4}([A-Za-z0-9]{32,160})" + END,
-        group=0,
-        check=is_random,
-        dense=True,
-    ),
-    _known(
-        "prefixed-token",
-        START
-        + r"(?:[a-z][a-z0-9]{1,11}[_-]){1,2}(?:live|test|prod|sk|pat|key|api|secret|token|prv|priv"
-        r"|svc|admin|access|auth|bot)[_-]([A-Za-z0-9]{20,160})" + END,
-        check=has_many_digits,
-        dense=True,
-    ),
+    _known("prefixed-token", r"[_-]([A-Za-z0-9]{20,160})" + END, "", 1, has_prefix, dense=True),
 )

@@ -325,7 +325,7 @@ def _is_in_markup(text: str, match: re.Match[str]) -> bool:
 _NO_CREDENTIAL = re.compile(
     r"(?:public[_-]?key|page|next|sync|continuation|cancell?ation|resume|syntax|lexer|lock|change"
     r"|x-(?:amz|goog)"
-    r"|[\"'][A-Z]\w*::(?:\w+::)?\w*|\barn:[^\s\"'<]{1,120}:)[_-]?\Z",
+    r"|[\"'][A-Z]\w*::(?:\w+::)?\w*|\barn:[^\s\"'<]{1,120}:)[ _-]?\Z",
     re.IGNORECASE,
 )
 _ONE_REQUEST = re.compile(

@@ -46,6 +46,60 @@ DENSE = 20
 """Characters in a row."""
 
 
+# An escape ends in a letter or digit that is not the secret's: "\n" and "\u003d" in JSON, "%3D" in
+# a URL, "=3D" in a mail. So does an option that is joined to its value: "-kAIza…".
+_ESCAPES = (
+    r"\\[nrtbf]",
+    r"%[0-9A-Fa-f][0-9A-Fa-f]",
+    r"\\u[0-9A-Fa-f]{4}",
+    "=3D",
+    r"[ \t]-[A-Za-z]",
+)
+
+
+def _begins(*before: str, behind: int = 0) -> str:
+    """None of these texts stands before a secret, or an escape does.
+
+    `behind`: so many characters of the secret have been matched already.
+    """
+    rest = rf"[\s\S]{{{behind}}}" if behind else ""
+    none = "".join(rf"(?<!{one}{rest})" for one in before)
+    return rf"(?:{none}|{'|'.join(rf'(?<={one}{rest})' for one in _ESCAPES)})"
+
+
+# What is no more than a few letters and a hash would be found in any name with hyphens, as in
+# "cache-key-" and a hash: no word and "-" or "_" may stand before it. A form that has a prefix of
+# its own, or letters of both cases and digits, is found there, too. A word may follow either.
+_NO_NAME = ("[A-Za-z0-9]", "[A-Za-z0-9][_-]", "[A-Za-z0-9][_-][_-]")
+_NO_WORD = ("[A-Za-z0-9]",)
+START = _begins(*_NO_NAME)
+START_OF_WORD = _begins(*_NO_WORD)
+
+_LITERALS = re.compile(
+    r"[A-Za-z0-9_-]+(?![A-Za-z0-9_-]*[{?*+|])|\(\?:[A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+\)(?![{?*+])"
+)
+
+
+def _literal_first(pattern: str) -> str:
+    """The same pattern with the letters that it begins with before what must not precede them.
+
+    `re` looks for letters many times as fast as for a place between two characters.
+    """
+    for start, before in ((START_OF_WORD, _NO_WORD), (START, _NO_NAME)):
+        if not pattern.startswith(start):
+            continue
+        body = pattern[len(start) :]
+        first = _LITERALS.match(body)
+        if first is None:
+            return pattern
+        several = first.group().removeprefix("(?:").removesuffix(")").split("|")
+        each = "|".join(one + _begins(*before, behind=len(one)) for one in several)
+        return (
+            f"(?:{each}){body[first.end() :]}" if len(several) > 1 else each + body[first.end() :]
+        )
+    return pattern
+
+
 def known(
     kind: str,
     pattern: str,
@@ -56,7 +110,7 @@ def known(
     dense: bool = False,
 ) -> SecretPattern:
     """A row of the table, its pattern compiled."""
-    made = re.compile(pattern, re.ASCII)
+    made = re.compile(_literal_first(pattern), re.ASCII)
     caseless = bool(made.flags & re.IGNORECASE)
     return SecretPattern(kind, made, hint, group, check, dense, caseless)
 
@@ -93,16 +147,33 @@ def has_digits(match: re.Match[str]) -> bool:
     return sum(map(str.isdigit, match.group(match.lastindex or 0))) >= 2
 
 
-_OF_HASHES = re.compile(r"(?:key|test|prod|access|auth|bot)[_-]\Z")
+_PREFIX = re.compile(
+    START + r"(?!(?:sha\d|md5|pk|pub|cs_|css|ca_)[a-z\d]{0,12}[_-])"
+    r"(?:[a-z][a-z0-9]{1,11}[_-]){0,3}(?P<last>[a-z][a-z0-9]{1,11})\Z"
+)
+_ROLES = re.compile(
+    r"live|test|prod|sk|pat|key|api|secret|token|prv|priv|svc|admin|access|auth|bot"
+)
+_OF_HASHES = re.compile(r"key|test|prod|access|auth|bot")
+_LONGEST_PREFIX = 52
 
 
-def has_many_digits(match: re.Match[str]) -> bool:
-    """Four digits or more among the letters of the last part, and no hash of a cache's key."""
-    part = match.group(match.lastindex or 0)
-    prefix = match.string[match.start() : match.start(match.lastindex or 0)]
-    if _OF_HASHES.search(prefix) and re.fullmatch(r"[0-9a-f]+", part):
+def has_prefix(match: re.Match[str]) -> bool:
+    """A name of small letters before a random part, as "zephyr_pat_" has it.
+
+    32 characters of both cases and digits, or 20 with digits where the name ends in the role of a
+    key. "cache-key-" and a hash is none.
+    """
+    part, at = match.group(1), match.start()
+    named = _PREFIX.search(match.string, max(0, at - _LONGEST_PREFIX), at)
+    if named is None:
         return False
-    return 4 <= sum(map(str.isdigit, part)) < len(part) or is_random(match)
+    last = named.group("last")
+    if _ROLES.fullmatch(last) and "_" in match.string[named.start() : at]:
+        hashed = _OF_HASHES.fullmatch(last) and re.fullmatch(r"[0-9a-f]+", part)
+        digits = sum(map(str.isdigit, part))
+        return not hashed and (4 <= digits < len(part) or is_random(match))
+    return len(part) >= 32 and is_random(match)
 
 
 _CHANGES = 0.4
@@ -116,7 +187,7 @@ def is_random(match: re.Match[str]) -> bool:
     classes = [0 if one.isdigit() else 1 if one.islower() else 2 for one in part]
     changes = sum(one != other for one, other in pairwise(classes))
     mixed = classes.count(0) >= 2 and min(classes.count(1), classes.count(2)) >= 3
-    before = match.string[max(0, match.start() - 8) : match.start()]
+    before = match.string[max(0, match.start() - _LONGEST_PREFIX) : match.start()]
     return mixed and changes >= _CHANGES * len(part) and "sha" not in before
 
 
@@ -155,17 +226,6 @@ def is_bearer(match: re.Match[str]) -> bool:
 _TWILIO = re.compile(r"twilio|(?<![a-z])(?:key|token|secret|sid|auth|account)", re.IGNORECASE)
 _ARTICLE = re.compile(r"\b(?:sku|article|product|item|part|order)s?\b", re.IGNORECASE)
 _URL_SAFE = str.maketrans("+/", "-_")
-# An escape ends in a letter or digit that is not the secret's: "\n" and "\u003d" in JSON, "%3D" in
-# a URL, "=3D" in a mail. So does an option that is joined to its value: "-kAIza…".
-_ESCAPED = (
-    r"(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u[0-9A-Fa-f]{4})|(?<==3D)"
-    r"|(?<=[ \t]-[A-Za-z])"
-)
-# What is no more than a few letters and a hash would be found in any name with hyphens, as in
-# "cache-key-" and a hash: no word and "-" or "_" may stand before it. A form that has a prefix of
-# its own, or letters of both cases and digits, is found there, too. A word may follow either.
-START = rf"(?:(?<![A-Za-z0-9])(?<![A-Za-z0-9][_-])(?<![A-Za-z0-9][_-][_-])|{_ESCAPED})"
-START_OF_WORD = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
 END = r"(?![A-Za-z0-9])"
 UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 QUOTED = r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?"

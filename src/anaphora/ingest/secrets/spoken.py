@@ -88,7 +88,7 @@ def said_passwords(
     for pattern in (_SAID, _SAID_CLOSE):
         for match in pattern.finditer(lines.text):
             value = match.group("value").rstrip(_CLOSING)
-            if _ALGORITHM.fullmatch(value) or _SEVERAL.search(value):
+            if _ALGORITHM.fullmatch(value) or _SEVERAL.search(value) or value[:1] == "<":
                 continue
             if is_password(value):
                 start = lines.place(match.start("value"))
