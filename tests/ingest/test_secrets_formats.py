@@ -298,6 +298,10 @@ ORDINARY = [
     "Next page token: eav1OzQB0OM8rLdGXOEsyQWSG",
     "the password field specification is <code>password1</code>.</p>",
     "PWD: '/Users/maciej',",
+    '"credentials": "boolean?",',
+    """login_body = 'username=test&password=password&from_page=/'""",
+    '"subject_token": "subject_token_0",',
+    'CHALLENGE_PASSWORD: "challengePassword",',
 ]
 
 

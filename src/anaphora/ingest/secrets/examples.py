@@ -43,14 +43,15 @@ def is_example(value: str) -> bool:
     return len(bare) < 3 or _EXAMPLE.fullmatch(letters) is not None
 
 
-_NUMBERED: Final = re.compile(r"[_-]?\d{1,3}")
+_FEEDS: Final = re.compile(r"(?:\\[rnt])+\Z")
 # Words that are joined as names are; constants in capitals may have numbers: RSA_4096.
 _CONSTANT: Final = re.compile(r"[A-Z]{2,}(?:[_-][A-Z\d]{1,12}){1,6}")
-_ONE_WORD: Final = re.compile(r"[_.]?[A-Z]?[a-z]{2,15}_?|\.[a-z.]{2,60}")
+_ONE_WORD: Final = re.compile(r"[_.]?[A-Z]?[a-z]{2,15}[_?]?|\.[a-z.]{2,60}")
 
 
 def is_named_after_its_use(value: str) -> bool:
     """Whether the value of a key or of a token is a word, a constant or an example of one."""
+    value = _FEEDS.sub("", value)
     if _ONE_WORD.fullmatch(value) or _CONSTANT.fullmatch(value):
         return True
     letters = re.sub(r"\d", "", value)
@@ -59,7 +60,7 @@ def is_named_after_its_use(value: str) -> bool:
 
 
 _WORDS_OF_A_NAME: Final = re.compile(
-    r"(?=.*(?:secret|token|key|credential|auth|pass))_?[a-z]{1,20}\d?(?:[_.-][a-z]{1,20}\d?)+"
+    r"(?=.*(?:secret|token|key|credential|auth|pass))_?[a-z]{1,20}\d?(?:[_.-](?:[a-z]{1,20}\d?|\d))+"
     r"|(?=.*(?:Secret|Token|Key|Credential|Auth|Pass))(?:[A-Z]{1,5}(?=[A-Z]))?[A-Za-z][a-z]{1,20}(?:[A-Z][a-z]{1,20})+",
 )
 _RESOURCE: Final = re.compile(

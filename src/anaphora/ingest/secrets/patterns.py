@@ -144,7 +144,7 @@ _SCHEMA_WORDS = frozenset(
 )
 _A_NAME = re.compile(
     r"[a-z]+(?:[_.-][a-z]+)*[_.-](?:password|passwd|token|secret|key|user|name|field|id|label|error"
-    r"|hint|input|reset|page|form)s?|(?:password|passwd|token|secret|user|auth)(?:[_.-][a-z]+)+",
+    r"|hint|input|reset|page|form)s?|[a-z]+(?-i:Password|Token|Secret|Key)|(?:password|passwd|token|secret|user|auth)(?:[_.-][a-z]+)+",
     re.IGNORECASE,
 )
 # What an unquoted value is in code and in ordinary writing.
@@ -353,6 +353,9 @@ def _is_no_credential(match: re.Match[str], value: str) -> bool:
     return (named or compared) and _NAMED_IN_WORDS.fullmatch(value) is not None
 
 
+_NEXT_ONE = re.compile(r"&(?:[A-Za-z_]{2,30}=)?")
+
+
 def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
     """Start and end of the value itself, and whether it was in quotes."""
     start, end = match.span("value")
@@ -364,8 +367,9 @@ def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
         return start + (2 if text[start] == "@" else 1), end - 1, True
     if text[start] in "\"'`" and end - start > _MOST:
         return start + 1, end, True
-    if "?" in text[max(0, match.start() - 40) : match.start()] and "&" in text[start:end]:
-        end = text.index("&", start, end)
+    asked = "?" in text[max(0, match.start() - 40) : match.start()]
+    if (next_one := _NEXT_ONE.search(text, start, end)) and (asked or next_one.group() != "&"):
+        end = next_one.start()
     return start, start + len(text[start:end].rstrip(_TRAILING)), False
 
 

@@ -48,7 +48,7 @@ _PARTS: Final = (
 )
 _OPENS_NOTHING: Final = re.compile(
     r"(?:\A|[ _-])(?:public|pub|cache|partition|primary|foreign|sort|idempotency|object|s3|row|host"
-    r"|page|next"
+    r"|page|next|starting"
     r"|translation|dedupe|routing|group|state|registry|unique|index|ssh|map|lookup|hash|etag|file"
     r"|blob|item|node|job|query|known|restore|store|sync|change|lock|request|continuation|csrf"
     r"|count|max|min|pad|eos|bos|sep|cls|mask|special|publishable|anon|site|measurement)"
