@@ -413,6 +413,9 @@ class AsyncMemory:
     async def undo_forget(self, id: str) -> tuple[str, ...]:
         """As `Memory.undo_forget`."""
 
+    async def redact_memories(self, *, dry_run: bool = False) -> tuple[str, ...]:
+        """As `Memory.redact_memories`."""
+
     async def resolve_id(
         self, short: str, kind: Literal["any", "memory", "conversation"] = "any"
     ) -> str:

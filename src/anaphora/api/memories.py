@@ -289,6 +289,20 @@ class LastingMemories(NamespaceView):
 
         return bring_back(self._services(), id)
 
+    def redact_memories(self, *, dry_run: bool = False) -> tuple[str, ...]:
+        """Take secrets out of memories and notes that were stored before their form was known.
+
+        Where each stood it says `[redacted:kind]`; ids, versions and links stay. The words leave
+        every file of the home, but not backups, other devices that do not sync, or exports. What an
+        adapter put word for word is left. Returns the ids that changed, with `dry_run` those that
+        would. Raises `StoreError`.
+        """
+        from anaphora.container.redaction import holding_secrets, redact_stored
+
+        services = self._services()
+        with span("redact_memories"):
+            return holding_secrets(services) if dry_run else redact_stored(services)
+
     def resolve_id(self, short: str, kind: Literal["any", "memory", "conversation"] = "any") -> str:
         """The whole id of a memory, note or conversation that ends in `short`, or is it.
 

@@ -130,6 +130,7 @@ NOT_OFFERED: Final[Mapping[str, str]] = {
     "backup": f"it is of the whole home; {_THERE} (`anaphora backup`), or use `export`",
     "restore": f"it makes a home; {_THERE} (`Memory.restore`)",
     "doctor": f"it reads every byte of the home; {_THERE} (`anaphora doctor`), or use `health`",
+    "redact_memories": f"it reads every memory; {_THERE} (`anaphora redact-memories`)",
     "reindex": f"{_THERE} (`anaphora reindex`)",
     "note_session": "where a session took place is read from a folder on the server's machine",
     "open": "use `RemoteMemory.connect`; `Memory.open` opens a home on this machine",

@@ -467,9 +467,12 @@ class NamespaceServices:
     @service
     def recall_turns(self) -> ConversationRecall:
         """The conversation lane."""
+        from anaphora.ingest.secrets.masking import cut_between_secrets
         from anaphora.recall.conversation import ConversationRecall
 
-        return ConversationRecall(self.conversations, self.turns, self.embedder, self.clock)
+        return ConversationRecall(
+            self.conversations, self.turns, self.embedder, self.clock, cut=cut_between_secrets
+        )
 
     @service
     def recall_memories(self) -> MemoryRecall:

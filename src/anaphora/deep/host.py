@@ -22,6 +22,7 @@ from anaphora.deep.prompts import NOT_FOUND, sub_prompt
 from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue
 from anaphora.deep.worker_threads import call_each
 from anaphora.errors import InvalidInput, ModelError, NotFound
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.values.deep import DeepSource, SubCall
 
 MAX_OUTPUT: Final = 2_000
@@ -285,7 +286,8 @@ def _plainly(signature: inspect.Signature) -> str:
 
 
 def _row(source: DeepSource, room: int) -> Mapping[str, JsonValue]:
-    text, cut = _bounded(source.text, room)
+    # Masked here: a program of the model's own may print any part of it.
+    text, cut = _bounded(mask_text(source.text), room)
     time = source.ts.isoformat() if source.ts is not None else ""
     row: dict[str, JsonValue] = {
         "id": source.id,
@@ -306,7 +308,7 @@ def _row(source: DeepSource, room: int) -> Mapping[str, JsonValue]:
 def _session(session: Session) -> Mapping[str, JsonValue]:
     return {
         "id": session.id,
-        "title": session.title[:200],
+        "title": mask_text(session.title)[:200],
         "turns": session.turns,
         "first": session.first.isoformat() if session.first else "",
         "last": session.last.isoformat() if session.last else "",

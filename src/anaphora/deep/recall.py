@@ -23,6 +23,7 @@ from anaphora.deep.persisted.answers import AnswerCache, QuestionContext, Secret
 from anaphora.deep.persisted.gaps import GapStore
 from anaphora.deep.tools import Models
 from anaphora.errors import NotFound
+from anaphora.ingest.secrets.masking import cut_between_secrets
 from anaphora.rank.budget import fill, token_cost
 from anaphora.rank.confidence import REACH
 from anaphora.recall.snippets import passage
@@ -70,7 +71,8 @@ def best_evidence(
 def _shortened(source: DeepSource, room: int | None, question: str) -> DeepSource:
     if room is None:
         return source
-    start, end = passage(source.text, query_terms(question), 4 * room)
+    wanted = passage(source.text, query_terms(question), 4 * room)
+    start, end = cut_between_secrets(source.text, *wanted)
     place = Excerpt(start, end, len(source.text))
     return replace(source, text=source.text[start:end], excerpt=place)
 

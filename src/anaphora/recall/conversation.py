@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from anaphora.core.analyser import QueryWord, analyse, query_words
 from anaphora.core.arguments import EARLIEST, from_epoch
+from anaphora.core.hidden_ids import is_hidden, named_so
 from anaphora.core.limits import check_cancelled
 from anaphora.core.recalled import quotes_recalled, strip_recalled
 from anaphora.rank.budget import LONG, fill, token_cost
@@ -45,7 +46,7 @@ from anaphora.rank.turns import (
 )
 from anaphora.recall.currency import Candidate, order_turns
 from anaphora.recall.narrowing import chosen_rows, narrow_by_times
-from anaphora.recall.passages import PassageFinder
+from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -185,7 +186,10 @@ class ConversationRecall:
         embedder: EmbedderService,
         clock: Callable[[], datetime],
         weights: Weights = DEFAULT_WEIGHTS,
+        *,
+        cut: Cut = anywhere,
     ) -> None:
+        self._cut = cut
         self._store = store
         self._index = index
         self._embedder = embedder
@@ -216,6 +220,9 @@ class ConversationRecall:
         """
         if conversation_id is not None:
             check_id(conversation_id)
+            if is_hidden(conversation_id):
+                ids = (whole for whole, _ in self._store.files())
+                conversation_id = named_so(conversation_id, ids)
         check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
         floor = FLOOR if min_confidence is None else min_confidence
@@ -379,7 +386,7 @@ class ConversationRecall:
         def vector() -> Vector | None:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
 
-        finder = PassageFinder(view, query_words(question.text), vector)
+        finder = PassageFinder(view, query_words(question.text), vector, self._cut)
         found = self._candidates(view, scores, limits, finder)
         if question.mode == "hybrid":
             ordered = order_turns(

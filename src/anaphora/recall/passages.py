@@ -28,6 +28,15 @@ says is read from its beginning, and in a text this long something else may stan
 COMPARED: Final = 150
 """Tokens of that passage."""
 
+Cut = Callable[[str, int, int], tuple[int, int]]
+"""A text, start and end of a passage → where it is cut."""
+
+
+def anywhere(_text: str, start: int, end: int) -> tuple[int, int]:
+    """A cut where it falls."""
+    return start, end
+
+
 TurnT = TypeVar("TurnT", TurnHit, RelatedTurn)
 
 
@@ -36,12 +45,13 @@ class PassageFinder:
     """Finds passages for one question to one view.
 
     `vector_of` gives the question's vector, None where there is none; it is asked where a turn is
-    too long to come whole.
+    too long to come whole. `cut` moves the place of a passage to where the turn may be cut.
     """
 
     view: TurnView
     words: Sequence[QueryWord]
     vector_of: Callable[[], Vector | None]
+    cut: Cut
 
     @cached_property
     def _vector(self) -> Vector | None:
@@ -57,7 +67,7 @@ class PassageFinder:
         """The turn of `row` with its best passage of at most `room` tokens; None: as it is."""
         if room is None:
             return turn
-        start, end = self._place(turn.text, row, room)
+        start, end = self.cut(turn.text, *self._place(turn.text, row, room))
         place = Excerpt(start, end, len(turn.text))
         return replace(turn, text=turn.text[start:end], excerpt=place)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
+from anaphora.core.hidden_ids import hidden_id, is_hidden
 from anaphora.core.short_ids import LEAST, short_id
 from anaphora.errors import InvalidInput, NotFound
 
@@ -48,8 +49,9 @@ class ShortIds:
             self._threads() if kind != "memory" else (),
         )
         ends: set[str] = set()
+        hidden = is_hidden(wanted)
         for one in ids:
-            if one == wanted:
+            if one == wanted or (hidden and hidden_id(one) == wanted):
                 return one
             if len(wanted) >= LEAST and (one.endswith(wanted) or short_id(one) == wanted):
                 ends.add(one)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from anaphora.core.analyser import STOP_WORDS, analyse, fold, query_terms
 from anaphora.core.arguments import from_epoch
 from anaphora.core.display import one_line, visible
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.rank.confidence import (
     COMPARED,
     MemoryMatch,
@@ -130,7 +131,7 @@ def of_record(record: MemoryRecord) -> DeepSource:
 
 def line_of(turn: DeepSource) -> str:
     """A turn as one entry of the history."""
-    text = turn.text.strip()
+    text = mask_text(turn.text).strip()
     if len(text) > HISTORY_TURN_CHARS:
         half = HISTORY_TURN_CHARS // 2
         text = text[:half] + _GAP + text[-half:]

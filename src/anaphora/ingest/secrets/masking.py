@@ -10,14 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, TypeVar, cast
 
-from anaphora.ingest.secrets.redacting import redact, secrets_in
+from anaphora.core.hidden_ids import hidden_id
+from anaphora.ingest.secrets.redacting import (
+    places_of_secrets,
+    redact,
+    redact_path,
+    secrets_in,
+)
 from anaphora.values.conversations import ThreadSummary, Turn
 from anaphora.values.memories import MemoryHit, MemoryRecord, RelatedMemory
 from anaphora.values.search import SearchHit
 
-__all__ = ["mask", "mask_text", "seems_to_hold_secrets"]
+__all__ = ["cut_between_secrets", "mask", "mask_handle", "mask_text", "seems_to_hold_secrets"]
 
 ValueT = TypeVar("ValueT")
 
@@ -29,6 +36,8 @@ _HANDLES: Final = frozenset((
     *("thread", "key"),
 ))  # fmt: skip
 """Fields by which a value is asked for again, and words of our own."""
+_IDS: Final = frozenset(("id", "conversation_id", "thread", "key"))
+"""Those of them that somebody else may have chosen."""
 # A word of letters and digits together, or one that begins like a key: "ghp_", "sk-proj-".
 _FRAGMENT: Final = re.compile(
     r"(?=[^\s…]{0,200}\d)(?=[^\s…]{0,200}[A-Za-z])[A-Za-z0-9_+/=.:-]{8,}\Z|[A-Za-z0-9]{2,12}[_-]\S{0,40}\Z"
@@ -50,6 +59,50 @@ def mask_text(text: str) -> str:
     return redact(text).text
 
 
+_LOOKED_AT: Final = 4_000
+"""Characters on both sides of a cut: a private key of 4096 bits has 3,300."""
+_BEFORE: Final = 120
+_AFTER: Final = 100
+"""Characters around a secret by which it may be known, as "password:" is."""
+
+
+@lru_cache(maxsize=4096)
+def mask_handle(name: str) -> str:
+    """An id as it may leave the home: where it holds a secret, a name that stands for it.
+
+    The place of a turn, `id#7`, keeps its number.
+    """
+    if not redact_path(name).kinds:
+        return name
+    whole, mark, index = name.rpartition("#")
+    return f"{hidden_id(whole)}#{index}" if mark and index.isdecimal() else hidden_id(name)
+
+
+def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where to cut a passage out of a text, so that no secret loses what it is known by.
+
+    Half a key is no longer known as one, nor is a password without the word before it: a cut that
+    falls there moves into the passage. Where the passage lies in one secret alone, what stands
+    before that comes in its place.
+    """
+    size = end - start
+    for first, last in _around(text, start) if start > 0 else ():
+        if first - _BEFORE < start < last:
+            start = last
+    for first, last in reversed(_around(text, end) if end < len(text) else []):
+        if first < end < last + _AFTER:
+            end = first
+    if start < end:
+        return start, end
+    return (max(0, end - size), end) if end > 0 else (start, min(len(text), start + size))
+
+
+def _around(text: str, place: int) -> list[tuple[int, int]]:
+    begin = max(0, place - _LOOKED_AT)
+    window = text[begin : place + _LOOKED_AT]
+    return [(begin + start, begin + end) for start, end in places_of_secrets(window)]
+
+
 def seems_to_hold_secrets(turns: Iterable[Turn]) -> list[int]:
     """The numbers of those turns in whose words there seems to be a secret."""
     return [index for index, turn in enumerate(turns) if redact(turn.text).kinds]
@@ -62,8 +115,11 @@ def _masked(value: Any) -> Any:
         return _masked_hit(value)
     if isinstance(value, ThreadSummary):
         title, preview = _masked_label(value.title), _masked_label(value.preview)
-        same = (title, preview) == (value.title, value.preview)
-        return value if same else replace(value, title=title, preview=preview)
+        name = mask_handle(value.conversation_id)
+        same = (title, preview, name) == (value.title, value.preview, value.conversation_id)
+        if same:
+            return value
+        return replace(value, title=title, preview=preview, conversation_id=name)
     if isinstance(value, _STORED_WITHOUT):
         return value
     if isinstance(value, tuple):
@@ -72,18 +128,28 @@ def _masked(value: Any) -> Any:
     if isinstance(value, list):
         return [_masked(part) for part in value]
     if isinstance(value, Mapping):
-        return {key: one if key in _HANDLES else _masked(one) for key, one in value.items()}
+        return {key: _masked_member(key, one) for key, one in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return _masked_fields(value)
     return value
 
 
+def _masked_member(key: str, value: Any) -> Any:
+    if key not in _HANDLES:
+        return _masked(value)
+    return mask_handle(value) if key in _IDS and isinstance(value, str) else value
+
+
 def _masked_fields(value: Any) -> Any:
     changed = {}
     for field in fields(value):
-        if field.name in _HANDLES or not field.init:
+        if not field.init:
             continue
         before = getattr(value, field.name)
+        if field.name in _HANDLES:
+            if (name := _masked_member(field.name, before)) != before:
+                changed[field.name] = name
+            continue
         if isinstance(before, str | tuple | list | Mapping) or is_dataclass(before):
             after = _masked(before)
             if after is not before and after != before:
@@ -91,10 +157,17 @@ def _masked_fields(value: Any) -> Any:
     return replace(value, **changed) if changed else value
 
 
+def _masked_fields_of(hit: SearchHit, names: Iterable[str]) -> SearchHit:
+    given = {name: getattr(hit, name) for name in names}
+    masked = {name: _masked_member(name, value) for name, value in given.items()}
+    return hit if masked == given else replace(hit, **masked)
+
+
 def _masked_hit(hit: SearchHit) -> SearchHit:
     """A hit of a search; its snippet may begin or end within a secret of the whole text."""
     if hit.kind == "memory":
         return hit
+    hit = _masked_fields_of(hit, ("id", "conversation_id"))
     known = secrets_in(hit.text)
     if not known and not redact(hit.title).kinds and not redact(hit.snippet).kinds:
         versions = _masked(hit.versions)

@@ -7,9 +7,16 @@ key. Every pattern is bounded, so a text of any length takes linear time.
 
 from __future__ import annotations
 
+import base64
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+
+from anaphora.ingest.secrets.examples import (
+    is_example,
+    is_named_after_its_use,
+    is_resource,
+)
 
 # Most lines of a program hold nothing that a secret could be, and patterns are slow: only the lines
 # that may are looked through.
@@ -85,9 +92,11 @@ _GOES_ON = re.compile(r"[^\s\"'`,;]*")
 # Patterns are tried at every letter, so none begins with what repeats.
 _ASSIGNED = re.compile(
     rf"(?P<name>{_NAMES})(?P<suffix>[\w-]{{0,30}})"
-    r"(?:[\"'`]?\]?[ \t]{0,3}(?P<link>:=|=>|!==?|={1,3}|::?)[ \t]{0,3}"
+    r"(?:\\{0,3}[\"'`]?\]?(?:\*\*)?[ \t]{0,3}(?P<link>:=|=>|!==?|={1,3}|::?|[|>])(?:\*\*)?"
+    r"[ \t]{0,3}(?:\*\*|\\{1,3}(?=[\"']))?"
     r"|(?:\.assign)?\([ \t]{0,2}(?=[\"'])|(?P<is>[ \t]{1,3}is:?[ \t]{1,3}))"
     rf"(?P<value>@?\"[^\"\s]{{6,{_MOST}}}\"|'[^'\s]{{6,{_MOST}}}'|`[^`\s]{{6,{_MOST}}}`"
+    rf"|(?<=\\)[\"'][^\s\"'\\]{{6,{_MOST}}}\\{{1,3}}[\"']"
     rf"|[^\s\"'`,;]{{6,{_MOST}}}|[\"'`][^\s\"'`]{{{_MOST}}})",
     re.IGNORECASE,
 )
@@ -108,7 +117,9 @@ _SUFFIX = re.compile(r"\d{0,3}|[_-]\w[\w-]*|[A-Z]\w*")
 _ABOUT = re.compile(
     r"name|id|file|path|dir|url|uri|arn|ref|length|len|size|count|limit|min|max|type|kind|policy"
     r"|field|label|hint|format|version|expir|ttl|age|timeout|at$|date|time|usage|used|index|column"
-    r"|placeholder|prompt|error|status|hash|reset|manager|regex|pattern|rotation",
+    r"|placeholder|prompt|error|status|hash|reset|manager|regex|pattern|rotation|start|offset|pos"
+    r"|attr|param|spec|header|cookie|prefix|suffix|class|handler|provider|store|algorithm|cipher"
+    r"|event|state|scope|schema|method|func|source|origin|number|less$|encrypt|encod|mode$",
     re.IGNORECASE,
 )
 _PLAIN_SUFFIXES = re.compile(
@@ -116,8 +127,10 @@ _PLAIN_SUFFIXES = re.compile(
 )
 
 _PLACEHOLDER = re.compile(
-    r"\[redacted.*|(?:your|enter|insert|replace|change|choose|my|the|some|example|sample|dummy"
-    r"|placeholder|todo|fixme)[_ -].*|.*(?:here|goes-here|_me)|<.*>|\{.*\}|\[.*\]|%.*%|\(.*\)|"
+    r"\[redacted.*|.*%\(\w+\)[sdr].*|.*(?:\.{3}|…).*|.*[{}]\".*|&(?:lt|#60|#x3c);.*|[A-Za-z ]+:"
+    r"|[A-Za-z_]\w*(?:\.\w+)*\[-?\w*\](?:\.\w+|\[-?\w*\])*"  # jobs[0].id
+    r"|(?:your|enter|insert|replace|change|choose|example|sample|dummy|placeholder|todo|fixme)"
+    r"[_ -].*|.*[_ -](?:here|me)|<.*>|\{.*\}|\[.*\]|%.*%|\(.*\)|"
     r"\$.*|(.)\1*|x{3,}.*|\*{3,}.*|\.{3,}.*|@\w+",
     re.IGNORECASE | re.DOTALL,
 )
@@ -131,7 +144,7 @@ _SCHEMA_WORDS = frozenset(
 )
 _A_NAME = re.compile(
     r"[a-z]+(?:[_.-][a-z]+)*[_.-](?:password|passwd|token|secret|key|user|name|field|id|label|error"
-    r"|hint|input|reset|page|form)s?|(?:password|passwd|token|secret|user|auth)(?:[_.-][a-z]+)+",
+    r"|hint|input|reset|page|form)s?|[a-z]+(?-i:Password|Token|Secret|Key)|(?:password|passwd|token|secret|user|auth)(?:[_.-][a-z]+)+",
     re.IGNORECASE,
 )
 # What an unquoted value is in code and in ordinary writing.
@@ -139,14 +152,15 @@ _CODE = re.compile(
     r"[&*!~]{0,3}[A-Za-z_$]\w*(?:(?:\.|->|::|[?!]\.)[A-Za-z_]\w*)*[?!]{0,2}\.?[(\[<].*"
     r"|[&*!~]{0,3}[A-Za-z_$]\w*(?:(?:\.|->|::|[?!]\.)[A-Za-z_]\w*)+[?!]?"
     r"|[&*~]{1,3}[A-Za-z_]\w*"
-    r"|[a-z]+\d?(?:_[a-z0-9]+)+|[(\[{\\].*|\W*",
+    r"|_{0,2}[a-z]+\d{0,4}(?:_(?:[a-z]+\d{0,4}|\d{1,2}))+|[(\[{\\].*|\W*|(?:qr|qw|qq|[msq])([/{|(]).*[/}|)][a-z]{0,4}|.*(?:&&|\|\||=>|\){|}}).*"
+    r"|[A-Z]\w*(?:Key|Token|Secret|Password|Credential)s?(?:Types?)?|(?:self|this)\..*|[^(]*[+*/-][a-z_.]+\(.*",
     re.DOTALL,
 )
 _ORDINARY = re.compile(
-    r"v?\d+(?:[.:/-]\d+)*[a-z%]{0,3}"  # numbers, versions, dates, times, sizes
+    r"[a-z]?\d+(?:[.:/-]\d+)*[a-z%]{0,3}"  # numbers, versions, dates, times, sizes
     r"|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?"
     r"|\d{1,3}-[A-Za-z]+(?:-[A-Za-z]+)*|[A-Za-z]+-\d{1,2}|\d+(?:st|nd|rd|th)"
-    r"|[^@\s]+@[\w-]+(?:\.[\w-]+)+|.*://.*|(?:~|\.{1,2})?[/\\].*|[A-Za-z]:\\.*"
+    r"|[^@\s]+@[\w-]+(?:\.[\w-]+)+|.*://.*|(?:~|\.{1,2})?(?![\w+/]{22,}={1,2}\Z)[/\\].*|[A-Za-z]:\\.*"
     r"|.*\.(?:pem|key|json|ya?ml|txt|md|py|js|ts|crt|env)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -202,8 +216,21 @@ def _bare_keys(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _BARE_KEY.finditer(text):
         value = match.group("value")
         classes = ("[a-z]", "[A-Z]", "[0-9].*[0-9].*[0-9]")
-        if len(value) % 4 == 0 and all(re.search(one, value) for one in classes):
+        mixed = all(re.search(one, value) for one in classes)
+        if len(value) % 4 == 0 and mixed and not _is_public(value):
             yield (*match.span("value"), "secret")
+
+
+def _is_public(value: str) -> bool:
+    """Whether base64 is DER of a public key or a certificate (RFC 5280).
+
+    Both are a sequence that begins with a sequence; a private key begins with its version.
+    """
+    head = base64.b64decode(value[:12])
+    if head[0] != 0x30:
+        return False
+    size_bytes = head[1] & 0x7F if head[1] & 0x80 else 0
+    return size_bytes <= 3 and head[2 + size_bytes] == 0x30
 
 
 def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
@@ -244,7 +271,7 @@ def is_secret_value(name: str, value: str) -> str | None:
     if any(character.isspace() for character in value):
         return None
     word = match.group("name")
-    if word.lower() == "token" and _NAMED_IN_WORDS.fullmatch(value):
+    if _OF_NO_WORDS.search(word) and _NAMED_IN_WORDS.fullmatch(value):
         return None
     literal = _is_literal(value) if len(value) >= 8 else False
     short = _IS_PASSWORD.fullmatch(word) is not None and _is_short_password(value)
@@ -259,8 +286,12 @@ def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     """Where the secret is that `match` found a name of, or None when it is none."""
     if not _names_a_secret(match) or _is_redaction(text, match.start()):
         return None
+    if match.group("link") in {"|", ">"} and not _is_in_markup(text, match):
+        return None
     start, end, quoted = _without_quotes(text, match)
     value = text[start:end]
+    if not match.group("link") and _is_of_a_getter(text, match, value):
+        return None
     said = match.group("is") is not None
     password = _IS_PASSWORD.search(match.group("name")) is not None
     if (said and not password) or (not password and _is_no_credential(match, value)):
@@ -271,34 +302,74 @@ def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     return (start, end) if literal or (password and _is_short_password(value)) else None
 
 
+_GETTER = re.compile(r"(?:get|has|read|load|fetch|find|check|delete|remove|lookup|ask)[_]?\Z", re.I)
+
+
+def _is_of_a_getter(text: str, match: re.Match[str], value: str) -> bool:
+    """Whether a call is given the name of what it looks up, or a service and then its user."""
+    asked = _GETTER.search(text, max(0, match.start() - 10), match.start()) is not None
+    several = re.compile(r"[\"']\s{0,4},\s{0,4}[\"']").match(text, match.end() - 1) is not None
+    return asked or (several and _NAMED_IN_WORDS.fullmatch(value) is not None)
+
+
+def _is_in_markup(text: str, match: re.Match[str]) -> bool:
+    """Whether the name and its value are two cells of a table, or an element of XML."""
+    if match.group("link") == ">":
+        before = text[max(0, match.start() - 40) : match.start()]
+        return re.search(r"<[\w:.-]*\Z", before) is not None and "</" in match.group("value")
+    line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+    return line.lstrip().startswith("|")
+
+
 # A token of a list's next page, or the public half of a key, opens nothing.
 _NO_CREDENTIAL = re.compile(
-    r"(?:public[_-]?key|page|next|sync|continuation|cancell?ation|resume|syntax|lexer)[_-]?\Z", re.I
+    r"(?:public[_-]?key|page|next|sync|continuation|cancell?ation|resume|syntax|lexer|lock|change"
+    r"|x-(?:amz|goog)"
+    r"|[\"'][A-Z]\w*::(?:\w+::)?\w*|\barn:[^\s\"'<]{1,120}:)[ _-]?\Z",
+    re.IGNORECASE,
 )
+_ONE_REQUEST = re.compile(
+    r"(?:request|client|idempotency|action|import|export|unit|product)[_-]?\Z", re.I
+)
+_NUMBER_OF_ONE = re.compile(r"[0-9a-f]{8}-[\w-]{4,40}|[a-z]+(?:-[a-z]+)*-[a-z0-9]{8,20}", re.I)
 _NAMED_IN_WORDS = re.compile(
-    r"[A-Z]?[a-z]{2,}(?:[_./:-]?[A-Z]?[a-z]{2,})*\d?|[A-Z]{2,}(?:[_.-][A-Z]{2,})*"
+    r"_?[A-Z]?[a-z]+(?:(?:[_./:-][A-Z]?|[A-Z])[a-z]+)*\d?|[A-Z]{2,}(?:[_.-][A-Z]{2,})*"
 )
+
+
+# Keys and tokens are made by machines; a secret may be a phrase that a person thought of.
+_OF_NO_WORDS = re.compile(r"(?:token|key|credentials?)\Z", re.IGNORECASE)
 
 
 def _is_no_credential(match: re.Match[str], value: str) -> bool:
     """Whether it is a token of a parser or of a list, or a comparison with a word or a number."""
-    before = match.string[max(0, match.start() - 16) : match.start()]
-    if _NO_CREDENTIAL.search(before) or value.isdecimal():
+    before = match.string[max(0, match.start() - 130) : match.start()]
+    if _NO_CREDENTIAL.search(before) or value.isdecimal() or is_named_after_its_use(value):
+        return True
+    if _ONE_REQUEST.search(before) and _NUMBER_OF_ONE.fullmatch(value):
         return True
     compared = match.group("link") in {"==", "===", "!=", "!=="}
-    token = match.group("name").lower() == "token"
-    return (token or compared) and _NAMED_IN_WORDS.fullmatch(value) is not None
+    named = _OF_NO_WORDS.search(match.group("name")) is not None
+    return (named or compared) and _NAMED_IN_WORDS.fullmatch(value) is not None
+
+
+_NEXT_ONE = re.compile(r"&(?:[A-Za-z_]{2,30}=)?")
 
 
 def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
     """Start and end of the value itself, and whether it was in quotes."""
     start, end = match.span("value")
+    if text[start - 1] == "\\" and text[start] in "\"'":
+        return start + 1, start + len(text[start:end].rstrip("\\\"'")), True
+    if match.group("link") == ">" and "</" in text[start:end]:
+        return start, text.index("</", start, end), False
     if end - start > 1 and text[start] in "\"'`@" and text[end - 1] in "\"'`":
         return start + (2 if text[start] == "@" else 1), end - 1, True
     if text[start] in "\"'`" and end - start > _MOST:
         return start + 1, end, True
-    if "?" in text[max(0, match.start() - 40) : match.start()] and "&" in text[start:end]:
-        end = text.index("&", start, end)
+    asked = "?" in text[max(0, match.start() - 40) : match.start()]
+    if (next_one := _NEXT_ONE.search(text, start, end)) and (asked or next_one.group() != "&"):
+        end = next_one.start()
     return start, start + len(text[start:end].rstrip(_TRAILING)), False
 
 
@@ -311,6 +382,8 @@ def _names_a_secret(match: re.Match[str]) -> bool:
         return False
     if not suffix or _PLAIN_SUFFIXES.fullmatch(suffix):
         return True
+    if suffix[0].isupper() and match.group("name").isupper():  # TOKENIZER is one word
+        return False
     return _SUFFIX.fullmatch(suffix) is not None and _ABOUT.search(suffix) is None
 
 
@@ -322,6 +395,8 @@ def _is_redaction(text: str, start: int) -> bool:
 
 def _is_literal(value: str) -> bool:
     if _PLACEHOLDER.fullmatch(value) or value.lower() in _SCHEMA_WORDS:
+        return False
+    if is_example(value) or is_resource(value):
         return False
     return not (_A_NAME.fullmatch(value) or re.search(r"\{\w*\}|\$\{|\$\(|://", value))
 

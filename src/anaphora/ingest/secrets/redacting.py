@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput
-from anaphora.ingest.secrets.formats import DENSE, PATTERNS, is_example
+from anaphora.ingest.secrets.examples import is_example
+from anaphora.ingest.secrets.formats import PATTERNS
 from anaphora.ingest.secrets.patterns import (
     assigned_secrets,
     is_secret_value,
@@ -21,6 +22,8 @@ from anaphora.ingest.secrets.patterns import (
     reads_as_literal,
     reads_as_password,
 )
+from anaphora.ingest.secrets.said_keys import said_keys
+from anaphora.ingest.secrets.shapes import DENSE
 from anaphora.ingest.secrets.spoken import command_secrets, said_passwords
 
 MAX_DEPTH: Final = 100
@@ -93,6 +96,11 @@ def secrets_in(text: str) -> dict[str, str]:
         found.update((text[start:end], kind) for start, end, kind in spans)
         text = _redact_once(text, keep_lines=False).text
     return found
+
+
+def places_of_secrets(text: str) -> list[tuple[int, int]]:
+    """Where the secrets in `text` stand, in order, none of them within another."""
+    return [(start, end) for start, end, _ in _merged(_found(text))]
 
 
 def _redact_once(text: str, *, keep_lines: bool) -> RedactedText:
@@ -178,15 +186,27 @@ def _found(text: str) -> Iterator[_Span]:
         yield places[start], places[end - 1] + 1, kind
 
 
+_LOOSE = tuple(known for known in PATTERNS if not known.dense)
+_BLANK = 12
+
+
+def _is_blank(tail: str) -> bool:
+    """Whether a secret ends as in a manual: "ghp_xxxxxxxxxxxx"."""
+    return len(set(tail.rstrip("="))) == 1
+
+
 def _seen(text: str) -> Iterator[_Span]:
     dense, lowered = picked(text, matching(text, _DENSE_RUN)), text.lower()
-    for known in PATTERNS:
+    # Most sentences have no line that could hold a key: then half of the table is not asked.
+    for known in PATTERNS if dense.text else _LOOSE:
         within = dense.text if known.dense else text
         if known.hint not in (lowered if known.caseless else within):
             continue
         for match in known.pattern.finditer(within):
             if known.check is None or known.check(match):
                 start, end = match.span(known.group)
+                if _is_blank(within[end - _BLANK : end]):
+                    continue
                 if known.dense:
                     start, end = dense.place(start), dense.place(end)
                 yield start, end, known.kind
@@ -195,6 +215,8 @@ def _seen(text: str) -> Iterator[_Span]:
     yield from _cards(text)
     yield from _social_security(text)
     yield from assigned_secrets(text, lowered)
+    if dense.text:
+        yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
     yield from said_passwords(text, lowered, reads_as_password)
     yield from command_secrets(text, reads_as_literal)
 
@@ -221,6 +243,10 @@ _KEY_BEGINS = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? 
 _KEY_ENDS = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 # The lines of a key whose end was cut off; a mention of the marker in a sentence has none.
 _KEY_BODY = re.compile(r"(?:[\s\\>|]|[\w+/=]{16,}(?![\w+/=])|[A-Z][\w-]{1,20}: [^\n]{0,200}\n)+")
+# What stands between the markers of a key: base64, by lines or with their feeds escaped.
+_KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{16,}")
+_KEY_SHARE = 0.4
+"""Of the characters between the markers; the rest is headers, quotes, escapes and indentation."""
 _PUTTY = re.compile(r"PuTTY-User-Key-File-\d")
 _PUTTY_ENDS = re.compile(r"Private-MAC: ?[0-9a-fA-F]{16,}")
 
@@ -233,13 +259,13 @@ def _private_keys(text: str) -> Iterator[_Span]:
         if hint not in text:
             continue
         at = 0
-        last_end = -1
+        last_start = last_end = -1
         while match := begins.search(text, at):
-            if last_end != 0 and last_end <= match.end():
+            if last_end != 0 and last_start < match.end():
                 found = ends.search(text, match.end())
                 # 0 says that there is none: the rest is not searched again and again.
-                last_end = found.end() if found else 0
-            if last_end:
+                last_start, last_end = found.span() if found else (0, 0)
+            if last_end and _is_key_body(text, match.end(), last_start):
                 end = last_end
             else:
                 body = _KEY_BODY.match(text, match.end())
@@ -247,6 +273,19 @@ def _private_keys(text: str) -> Iterator[_Span]:
             if end > match.end():
                 yield match.start(), end, "private-key"
             at = end
+
+
+_LONGEST_KEY = 20_000
+"""Characters of a key of 16384 bits with every feed escaped twice."""
+
+
+def _is_key_body(text: str, start: int, end: int) -> bool:
+    """Whether a key stands between two markers, and not code that looks for them."""
+    if end - start > _LONGEST_KEY:
+        return False
+    runs = [run.group() for run in _KEY_RUN.finditer(text, start, end)]
+    size = sum(len(run) for run in runs if len(set(run)) > 4)
+    return size >= 16 and size >= _KEY_SHARE * len(text[start:end].strip())
 
 
 _URL_PASSWORD = re.compile(
@@ -274,8 +313,10 @@ _CARD_WORD = re.compile(
     r"card|kart|visa|amex|master|express|maestro|diners|discover|jcb|union|\bcc\b|\bpan\b|カード|卡",
     re.IGNORECASE,
 )
-_ASSIGNMENT = re.compile(r"(?:=|:|\(|\[|[\w\"'\])]\s{0,3},)\s{0,3}[\"']?\Z|[<>+*%&|^~=-]\s?\Z")
-_IN_A_ROW = re.compile(r"(?:(?<![^\W\d_])[MLHVCSQTAZ]|\d)\s?\Z")
+_ASSIGNMENT = re.compile(r"(?:=|:|\(|\[|[\w\"'\])]\s{0,3},)\s{0,3}[\"']?\Z|[<>+*%&|^~=#-]\s?\Z")
+_IN_A_ROW = re.compile(
+    r"(?:(?<![^\W\d_])[MLHVCSQTAZ]|\d|(?<![^\W_])(?=[A-F]{0,3}\d)[\dA-F]{4})\s?\Z"
+)
 _EIGHT_DIGITS = re.compile(r"\d{4}[ -]?\d{4}", re.ASCII)
 
 

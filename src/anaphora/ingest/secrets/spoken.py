@@ -73,6 +73,8 @@ _ALGORITHM: Final = re.compile(
     r"|tls|ipv|python|java|es|rfc)[-_]?\d+\w{0,4}(?:[-_/.]\w+)*",
     re.IGNORECASE,
 )
+# What goes on with another name and its value is an object or a call in code without spaces.
+_SEVERAL: Final = re.compile(r"[,;{][A-Za-z_$][\w$]{0,40}[:=,(][^\s]*[,;{}(=:]")
 _CLOSING: Final = "\"'`”“»«’」』.,;:!?)]}>*_"
 
 
@@ -86,7 +88,9 @@ def said_passwords(
     for pattern in (_SAID, _SAID_CLOSE):
         for match in pattern.finditer(lines.text):
             value = match.group("value").rstrip(_CLOSING)
-            if _ALGORITHM.fullmatch(value) is None and is_password(value):
+            if _ALGORITHM.fullmatch(value) or _SEVERAL.search(value) or value[:1] == "<":
+                continue
+            if is_password(value):
                 start = lines.place(match.start("value"))
                 yield start, start + len(value), "password"
 
@@ -128,14 +132,18 @@ _COMMANDS: Final = tuple(
         ("xfreerdp", rf"\bxfreerdp\w?\b{_WITHIN}/p:{_VALUE}"),
         (
             "--",
-            r"(?<![\w-])--(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|pass|token|secret"
+            r"(?<![\w-])--(?!(?:[a-z]{1,20}-)?(?:next|starting|continuation|lock"
+            r"|change|page|client|request|product|action|unit|export|import)-token)"
+            r"(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|pass|token|secret"
             rf"|api-?key|access-key|secret-key)[ \t]{{1,3}}{_VALUE}",
         ),
     )
 )  # fmt: skip
 # A line of .netrc, also over several lines of one entry.
 _NETRC: Final = re.compile(
-    r"\blogin[ \t]{1,8}\S{1,200}\s{1,8}password[ \t]{1,8}(?P<bare>\S{3,200})", re.ASCII
+    r"\blogin[ \t]{1,8}(?!(?:anonymous|and|or|with|the|your)\s)\S{1,200}\s{1,8}"
+    r"password[ \t]{1,8}(?P<bare>\S{3,200})",
+    re.ASCII,
 )
 _EXAMPLE: Final = frozenset(
     """

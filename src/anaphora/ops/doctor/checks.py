@@ -23,7 +23,7 @@ from anaphora.ops.doctor.health import try_writing
 from anaphora.ops.doctor.incidents import incident_check
 from anaphora.ops.doctor.language import language_check
 from anaphora.ops.doctor.repair import repair
-from anaphora.ops.doctor.secrets_said import secrets_check
+from anaphora.ops.doctor.secrets_said import secrets_check, stored_check
 from anaphora.store.maintenance import note_counts
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
@@ -284,6 +284,7 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
         "readers": lambda: (_readers(),),
         "deep": lambda: deep_checks(container.tools),
         "secrets": lambda: (secrets_check(services.conversations, services.namespace),),
+        "stored secrets": lambda: (stored_check(services),),
         "libraries": lambda: (library_check(),),
         "incidents": lambda: (incident_check(environment(), services.clock()),),
     }

@@ -1,4 +1,4 @@
-"""How many turns seem to hold a secret: they are stored word for word. None of it is shown."""
+"""How many turns and stored memories seem to hold a secret. None of it is shown."""
 
 from __future__ import annotations
 
@@ -6,16 +6,35 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.display import one_line
-from anaphora.ingest.secrets.masking import seems_to_hold_secrets
+from anaphora.ingest.secrets.masking import mask_handle, seems_to_hold_secrets
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
     from anaphora.store.threads.conversations import Conversations
 
 MOST: Final = 2_000_000
-"""Characters of the newest conversations that are read: about a second of work."""
+"""Characters of the newest conversations, and of the oldest memories, that are read: about half a
+second of work."""
+_STORED: Final = "stored secrets"
 _NAMED: Final = 3
 """Turns for which the command is written out."""
+
+
+def stored_check(services: NamespaceServices) -> Check:
+    """Count the memories and notes that hold what would be taken out of new ones today.
+
+    They were stored by an older version. It is no failure, and nothing of them is shown.
+    """
+    from anaphora.container.redaction import holding_secrets
+
+    count = len(holding_secrets(services, MOST))
+    if not count:
+        return Check(_STORED, ok=True, detail="no memory or note seems to hold a secret")
+    option = "" if services.namespace == "default" else f"--namespace {services.namespace} "
+    seem = "1 memory or note seems" if count == 1 else f"{count:,} memories and notes seem"
+    detail = f"{seem} to hold a secret; to take them out: anaphora {option}redact-memories"
+    return Check(_STORED, ok=True, detail=detail)
 
 
 def secrets_check(conversations: Conversations, namespace: str = "default") -> Check:
@@ -39,7 +58,7 @@ def secrets_check(conversations: Conversations, namespace: str = "default") -> C
         return Check("secrets", ok=True, detail=f"no turn seems to hold a secret; {looked}")
     option = "" if namespace == "default" else f"--namespace {shlex.quote(namespace)} "
     commands = "; ".join(
-        f"anaphora {option}conversation redact {shlex.quote(one_line(name))} {index}"
+        f"anaphora {option}conversation redact {shlex.quote(one_line(mask_handle(name)))} {index}"
         for name, index in places[:_NAMED]
     )
     count = "1 turn seems" if len(places) == 1 else f"{len(places):,} turns seem"

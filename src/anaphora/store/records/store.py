@@ -165,6 +165,11 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         found = self._found(RECORD_EVENT, _EVENTS, id=record_id)
         return tuple(readable(found, EVENT_MAPPING.value))
 
+    def all_events(self) -> Iterator[RecordEvent]:
+        """The events of every record of the namespace, of whatever kind."""
+        statement = RECORD_EVENT.select()
+        yield from readable(self._found(RECORD_EVENT, statement), EVENT_MAPPING.value)
+
     def tombstones_since(self, since: int, limit: int = NO_LIMIT) -> tuple[tuple[int, str], ...]:
         """(number, id) of records that were deleted for good after number `since`."""
         statement = _TOMBSTONES.format(kinds=self._named)

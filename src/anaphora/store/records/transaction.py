@@ -263,6 +263,12 @@ class RecordTransaction(NamespaceTransaction):
         for row in rows:
             self._vectors[row.record_id] += row.data
 
+    def drop_vectors(self, record_ids: Iterable[str]) -> None:
+        """Delete the vectors of records whose words are others now."""
+        self.flush()
+        self._whole = False
+        self._delete(VECTOR, record_id=list(record_ids))
+
     def erase(self, record_ids: Iterable[str]) -> int:
         """Delete records with everything that hangs on them, and leave their tombstones."""
         self.flush()

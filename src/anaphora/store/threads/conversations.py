@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.core.arguments import MOST, has_utc
+from anaphora.core.hidden_ids import is_hidden, named_so
 from anaphora.errors import InvalidTurn
 from anaphora.store.disk import Identity
 from anaphora.store.threads.gojson import Document, format_time, read_time
@@ -129,7 +130,7 @@ class Conversations(ABC):
         """
         if not self.enabled:
             return range(0)
-        self._check_id(conversation_id)
+        conversation_id = self._named(self._check_id(conversation_id))
         _check_title(title)
         news = [turn for turn in _check_turns(turns) if not _is_blank(turn)]
         ready = [self._check_turn(turn) for turn in news]
@@ -209,6 +210,12 @@ class Conversations(ABC):
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and the file that it has or would have, in no order."""
 
+    def _named(self, conversation_id: str) -> str:
+        """The id that left the home under this name (`core.hidden_ids`); any other id as it is."""
+        if not is_hidden(conversation_id):
+            return conversation_id
+        return named_so(conversation_id, (whole for whole, _ in self.files()))
+
     def _check_id(self, conversation_id: str) -> str:
         return check_id(conversation_id)
 
@@ -244,7 +251,7 @@ class Conversations(ABC):
     def _read(self, conversation_id: str, last: int | None) -> Thread | None:
         if not self.enabled:
             return None
-        self._check_id(conversation_id)
+        conversation_id = self._named(self._check_id(conversation_id))
         return self._attempt(
             "read", conversation_id, None, lambda: self._thread(conversation_id, last)
         )
@@ -252,10 +259,11 @@ class Conversations(ABC):
     def _change(self, operation: str, conversation_id: str, change: Callable[[str], bool]) -> bool:
         if not self.enabled:
             return False
-        self._check_id(conversation_id)
+        conversation_id = self._named(self._check_id(conversation_id))
         return self._attempt(operation, conversation_id, False, lambda: change(conversation_id))
 
     def _remove(self, operation: str, conversation_id: str, remove: Callable[[str], bool]) -> bool:
+        conversation_id = self._named(conversation_id)
         removed = self._change(operation, conversation_id, remove)
         if removed and self._on_removed is not None:
             self._on_removed(conversation_id)

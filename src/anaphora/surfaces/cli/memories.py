@@ -61,6 +61,7 @@ def register(program: typer.Typer) -> None:
         program.command()(command)
     program.command("list")(list_)
     program.command("undo-forget")(undo_forget)
+    program.command("redact-memories")(redact_memories)
     program.add_typer(app, name="memory")
 
 
@@ -433,7 +434,9 @@ def forget(
         if dry_run:
             give(would, f"would forget {would.count}; nothing was changed", as_json=as_json)
             return
-        if would.count and not (yes or as_json or _confirmed(would.count, now=now)):
+        if would.count and not (
+            yes or as_json or _confirmed(would.count, "Erase" if now else "Forget")
+        ):
             raise typer.Exit(1)
         done = memory.forget(full, filters=chosen, soft=soft, undoable=not (now or soft))
     if as_json:
@@ -464,10 +467,29 @@ def undo_forget(
     give({"back": back}, f"{counted(len(back), 'memory is', 'memories are')} back", as_json=as_json)
 
 
-def _confirmed(count: int, *, now: bool) -> bool:
-    how = "Erase" if now else "Forget"
+def redact_memories(
+    context: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count them.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Take secrets out of memories and notes that were stored before their form was known.
+
+    Nothing brings them back. Backups and exports that were made before still hold them.
+    """
+    with opened(context) as memory:
+        ids = memory.redact_memories(dry_run=True)
+        if ids and not dry_run:
+            if not (yes or as_json or _confirmed(len(ids), "Redact")):
+                raise typer.Exit(1)
+            ids = memory.redact_memories()
+    done = "would be redacted" if dry_run else "redacted"
+    give({"redacted": ids}, f"{counted(len(ids), 'memory', 'memories')} {done}", as_json=as_json)
+
+
+def _confirmed(count: int, verb: str) -> bool:
     try:
-        return typer.confirm(f"{how} {counted(count, 'memory', 'memories')}?")
+        return typer.confirm(f"{verb} {counted(count, 'memory', 'memories')}?")
     except typer.Abort:
         # Nobody is there to ask.
         return False

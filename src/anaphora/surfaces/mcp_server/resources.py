@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.ingest.secrets.masking import mask
+from anaphora.ingest.secrets.masking import mask, mask_handle
 from anaphora.surfaces.mcp_server import render
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _core(memory: Memory) -> str:
 def _recent_turns(memory: Memory) -> str:
     newest = memory.conversations.list()[:_CONVERSATIONS]
     turns = [
-        (one.conversation_id, mask(turn))
+        (mask_handle(one.conversation_id), mask(turn))
         for one in newest
         for turn in memory.conversations.recent(one.conversation_id, RECENT)
     ]

@@ -13,8 +13,9 @@ from fastapi import Path, Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
+from anaphora.core.hidden_ids import named_so
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.ingest.secrets.masking import mask
+from anaphora.ingest.secrets.masking import mask, mask_handle
 from anaphora.surfaces.rest.calls import caller_of, reads_verbatim, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
@@ -138,7 +139,8 @@ async def get_seed_conversation(request: Request, conversation_id: Name) -> Resp
         except InvalidInput:
             # What can name no conversation names none.
             raise NotFound("conversation", conversation_id) from None
-        data = threads.read_file(conversation_id)[0]
+        whole = named_so(conversation_id, (name for name, _ in threads.files()))
+        data = threads.read_file(whole)[0]
         return data if verbatim else _masked_record(data)
 
     return Response(await service.run("question", record), media_type="application/json")
@@ -156,6 +158,7 @@ def _page(memory: Memory, limit: int, after: tuple[datetime, str] | None) -> Pag
     found.sort(key=lambda one: one.updated, reverse=True)
     if after is not None:
         then, last = after
+        last = named_so(last, (one.conversation_id for one in found))
         found = [
             one
             for one in found
@@ -167,7 +170,7 @@ def _page(memory: Memory, limit: int, after: tuple[datetime, str] | None) -> Pag
 
 
 def _cursor(last: ThreadSummary) -> str:
-    given = json.dumps([last.updated.isoformat(), last.conversation_id])
+    given = json.dumps([last.updated.isoformat(), mask_handle(last.conversation_id)])
     return base64.urlsafe_b64encode(given.encode()).decode().rstrip("=")
 
 

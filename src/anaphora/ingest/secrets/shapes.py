@@ -1,0 +1,232 @@
+"""What a row of the table of formats is made of: its pattern, where it may begin and end, checks.
+
+A pattern never looks far ahead and then fails: what repeats is bounded or cannot begin again
+inside its own match, so a text of any length takes linear time.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from anaphora.ingest.secrets.examples import is_example
+from anaphora.ingest.secrets.sources import SOURCES
+
+
+@dataclass(frozen=True, slots=True)
+class SecretPattern:
+    """A form: `pattern`, whose `group` is the secret, if `check` of the match agrees.
+
+    `kind` is what the text says in its place: `[redacted:jwt]`. `hint` is a text without which
+    nothing can match; it saves reading the text once more. So does `dense`: a match lies in one
+    line and has `DENSE` letters, digits, "+", "/", "_" or "-" in a row. `caseless`: the pattern
+    knows no case, and its hint is looked for in the text in lower case.
+    """
+
+    kind: str
+    pattern: re.Pattern[str]
+    hint: str = ""
+    group: int = 0
+    check: Callable[[re.Match[str]], bool] | None = None
+    dense: bool = False
+    caseless: bool = False
+
+    @property
+    def source(self) -> str:
+        """The page that describes the form."""
+        return SOURCES[self.kind]
+
+
+DENSE = 20
+"""Characters in a row."""
+
+
+# An escape ends in a letter or digit that is not the secret's: "\n" and "\u003d" in JSON, "%3D" in
+# a URL, "=3D" in a mail. So does an option that is joined to its value: "-kAIza…".
+_ESCAPES = (
+    r"\\[nrtbf]",
+    r"%[0-9A-Fa-f][0-9A-Fa-f]",
+    r"\\u[0-9A-Fa-f]{4}",
+    "=3D",
+    r"[ \t]-[A-Za-z]",
+)
+
+
+def _begins(*before: str, behind: int = 0) -> str:
+    """None of these texts stands before a secret, or an escape does.
+
+    `behind`: so many characters of the secret have been matched already.
+    """
+    rest = rf"[\s\S]{{{behind}}}" if behind else ""
+    none = "".join(rf"(?<!{one}{rest})" for one in before)
+    return rf"(?:{none}|{'|'.join(rf'(?<={one}{rest})' for one in _ESCAPES)})"
+
+
+# What is no more than a few letters and a hash would be found in any name with hyphens, as in
+# "cache-key-" and a hash: no word and "-" or "_" may stand before it. A form that has a prefix of
+# its own, or letters of both cases and digits, is found there, too. A word may follow either.
+_NO_NAME = ("[A-Za-z0-9]", "[A-Za-z0-9][_-]", "[A-Za-z0-9][_-][_-]")
+_NO_WORD = ("[A-Za-z0-9]",)
+START = _begins(*_NO_NAME)
+START_OF_WORD = _begins(*_NO_WORD)
+
+_LITERALS = re.compile(
+    r"[A-Za-z0-9_-]+(?![A-Za-z0-9_-]*[{?*+|])|\(\?:[A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+\)(?![{?*+])"
+)
+
+
+def _literal_first(pattern: str) -> str:
+    """The same pattern with the letters that it begins with before what must not precede them.
+
+    `re` looks for letters many times as fast as for a place between two characters.
+    """
+    for start, before in ((START_OF_WORD, _NO_WORD), (START, _NO_NAME)):
+        if not pattern.startswith(start):
+            continue
+        body = pattern[len(start) :]
+        first = _LITERALS.match(body)
+        if first is None:
+            return pattern
+        several = first.group().removeprefix("(?:").removesuffix(")").split("|")
+        each = "|".join(one + _begins(*before, behind=len(one)) for one in several)
+        return (
+            f"(?:{each}){body[first.end() :]}" if len(several) > 1 else each + body[first.end() :]
+        )
+    return pattern
+
+
+def known(
+    kind: str,
+    pattern: str,
+    hint: str = "",
+    group: int = 0,
+    check: Callable[[re.Match[str]], bool] | None = None,
+    *,
+    dense: bool = False,
+) -> SecretPattern:
+    """A row of the table, its pattern compiled."""
+    made = re.compile(_literal_first(pattern), re.ASCII)
+    caseless = bool(made.flags & re.IGNORECASE)
+    return SecretPattern(kind, made, hint, group, check, dense, caseless)
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def is_jwt(match: re.Match[str]) -> bool:
+    """RFC 7515 and 7516: the first part is a JSON object that names the algorithm."""
+    try:
+        header = json.loads(_base64(match.group(1)))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and "alg" in header
+
+
+def is_basic(match: re.Match[str]) -> bool:
+    """RFC 7617: the base64 of a user, a colon and a password."""
+    _, colon, password = _base64(match.group(1).translate(_URL_SAFE)).partition(b":")
+    return bool(colon) and not is_example(password.decode("utf-8", "replace"))
+
+
+def is_discord(match: re.Match[str]) -> bool:
+    """The first part is the base64 of the bot's number."""
+    return _base64(match.group(1)).isdigit()
+
+
+def has_digits(match: re.Match[str]) -> bool:
+    """Two digits or more, as no word in capitals has them."""
+    return sum(map(str.isdigit, match.group(match.lastindex or 0))) >= 2
+
+
+_PREFIX = re.compile(
+    START + r"(?!(?:sha\d|md5|pk|pub|cs_|css|ca_)[a-z\d]{0,12}[_-])"
+    r"(?:[a-z][a-z0-9]{1,11}[_-]){0,3}(?P<last>[a-z][a-z0-9]{1,11})\Z"
+)
+_ROLES = re.compile(
+    r"live|test|prod|sk|pat|key|api|secret|token|prv|priv|svc|admin|access|auth|bot"
+)
+_OF_HASHES = re.compile(r"key|test|prod|access|auth|bot")
+_LONGEST_PREFIX = 52
+
+
+def has_prefix(match: re.Match[str]) -> bool:
+    """A name of small letters before a random part, as "zephyr_pat_" has it.
+
+    32 characters of both cases and digits, or 20 with digits where the name ends in the role of a
+    key. "cache-key-" and a hash is none.
+    """
+    part, at = match.group(1), match.start()
+    named = _PREFIX.search(match.string, max(0, at - _LONGEST_PREFIX), at)
+    if named is None:
+        return False
+    last = named.group("last")
+    if _ROLES.fullmatch(last) and "_" in match.string[named.start() : at]:
+        hashed = _OF_HASHES.fullmatch(last) and re.fullmatch(r"[0-9a-f]+", part)
+        digits = sum(map(str.isdigit, part))
+        return not hashed and (4 <= digits < len(part) or is_random(match))
+    return len(part) >= 32 and is_random(match)
+
+
+_CHANGES = 0.4
+"""Of the characters of a random text, those of another class than the one before: 0.62 on average;
+of joined words ("getUserById2") every fourth at most."""
+
+
+def is_random(match: re.Match[str]) -> bool:
+    """Small letters, capitals and digits in no order; it follows no "sha256="."""
+    part = match.group(match.lastindex or 0)
+    classes = [0 if one.isdigit() else 1 if one.islower() else 2 for one in part]
+    changes = sum(one != other for one, other in pairwise(classes))
+    mixed = classes.count(0) >= 2 and min(classes.count(1), classes.count(2)) >= 3
+    before = match.string[max(0, match.start() - _LONGEST_PREFIX) : match.start()]
+    return mixed and changes >= _CHANGES * len(part) and "sha" not in before
+
+
+def is_openai(match: re.Match[str]) -> bool:
+    """The mark in the middle, a prefix of newer keys, or the length of older ones."""
+    key = match.group()
+    marked = "T3BlbkFJ" in key  # "OpenAI" in base64, in the middle of every newer key
+    newer = key.startswith(("sk-proj-", "sk-svcacct-", "sk-admin-")) and len(key) >= 48
+    return marked or newer or re.fullmatch(r"sk-[A-Za-z0-9]{48}", key) is not None
+
+
+def is_mixed(match: re.Match[str]) -> bool:
+    """Small and capital letters and digits, as no word, hash or constant has them."""
+    secret = match.group(match.lastindex or 0)
+    return all(re.search(part, secret) for part in ("[a-z]", "[A-Z]", "[0-9]"))
+
+
+def is_aws_secret(match: re.Match[str]) -> bool:
+    """The words before it speak of a key, and it is no hash."""
+    return re.search(r"(?i)key|pass|pwd|pw|token|secret", match.group(1)) is not None and (
+        re.search(r"[A-Z/+]", match.group(2)) is not None
+    )
+
+
+def is_twilio(match: re.Match[str]) -> bool:
+    """An article can have such a number too: what is said around it tells."""
+    around = match.string[max(0, match.start() - 100) : match.end() + 100]
+    return _TWILIO.search(around) is not None and _ARTICLE.search(around) is None
+
+
+def is_bearer(match: re.Match[str]) -> bool:
+    """A token has digits; the bearer of a message has none."""
+    return re.search(r"[0-9]", match.group(1)) is not None
+
+
+_TWILIO = re.compile(r"twilio|(?<![a-z])(?:key|token|secret|sid|auth|account)", re.IGNORECASE)
+_ARTICLE = re.compile(r"\b(?:sku|article|product|item|part|order)s?\b", re.IGNORECASE)
+_URL_SAFE = str.maketrans("+/", "-_")
+END = r"(?![A-Za-z0-9])"
+UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+QUOTED = r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?"
+"""What stands between the name of a key and its value."""

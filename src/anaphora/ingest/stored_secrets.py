@@ -1,0 +1,151 @@
+"""Takes secrets out of memories and notes that were stored before their form was known.
+
+The words of a record are replaced where it stands: its id, its versions, its links and its times
+stay. What an adapter put word for word is left, as it must come back so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from anaphora.ingest.checking import without_secrets
+from anaphora.ingest.secrets.redacting import redact, redact_value
+from anaphora.values.memories import MEMORY_FIELDS, MemoryRecord, NewMemory
+
+if TYPE_CHECKING:
+    from anaphora.store.records.forgetting import ForgottenRecords
+    from anaphora.store.records.rows import RecordEvent
+    from anaphora.store.records.store import RecordReader, Records
+    from anaphora.store.records.transaction import RecordTransaction
+
+OnGone = Callable[["RecordTransaction", "ForgottenRecords", bool], None]
+_HELD: Final = frozenset(field.name for field in fields(MemoryRecord))
+_FIELDS: Final = tuple(
+    name
+    for name, field in MEMORY_FIELDS.items()
+    if name in _HELD and field.kind not in {"id", "time", "number", "flag", "type"}
+)
+"""The words of a memory; where it comes from, it holds once for each time that it was said."""
+_STEP: Final = 256
+
+
+class StoredSecrets:
+    """Finds and redacts them in the records of one namespace.
+
+    `on_gone` is called in each change with the words that go; None: nothing was derived of them.
+    """
+
+    def __init__(self, records: Records, *, on_gone: OnGone | None) -> None:
+        self._records = records
+        self._on_gone = on_gone
+
+    def holding(self, most: int | None = None) -> tuple[str, ...]:
+        """The ids of records, of the past too, that hold what would be taken out today.
+
+        `most`: of at most so many characters of text, the oldest first.
+        """
+        ids = self._candidates(most)
+        return tuple(one for kind in self._records.kinds for one in self._of(kind, ids))
+
+    def redact(self) -> tuple[str, ...]:
+        """Replace their words, and drop what was derived from those; the ids that changed.
+
+        Their vectors are gone then, and are to be made again. Raises StoreError and its kinds.
+        """
+        ids = self._candidates(None)
+        done: list[str] = []
+        for kind in self._records.kinds:
+            wanted = self._of(kind, ids)
+            for start in range(0, len(wanted), _STEP):
+                self._redact(kind, wanted[start : start + _STEP])
+            done += wanted
+        return tuple(done)
+
+    def _candidates(self, most: int | None) -> list[str]:
+        ids: dict[str, None] = {}
+        size = 0
+        for record in _every(self._records):
+            if _changes(record):
+                ids[record.id] = None
+            size += len(record.text)
+            if most is not None and size > most:
+                return list(ids)
+        # What was replaced in place is in the events alone.
+        events = (event for event in self._records.all_events() if _clean_event(event) != event)
+        return list({**ids, **{event.record_id: None for event in events}})
+
+    def _of(self, kind: str, ids: Sequence[str]) -> list[str]:
+        """Those of this kind, without what an adapter put word for word."""
+        from anaphora.store.records.rows import MEMORY, STANDS_ALONE
+
+        with self._records.change(kind) as work:
+            work.load(ids=ids)
+            return [
+                one
+                for one in ids
+                if work.find(one) is not None
+                and not (kind == MEMORY and work.same_key(one) == STANDS_ALONE)
+            ]
+
+    def _redact(self, kind: str, ids: Sequence[str]) -> None:
+        from anaphora.store.records.forgetting import describe_forgotten
+        from anaphora.store.records.rows import STANDS_ALONE, same_key_of
+
+        with self._records.change(kind) as work:
+            work.load(ids=ids)
+            known = {one: record for one in ids if (record := work.find(one)) is not None}
+            gone = describe_forgotten(work, known)
+            for one, record in known.items():
+                changes = _changes(record)
+                key = work.same_key(one)
+                if key != STANDS_ALONE:
+                    key = same_key_of(replace(record, **changes))
+                work.change(one, same_key=key, **changes)
+                _redact_events(work, one)
+            work.drop_vectors(known)
+            if self._on_gone is not None:
+                self._on_gone(work, gone, False)
+
+
+def _every(records: RecordReader[MemoryRecord]) -> Iterator[MemoryRecord]:
+    since = -1
+    while some := records.changed_since(since):
+        yield from some
+        since = some[-1].seq
+
+
+def _changes(record: MemoryRecord) -> dict[str, Any]:
+    """The fields that would be another today."""
+    said = NewMemory(**{name: getattr(record, name) for name in _FIELDS})
+    clean, _ = without_secrets(said)
+    fresh = {name: getattr(clean, name) for name in _FIELDS}
+    fresh["sources"] = tuple(redact(source).text for source in record.sources)
+    return {name: value for name, value in fresh.items() if value != getattr(record, name)}
+
+
+def _redact_events(work: RecordTransaction, record_id: str) -> None:
+    """What an event keeps of the words before, of tags and origins."""
+    old = work.events(record_id)
+    new = [_clean_event(event) for event in old]
+    changed = [(was, now) for was, now in zip(old, new, strict=True) if was != now]
+    if not changed:
+        return
+    work.untell([was for was, _ in changed])
+    for _, event in changed:
+        work.tell(event)
+
+
+def _clean_event(event: RecordEvent) -> RecordEvent:
+    def clean(text: str | None) -> str | None:
+        return None if text is None else redact(text).text
+
+    return replace(
+        event,
+        tags=tuple(redact(tag).text for tag in event.tags),
+        source=clean(event.source),
+        conversation_id=clean(event.conversation_id),
+        text=clean(event.text),
+        details=redact_value(dict(event.details)).value,
+    )

@@ -1,0 +1,112 @@
+"""Secrets in memories that were stored before their form was known: counted, and taken out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from anaphora import Memory
+from anaphora.surfaces.cli.app import app
+from anaphora.values.memories import NewMemory
+
+SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+MARK = "[redacted:github-token]"
+
+
+def holding(folder: Path) -> list[str]:
+    """The files below a folder in which the secret stands, whole or as a word of an index."""
+    forms = [
+        form.encode(coding)
+        for form in (SECRET, SECRET.lower(), SECRET[4:].lower())
+        for coding in ("utf-8", "utf-16-le")
+    ]
+    forms.append(SECRET.encode().hex().encode())
+    return [
+        path.name
+        for path in folder.rglob("*")
+        if path.is_file() and any(form in path.name.encode() + path.read_bytes() for form in forms)
+    ]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of a version that knew no secret: in every field, in versions and in notes."""
+    from anaphora.ingest.secrets.redacting import RedactedText, RedactedValue
+
+    with monkeypatch.context() as older:
+        for place, made in (
+            ("checking.redact", RedactedText),
+            ("checking.redact_path", RedactedText),
+            ("checking.redact_value", RedactedValue),
+        ):
+            older.setattr(f"anaphora.ingest.{place}", made)
+        with Memory.open(tmp_path / "home", embedder="hashing") as memory:
+            memory.audit.on()
+            old = memory.remember(f"The token is {SECRET} today.", path="ferry.token")
+            memory.remember("The token is kept by Ann.", path="ferry.token")
+            memory.update(memory.history("ferry.token")[-1].id, tags=(f"key {SECRET}",))
+            memory.update(memory.history("ferry.token")[-1].id, tags=("key",))
+            memory.remember(
+                "The ferry shop", payload={"token": SECRET}, source=f"from {SECRET}",
+                category=SECRET, conversation_id=f"chat.{SECRET}", parent=old.id,
+            )  # fmt: skip
+            memory.remember("The ferry leaves at nine.", tags=("ferry",))
+            memory.remember_many(
+                [NewMemory("kept", payload={"key": SECRET + "x"}, dedupe=False, redact=False)]
+            )
+            memory.observe(f"The deploy token {SECRET} is in the vault.")
+            memory.ready()
+    assert holding(tmp_path / "home")
+    return tmp_path / "home"
+
+
+@pytest.mark.promise("secrets.stored")
+def test_doctor_counts_them_and_the_command_takes_them_out(home: Path) -> None:
+    """No byte is left but what an adapter put; ids, versions, links and other words stay."""
+    with Memory.open(home, embedder="hashing") as memory:
+        (adapters,) = [one for one in memory.list() if one.text == "kept"]
+        memory.forget(adapters.id)
+        before = {one.id for one in (*memory.list(), *memory.history("ferry.token"))}
+        (check,) = [one for one in memory.doctor() if one.name == "stored secrets"]
+        assert check.ok
+        assert check.detail.startswith("4 memories and notes seem to hold a secret")
+        assert check.detail.endswith("anaphora redact-memories")
+        assert SECRET not in check.detail
+    looked = CliRunner().invoke(app, ["--home", str(home), "redact-memories", "--dry-run"])
+    assert "4 memories would be redacted" in looked.output
+    done = CliRunner().invoke(app, ["--home", str(home), "redact-memories", "--yes", "--json"])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.output)["redacted"]) == 4
+    assert holding(home) == []
+    with Memory.open(home, embedder="hashing") as memory:
+        after = {one.id: one for one in (*memory.list(), *memory.history("ferry.token"))}
+        assert after.keys() == before
+        past, now = memory.history("ferry.token")
+        assert (past.text, now.text) == (
+            f"The token is {MARK} today.",
+            "The token is kept by Ann.",
+        )
+        assert past.superseded_by == now.id
+        (shop,) = [one for one in after.values() if one.text == "The ferry shop"]
+        assert (shop.payload, shop.sources, shop.category, shop.parent) == (
+            {"token": MARK}, (f"from {MARK}",), MARK, past.id,
+        )  # fmt: skip
+        assert (
+            memory.recall("when does the ferry leave?").hits[0].text == "The ferry leaves at nine."
+        )
+        assert memory.redact_memories() == ()
+        (check,) = [one for one in memory.doctor() if one.name == "stored secrets"]
+        assert check.detail == "no memory or note seems to hold a secret"
+    assert holding(home) == []
+
+
+@pytest.mark.promise("secrets.stored")
+def test_what_an_adapter_put_word_for_word_is_left(home: Path) -> None:
+    """It must come back as it was put."""
+    with Memory.open(home, embedder="hashing") as memory:
+        assert len(memory.redact_memories()) == 4
+        (kept,) = [one for one in memory.list() if one.text == "kept"]
+        assert kept.payload == {"key": SECRET + "x"}
