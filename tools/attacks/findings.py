@@ -1,0 +1,70 @@
+"""The findings that the attacks stand for: each with what an attacker achieved, in one line.
+
+H, M and L are those of the second day (their table is in the review of the third), F those of the
+third, W21 is one of a week's use. No finding has the numbers F17 and F18. What L7, L9, L10 and L14
+said is not in that review; their lines say what was changed for them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FINDINGS: Final[dict[str, str]] = {
+    "F1": "a device that was removed goes on writing, for all devices",
+    "F2": "a small mail takes gigabytes of memory, or minutes",
+    "F3": "a small Word document or PDF takes all memory or time; entities pass the check",
+    "F4": "what was forgotten for good comes back through the mirror or an old export",
+    "F5": "a link in a mirrored folder is followed: read, written, deleted outside",
+    "F6": "the title of a deleted conversation stays on all devices and in the remote",
+    "F7": "a value from a clock that is ahead cannot be corrected on other devices",
+    "F8": "forgetting beside an exchange leaves the words in the database or sends them",
+    "F9": "a remote's answer is read whole, however large",
+    "F10": "pipes and devices in a folder remote hang sync for ever",
+    "F11": "answers that are no entries raise errors of Python; background sync ends silently",
+    "F12": "the command line's import takes quadratic time in its files",
+    "F13": "one client closes MCP over HTTP, or registration, for all others",
+    "F14": "a name with # in Claude's memory tool loses another file's sections",
+    "F15": "a small page takes quadratic time",
+    "F16": "old libraries with published holes may be installed beside it",
+    "F19": "two versions of one entry in a folder remote stay undetected",
+    "F20": "the project's key stays in the database's files after leaving sync",
+    "F21": "mirrored files are open to others; a killed process leaves words in the folder",
+    "F22": "a secret in a file's name stays in the folder and the ledger",
+    "F23": "secrets of many forms are stored with a memory; ordinary words are taken for some",
+    "F24": "tags of documents, ids of conversations and turns carry secrets onward",
+    "F25": "a page's encoding raises an error of Python; an import leaves files beside a database",
+    "F26": "recall fails on a full disk though what it needs can be read",
+    "F27": "exports and imports wait behind hostile documents and deep questions",
+    "F28": "an answer is called supported by a source that contradicts it",
+    "F29": "what is to be sent is counted otherwise than what was sent; rare words are missed",
+    "F30": "a damaged head of the audit trail raises an error of Python",
+    "F31": "a token stands in a log; a forged Host is ours; a part's token learns of the whole",
+    "H1": "a time that no year has makes a home unreadable",
+    "H2": "a small zip file takes ten gigabytes of memory",
+    "H3": "secrets of .env and key files are in the home",
+    "M1": "children of a server inherit its socket",
+    "M2": "silent connections keep all others out",
+    "M3": "long questions hold up short ones",
+    "M4": "deep questions hold up short ones",
+    "M5": "an import of many small members takes quadratic time",
+    "M6": "values of a sealed home can be moved and emptied unnoticed",
+    "M7": "an upload to a sealed home lies on the disk in clear",
+    "M8": "stored words stand outside the mark of what is recalled",
+    "M9": "other users of the machine read and write through the server",
+    "M10": "stored text reaches a terminal as escape sequences",
+    "L1": "a named pipe in the place of a file hangs an import",
+    "L2": "threads go on after a memory was closed",
+    "L3": "a version of the lock files' library follows links",
+    "L4": "a clock before 1980 breaks backups",
+    "L5": "words of a removed project are left in the home",
+    "L6": "a secret in a deep question or a conversation's id is kept",
+    "L7": "PostgreSQL's files keep what was forgotten, and no page says what to run",
+    "L8": "an index that is deleted beside readers makes wrong answers",
+    "L9": "writes are acknowledged that go into a deleted database",
+    "L10": "what stays in clear in an encrypted home is not named",
+    "L11": "a token of one namespace learns of others from statistics",
+    "L12": "a page of another site may call the servers",
+    "L13": "a large body or one of two lengths is not refused in words",
+    "L14": "words of sections that a full disk cost are missed until a repair",
+    "W21": "deleting a user takes many calls and leaves words behind",
+}
