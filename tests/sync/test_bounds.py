@@ -186,6 +186,40 @@ def test_a_pairing_message_that_is_none(tmp_path: Path, message: bytes) -> None:
 
 
 @pytest.mark.promise("sync.hostile")
+@pytest.mark.parametrize("proof", ["", "é", "\ud800", 5, None, ["x"]])
+def test_a_proof_that_is_none(tmp_path: Path, proof: Any) -> None:
+    """From whoever can write to the remote, after a sound beginning: the code is spent."""
+    with devices(tmp_path, 1, float) as (one,):
+        pairing = one.sync.pair()
+        two = Memory.open(tmp_path / "two", embedder="hashing", warm=False)
+        wrong = pairing.code[:-1] + ("A" if pairing.code[-1] != "A" else "B")
+        heard: list[BaseException] = []
+
+        def wait() -> None:
+            try:
+                pairing.wait(20)
+            except Exception as error:  # noqa: BLE001 - which one is looked at below
+                heard.append(error)
+
+        from anaphora.sync import pairing as module
+
+        say = module.Meeting._say
+        with two, pytest.MonkeyPatch.context() as patch:
+
+            def forged(meeting: Any, side: str, number: int, message: Any) -> None:
+                told = message | {"proof": proof} if "proof" in message else message
+                say(meeting, side, number, told)
+
+            patch.setattr(module.Meeting, "_say", forged)
+            thread = threading.Thread(target=wait)
+            thread.start()
+            with pytest.raises(PairingFailed):
+                two.sync.init(str(tmp_path / "remote"), code=wrong)
+            thread.join(30)
+        assert [type(error) for error in heard] == [PairingFailed]
+
+
+@pytest.mark.promise("sync.hostile")
 def test_two_versions_of_one_entry_in_a_folder(tmp_path: Path) -> None:
     """A home that was copied: what each of two others has read of it is compared."""
     with devices(tmp_path, 3, float) as (source, one, other):
