@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
 import socket
 import sqlite3
@@ -33,6 +32,7 @@ from tools.attacks._helpers import (
     environ,
     holds,
     mcp_server,
+    on_a_terminal,
     opened,
     rest_server,
 )
@@ -287,22 +287,10 @@ def terminal_escapes(folder: Path) -> None:
         memory.remember(f"heron {escape}", tags=["heron"])
         memory.conversations.append_user("chat", f"heron {escape}")
     for words in (("list",), ("recall", "heron"), ("conversation", "recall", "heron")):
-        shown = _on_a_terminal(command(folder / "home", *words))
+        shown = on_a_terminal(command(folder / "home", *words))
         assert b"heron" in shown, words
         assert b"\x1b]0;PWNED" not in shown, words
         assert "\x9b31m".encode() not in shown, words
-
-
-def _on_a_terminal(words: list[str]) -> bytes:
-    master, slave = pty.openpty()
-    with subprocess.Popen(words, stdout=slave, stderr=slave, env=environ()):
-        os.close(slave)
-        shown = b""
-        with suppress(OSError):
-            while piece := os.read(master, 65_536):
-                shown += piece
-    os.close(master)
-    return shown
 
 
 @attack("L1", "low", "a pipe in the place of a file hangs nothing")

@@ -1,8 +1,9 @@
 """The findings that the attacks stand for: each with what an attacker achieved, in one line.
 
 H, M and L are those of the second day (their table is in the review of the third), F those of the
-third, W21 is one of a week's use. No finding has the numbers F17 and F18. What L7, L9, L10 and L14
-said is not in that review; their lines say what was changed for them.
+third, W21 is one of a week's use; K are attacks of the same kinds that achieved, or would have. No
+finding has the numbers F17 and F18. What L7, L9, L10 and L14 said is not in that review; their
+lines say what was changed for them.
 """
 
 from __future__ import annotations
@@ -66,5 +67,16 @@ FINDINGS: Final[dict[str, str]] = {
     "L12": "a page of another site may call the servers",
     "L13": "a large body or one of two lengths is not refused in words",
     "L14": "words of sections that a full disk cost are missed until a repair",
+    "K1": "folders within folders without end stop a mirror or an import",
+    "K2": "odd files, links and names in a mirrored folder hang it or lead outside",
+    "K3": "a backup or an archive writes outside of the home, or unpacks without end",
+    "K4": "words of a question or a filter are read as syntax",
+    "K5": "a page of another site reaches the server by a rebound name or a form",
+    "K6": "a field or an argument reaches a terminal as an escape sequence",
+    "K7": "text hidden in letters without a shape reaches a model",
+    "K8": "a program in the sandbox reaches its host, or takes its memory or time",
+    "K9": "a server's finest log holds words, tokens or paths",
+    "K10": "a resident process that is stopped or killed keeps its clients waiting",
+    "K11": "odd requests or a damaged database hang or end the MCP server",
     "W21": "deleting a user takes many calls and leaves words behind",
 }
