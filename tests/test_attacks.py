@@ -28,7 +28,7 @@ SERVERS = {
 }
 QUICK = ("F14", "F16", "F24", "F28", "L6", "L10")
 # These limit the memory of their process, mount a disk, or start servers.
-APART = ("F9", "F26", "F31")
+APART = ("F9", "F26", "F31", "K1", "K3", "K7")
 
 
 @pytest.fixture(scope="module")
