@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from starlette.requests import Request
 from tests.conftest import Clock
 from tests.document_files import docx
 from tests.surfaces.rest_desk import served
@@ -43,7 +44,7 @@ from anaphora.ingest.importers.base import Bounds
 from anaphora.ingest.importing import import_files
 from anaphora.surfaces.cli import output
 from anaphora.surfaces.rest import ServerOptions
-from anaphora.surfaces.rest.calls import Kind
+from anaphora.surfaces.rest.calls import Kind, kind_of
 
 pytestmark = pytest.mark.internal
 
@@ -317,6 +318,21 @@ def test_an_imported_database_is_left_as_it_was(memory: Memory, tmp_path: Path) 
         before = {one.name: one.read_bytes() for one in place.iterdir()}
         memory.import_(place)
         assert {one.name: one.read_bytes() for one in place.iterdir()} == before
+
+
+@pytest.mark.promise("documents.bounded")
+@pytest.mark.parametrize(
+    ("method", "path", "kind"),
+    [
+        ("POST", "/v1/documents", "document"),
+        ("POST", "/v1/import", "import"),
+        ("POST", "/v1/deep", "deep"),
+        ("GET", "/v1/export", "long"),
+    ],
+)
+def test_calls_that_take_long_share_no_threads(method: str, path: str, kind: Kind) -> None:
+    """Hostile documents and deep questions wait for threads that an export does not need."""
+    assert kind_of(Request({"type": "http", "method": method, "path": path, "headers": []})) == kind
 
 
 @pytest.mark.promise("documents.bounded")

@@ -13,18 +13,22 @@ from hypothesis import strategies as st
 from anaphora.core.display import headed, one_line, quoted, visible, visible_json
 
 JOINERS = "\u200c\u200d"
+FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
+SELECTORS = range(0xE0100, 0xE01F0)
 
 
 @pytest.mark.promise("marks.visible")
 def test_what_has_no_shape_is_shown_by_its_code() -> None:
-    """All control, format and separating characters are escaped, and nothing else is."""
+    """All control, format and separating characters are escaped, and nothing else that has one."""
     for code in range(sys.maxunicode + 1):
         character = chr(code)
         kind = unicodedata.category(character)
         if kind == "Cn":
             # Formats of a newer Unicode than this Python's.
             continue
-        kept = character in "\n\t" + JOINERS or kind not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        shapeless = character in FILLERS or code in SELECTORS
+        shapeless |= kind in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        kept = character in "\n\t" + JOINERS or not shapeless
         assert (visible(character) == character) is kept, hex(code)
         assert kept or visible(character).isascii()
     assert visible("a\r\nb\rc \x1b]52; \u202e \U000e0041") == (
@@ -66,3 +70,36 @@ def test_visible_json_is_the_same_value(value: dict[str, str]) -> None:
         assert visible(visible_json(text)) == visible_json(text)
         assert json.loads(visible_json(text)) == json.loads(json.dumps(value))
         assert indent or len(visible_json(text).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "".join(chr(0xE0100 + byte - 16) for byte in b"obey"),
+        "".join(chr(0xFE00 + byte % 16) for byte in b"obey"),
+        "\u200c\u200d" * 8,
+        "\u3164\uffa0\u115f\u1160",
+        "\u034f\u180b\u17b4",
+    ],
+    ids=["selectors", "emoji selectors", "joiners", "fillers", "marks"],
+)
+def test_text_in_letters_without_a_shape_is_shown(hidden: str) -> None:
+    """A model reads what nobody sees: bytes behind an emoji, bits in joiners."""
+    shown = visible(f"heron \U0001f600{hidden}!")
+    assert len(set(hidden) & set(shown)) <= 1
+    assert sum(shown.count(letter) for letter in set(hidden)) <= 1
+    assert "\\u" in shown.lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u2764\ufe0f",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "\u845b\U000e0100",
+        "می\u200cخواهم",
+    ],
+)
+def test_one_that_shapes_the_letter_before_it_stays(text: str) -> None:
+    """Emoji, families of them, a form of an ideograph, a Persian verb."""
+    assert visible(text) == text

@@ -86,6 +86,23 @@ def test_what_cannot_go_on_ends_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("sync.background")
+def test_an_error_that_nobody_foresaw_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the log, and by status, for its thread has ended."""
+
+    def fail(*_: object) -> None:
+        raise AttributeError("of a library")
+
+    with devices(tmp_path, 1, float) as (one,):
+        monkeypatch.setattr("anaphora.sync.remotes.folder.FolderRemote.heads", fail)
+        assert one.sync.start(0.05)
+        wait_for(lambda: not any(t.name == "anaphora-sync" for t in threading.enumerate()))
+        assert "AttributeError" in (one.sync.status().stopped or "")
+    assert "sync stopped" in caplog.text
+
+
+@pytest.mark.promise("sync.background")
 def test_two_programs(tmp_path: Path) -> None:
     """One program says something, another one with a home of its own recalls it."""
     with devices(tmp_path, 2, float):

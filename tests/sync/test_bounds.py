@@ -75,6 +75,8 @@ ANSWERS: list[tuple[bytes, str | None]] = [
     (b"[" + b"[]," * 4_000_000 + b"[]]", None),
 ]
 
+_SAID = {0: "more than 64 MiB", 1: "packed in a way", 2: "cannot be unpacked"}
+"""What is said of those that are not read to their end."""
 _JSON = (6, 7, 9, 10)
 """Those that are JSON, in which a client finds no hits."""
 
@@ -90,11 +92,14 @@ def test_an_answer_that_is_none(tmp_path: Path, case: int) -> None:
             one.sync.init(str(tmp_path / "remote"))
             with one.sync._store.change() as work:
                 work.put("remote", [url, None])
-            with pytest.raises(RemoteError):
+            with pytest.raises(RemoteError, match=_SAID.get(case)):
                 one.sync.now()
         if case in _JSON:
             return
-        with RemoteMemory.connect(url, token="anaphora_x") as remote, pytest.raises(ServerError):
+        with (
+            RemoteMemory.connect(url, token="anaphora_x") as remote,
+            pytest.raises(ServerError, match=_SAID.get(case)),
+        ):
             remote.recall("kettle")
 
 
@@ -132,7 +137,7 @@ def test_an_entry_that_is_none(tmp_path: Path, kind: str, own: bool) -> None:
             gap = place.with_name(f"{after:08d}.entry")
             if not os.path.lexists(gap) and gap < place:
                 gap.write_bytes(b"{}")
-        with pytest.raises(RemoteTampered):
+        with pytest.raises(RemoteTampered, match="too large" if kind == "sparse" else None):
             reader.sync.now()
         with pytest.raises(RemoteTampered):
             (one.sync.verify if own else reader.sync.now)()
@@ -178,6 +183,40 @@ def test_a_pairing_message_that_is_none(tmp_path: Path, message: bytes) -> None:
         two = Memory.open(tmp_path / "two", embedder="hashing", warm=False)
         with two, pytest.raises(PairingFailed):
             two.sync.init(str(tmp_path / "remote"), code=code)
+
+
+@pytest.mark.promise("sync.hostile")
+@pytest.mark.parametrize("proof", ["", "é", "\ud800", 5, None, ["x"]])
+def test_a_proof_that_is_none(tmp_path: Path, proof: Any) -> None:
+    """From whoever can write to the remote, after a sound beginning: the code is spent."""
+    with devices(tmp_path, 1, float) as (one,):
+        pairing = one.sync.pair()
+        two = Memory.open(tmp_path / "two", embedder="hashing", warm=False)
+        wrong = pairing.code[:-1] + ("A" if pairing.code[-1] != "A" else "B")
+        heard: list[BaseException] = []
+
+        def wait() -> None:
+            try:
+                pairing.wait(20)
+            except Exception as error:  # noqa: BLE001 - which one is looked at below
+                heard.append(error)
+
+        from anaphora.sync import pairing as module
+
+        say = module.Meeting._say
+        with two, pytest.MonkeyPatch.context() as patch:
+
+            def forged(meeting: Any, side: str, number: int, message: Any) -> None:
+                told = message | {"proof": proof} if "proof" in message else message
+                say(meeting, side, number, told)
+
+            patch.setattr(module.Meeting, "_say", forged)
+            thread = threading.Thread(target=wait)
+            thread.start()
+            with pytest.raises(PairingFailed):
+                two.sync.init(str(tmp_path / "remote"), code=wrong)
+            thread.join(30)
+        assert [type(error) for error in heard] == [PairingFailed]
 
 
 @pytest.mark.promise("sync.hostile")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -129,3 +131,83 @@ def test_a_thief_writes_on(tmp_path: Path, act: Callable[[Memory], None], name: 
             for memory in honest:
                 assert memory.list(filters={"path": "gate.code"}).items[0].text.endswith("2222.")
                 memory.sync.verify()
+
+
+def relabel(thief: Memory) -> None:
+    """Values of fields are replaced by others: a title, labels."""
+    thief.conversations.set_title("talk", "An evil title")
+    for record in thief.list():
+        thief.update(record.id, category="evil", tags=["evil"])
+    thieves.send(thief)
+
+
+@pytest.mark.promise("sync.removal")
+@pytest.mark.parametrize("name", ["", FIRST, LAST])
+@pytest.mark.parametrize("act", [relabel, say, forget])
+def test_a_device_believed_it_and_compacted(
+    tmp_path: Path, act: Callable[[Memory], None], name: str
+) -> None:
+    """It has emptied the entries with the values that were replaced: these are said again."""
+    with devices(tmp_path, 3, float) as (one, thief, away):
+        one.remember(GATE, path="gate.code", category="house", tags=["gate"])
+        one.conversations.append("talk", "user", "The kettle is blue")
+        one.conversations.set_title("talk", "About a kettle")
+        settle([one, thief, away])
+        before = state_of(one, tmp_path)
+        with unread_removal(tmp_path / "remote", one, thief.sync.status().device):
+            if name:
+                thieves.forge(thief, name)
+            act(thief)
+            away.sync.now()
+            away.sync.compact()
+        settle([away, one])
+        for memory in (one, away):
+            clean(memory, tmp_path)
+            thread = memory.conversations.get("talk")
+            assert thread is not None
+            assert thread.title == "About a kettle"
+            (record,) = memory.list(filters={"path": "gate.code"})
+            assert (record.text, record.category, record.tags) == (GATE, "house", ("gate",))
+        assert state_of(one, tmp_path) == state_of(away, tmp_path)
+        assert words_of(one, tmp_path) == {GATE, "The kettle is blue"}
+        assert len(state_of(one, tmp_path)) == len(before)
+
+
+@contextmanager
+def unread_removal(remote: Path, remover: Memory, device: str) -> Iterator[None]:
+    """Remove a device; the entries that say so arrive when this is left."""
+    before = set(remote.rglob("*.entry"))
+    remover.sync.remove(device)
+    late = {file: file.read_bytes() for file in set(remote.rglob("*.entry")) - before}
+    for file in late:
+        file.unlink()
+    yield
+    for file, data in late.items():
+        file.write_bytes(data)
+
+
+@pytest.mark.promise("sync.removal")
+@pytest.mark.parametrize("founder", [True, False])
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_two_remove_each_other(tmp_path: Path, order: tuple[int, ...], *, founder: bool) -> None:
+    """The first device of the project wins, in whatever order all read; else both are out."""
+    with devices(tmp_path, 3, float) as (first, second, third):
+        first.remember(GATE, path="gate.code")
+        settle([first, second, third])
+        one, other, witness = (first, second, third) if founder else (second, third, first)
+        names = {memory: memory.sync.status().device for memory in (one, other)}
+        with unread_removal(tmp_path / "remote", one, names[other]):
+            other.sync.remove(names[one])
+        told: dict[int, str] = {}
+        for place in (*order, *order):
+            memory = (one, other, witness)[place]
+            try:
+                memory.sync.now()
+            except DeviceRemoved as error:
+                told[place] = str(error)
+        assert set(told) == ({1} if founder else {0, 1})
+        for words in told.values():
+            assert "join again" in words
+        assert ("project's first device" in told[1]) == founder
+        known = {device.device for device in witness.sync.devices() if device.removed}
+        assert known == ({names[other]} if founder else set(names.values()))

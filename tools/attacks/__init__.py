@@ -5,6 +5,8 @@ attacker through public interfaces, and raises where the attack succeeds:
 
     @attack("F7", "medium", "a clock that is ahead cannot outlive what is said later")
     def clock_ahead(folder: Path) -> None: ...
+
+`findings.py` lists the findings; one that has no attack is an error.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-__all__ = ["ATTACKS", "Attack", "Severity", "attack"]
+__all__ = ["ATTACKS", "Attack", "Pace", "Severity", "attack"]
 
 Severity = Literal["high", "medium", "low"]
+Pace = Literal["", "long", "timed"]
+"""`long`: begun first. `timed`: it measures time, and runs while no other one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Attack:
     severity: Severity
     holds: str
     run: Callable[[Path], None]
+    pace: Pace = ""
 
 
 ATTACKS: Final[list[Attack]] = []
@@ -34,12 +39,12 @@ ATTACKS: Final[list[Attack]] = []
 
 
 def attack(
-    finding: str, severity: Severity, holds: str
+    finding: str, severity: Severity, holds: str, *, pace: Pace = ""
 ) -> Callable[[Callable[[Path], None]], Callable[[Path], None]]:
     """Register a function as the attack of a finding; `holds` is what the product promises."""
 
     def register(run: Callable[[Path], None]) -> Callable[[Path], None]:
-        ATTACKS.append(Attack(finding, severity, holds, run))
+        ATTACKS.append(Attack(finding, severity, holds, run, pace))
         return run
 
     return register

@@ -1,7 +1,9 @@
 """Run the attacks: one line each, then how many were tried, held and open.
 
 `python -m tools.attacks [FINDING ...]`; the exit code is 1 when one of severity high or medium is
-open. Each runs in a process of its own, with a limit of time, so that none takes the others down.
+open, or a finding has no attack. `--table` tries none and shows the attacks of each finding. Each
+runs in a process of its own, with a limit of time, so that none takes the others down; `--jobs` at
+once, but for those that measure time.
 """
 
 from __future__ import annotations
@@ -14,12 +16,32 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import tools.attacks as package
+from tools.attacks.findings import FINDINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 300
+JOBS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an attack: what it achieved in one line ("" where it was held), and its time."""
+
+    attack: package.Attack
+    problem: str
+    seconds: float
+
+    def line(self) -> str:
+        """How it is told."""
+        verdict, attack = "open" if self.problem else "held", self.attack
+        told = f"{verdict}  {attack.finding:4} {attack.severity:6} {attack.holds}"
+        return f"{told} ({self.seconds:.1f} s)" + (f": {self.problem}" if self.problem else "")
 
 
 def load_attacks() -> list[package.Attack]:
@@ -34,6 +56,8 @@ def main() -> int:
     """Run those that were named, or all."""
     parser = argparse.ArgumentParser(prog="python -m tools.attacks", description=__doc__)
     parser.add_argument("findings", nargs="*", help="names of findings; all without")
+    parser.add_argument("--table", action="store_true", help="show the attacks of each finding")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="how many run at once")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     attacks = load_attacks()
@@ -41,22 +65,59 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="anaphora-attack-") as folder:
             attacks[options.one].run(Path(folder))
         return 0
-    chosen = [
-        n for n, a in enumerate(attacks) if not options.findings or a.finding in options.findings
-    ]
-    outcomes: Counter[tuple[str, bool]] = Counter()
-    for number in chosen:
-        attack, began = attacks[number], time.monotonic()
-        problem = try_attack(number)
-        outcomes[attack.severity, not problem] += 1
-        verdict = "open" if problem else "held"
-        print(f"{verdict}  {attack.finding:4} {attack.severity:6} {attack.holds}", end=" ")
-        print(f"({time.monotonic() - began:.1f} s){': ' + problem if problem else ''}", flush=True)
-    still_open = {severity: outcomes[severity, False] for severity in ("high", "medium", "low")}
-    held = sum(count for (_, holds), count in outcomes.items() if holds)
-    listed = ", ".join(f"{count} {severity}" for severity, count in still_open.items())
+    missing = findings_without_attack(attacks)
+    if options.table:
+        print("\n".join(finding_table(attacks)))
+        return 1 if missing else 0
+    named = options.findings
+    chosen = [n for n, a in enumerate(attacks) if not named or a.finding in named]
+    outcomes = []
+    for outcome in try_all(attacks, chosen, options.jobs):
+        print(outcome.line(), flush=True)
+        outcomes.append(outcome)
+    still_open = Counter(one.attack.severity for one in outcomes if one.problem)
+    held = sum(not one.problem for one in outcomes)
+    listed = ", ".join(f"{still_open[name]} {name}" for name in ("high", "medium", "low"))
     print(f"{len(chosen)} tried, {held} held, open: {listed}")
-    return 1 if still_open["high"] or still_open["medium"] else 0
+    print(
+        f"{len(FINDINGS)} findings, {len(missing)} without an attack {' '.join(missing)}".rstrip()
+    )
+    return 1 if still_open["high"] or still_open["medium"] or missing else 0
+
+
+def findings_without_attack(attacks: Iterable[package.Attack]) -> list[str]:
+    """The findings that none of these attacks stands for. ValueError for one that is not listed."""
+    tried = {one.finding for one in attacks}
+    if unknown := tried - FINDINGS.keys():
+        raise ValueError(f"not in findings.py: {', '.join(sorted(unknown))}")
+    return [name for name in FINDINGS if name not in tried]
+
+
+def finding_table(attacks: Sequence[package.Attack]) -> Iterator[str]:
+    """Each finding, and below it what its attacks say must hold."""
+    for name, says in FINDINGS.items():
+        yield f"{name:4} {says}"
+        held = [one.holds for one in attacks if one.finding == name]
+        yield from (f"       {holds}" for holds in held or ["NO ATTACK"])
+
+
+def try_all(
+    attacks: Sequence[package.Attack], chosen: Sequence[int], jobs: int
+) -> Iterator[Outcome]:
+    """Try attacks, several at once, those that measure time one by one behind the others."""
+
+    def outcome_of(number: int) -> Outcome:
+        began = time.monotonic()
+        problem = try_attack(number)
+        return Outcome(attacks[number], problem, time.monotonic() - began)
+
+    together = [number for number in chosen if attacks[number].pace != "timed"]
+    with ThreadPoolExecutor(jobs) as pool:
+        first = sorted(together, key=lambda number: attacks[number].pace != "long")
+        begun = {number: pool.submit(outcome_of, number) for number in first}
+        for number in together:
+            yield begun[number].result()
+    yield from (outcome_of(number) for number in chosen if number not in begun)
 
 
 def try_attack(number: int) -> str:

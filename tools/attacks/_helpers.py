@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -109,3 +110,16 @@ def ask(
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}
     finally:
         connection.close()
+
+
+def on_a_terminal(words: list[str]) -> bytes:
+    """What a command writes to a terminal."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(words, stdout=slave, stderr=slave, env=environ()):
+        os.close(slave)
+        shown = b""
+        with suppress(OSError):
+            while piece := os.read(master, 65_536):
+                shown += piece
+    os.close(master)
+    return shown

@@ -121,7 +121,7 @@ def late_entities(folder: Path) -> None:
         raise AssertionError(f"entities became {added.document.characters:,} characters")
 
 
-@attack("F3", "high", "a PDF whose 5,000 pages share one long stream ends")
+@attack("F3", "high", "a PDF whose 5,000 pages share one long stream ends", pace="long")
 def shared_stream(folder: Path) -> None:
     """Pages that say nothing, each as long to read as the last."""
     stream = b"BT /F1 9 Tf 1 0 0 1 0 0 Tm ( ) Tj ET\n" * 20_000
@@ -148,7 +148,12 @@ def shared_stream(folder: Path) -> None:
     _add(folder, data + b"%%EOF\n", "a.pdf", 280.0)
 
 
-@attack("F12", "medium", "the command line takes time in proportion to the number of files")
+@attack(
+    "F12",
+    "medium",
+    "the command line takes time in proportion to the number of files",
+    pace="timed",
+)
 def many_files(folder: Path) -> None:
     """Twice as many notes may take three times as long, not four."""
     taken = []
@@ -270,7 +275,7 @@ def _send(address: str, data: bytes, number: int) -> None:
         httpx.post(f"{address}/documents?name=a{number}.docx", content=data, timeout=200)
 
 
-@attack("F27", "low", "an export does not wait behind four documents that take long")
+@attack("F27", "low", "an export does not wait behind four documents that take long", pace="timed")
 def export_waits(folder: Path) -> None:
     """They have threads of their own."""
     import httpx

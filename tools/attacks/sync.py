@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from tools.attacks import attack
 
 from anaphora import Memory
 from anaphora.client import RemoteMemory
-from anaphora.errors import AnaphoraError, RemoteTampered, ServerError, SyncError
+from anaphora.errors import AnaphoraError, DeviceRemoved, RemoteTampered, ServerError, SyncError
 from anaphora.sync.membership import join_project
 from anaphora.sync.reader import EntryReader
 
@@ -108,6 +109,64 @@ def same_device(folder: Path) -> None:
         for home in (owner, away):
             assert "1111" in _gate(home), "an honest value is gone"
             assert "6666" not in _gate(home), "the thief's value is on an honest device"
+
+
+@contextmanager
+def _removal_on_its_way(folder: Path, owner: Memory, device: str) -> Iterator[None]:
+    """The owner removes a device; what says so arrives when this is left."""
+    remote = folder / "remote"
+    before = set(remote.rglob("*.entry"))
+    owner.sync.remove(device)
+    late = {file: file.read_bytes() for file in set(remote.rglob("*.entry")) - before}
+    for file in late:
+        file.unlink()
+    yield
+    for file, data in late.items():
+        file.write_bytes(data)
+
+
+@attack("F1", "high", "what a removed device replaced comes back where another had compacted it")
+def compacted(folder: Path) -> None:
+    """One that was away believes its title and label, and empties the entries with the old ones."""
+    with ExitStack() as stack:
+        owner, thief, away = _homes(folder, 3, stack)
+        owner.conversations.append("chat", "user", "Where is the key?")
+        owner.conversations.set_title("chat", "Keys")
+        owner.remember("Gate code is 1111.", path="gate.code", category="house")
+        _exchange(owner, thief, away)
+        with _removal_on_its_way(folder, owner, thief.sync.status().device):
+            thief.conversations.set_title("chat", "Evil")
+            for record in thief.list():
+                thief.update(record.id, category="evil")
+            with patch.object(EntryReader, "read", lambda *_: 0):
+                thief.sync.now()
+            away.sync.now()
+            away.sync.compact()
+        _exchange(away, owner)
+        for home in (owner, away):
+            thread = home.conversations.get("chat")
+            assert thread is not None
+            assert thread.title == "Keys", thread.title
+            assert [record.category for record in home.list()] == ["house"]
+
+
+@attack("F1", "medium", "of two devices that remove each other the project's first one stays")
+def each_other(folder: Path) -> None:
+    """Whichever is read first; the other is told so, and how to join again."""
+    with ExitStack() as stack:
+        first, second, witness = _homes(folder, 3, stack)
+        first.remember("Gate code is 1111.", path="gate.code")
+        _exchange(first, second, witness)
+        names = [home.sync.status().device for home in (first, second)]
+        with _removal_on_its_way(folder, first, names[1]):
+            second.sync.remove(names[0])
+        witness.sync.now()
+        first.sync.now()
+        with pytest.raises(DeviceRemoved, match="join again"):
+            second.sync.now()
+        witness.sync.now()
+        removed = [one.device for one in witness.sync.devices() if one.removed]
+        assert removed == names[1:], removed
 
 
 @attack("F7", "medium", "a value of a clock that is ahead can be corrected on another device")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,8 @@ from anaphora.values.namespaces import DeletedNamespace
 if TYPE_CHECKING:
     from anaphora.container.home import Container
 
-_FOLDERS: Final = ("namespaces", "index")
+_FOLDERS: Final = ("index", "namespaces")
+"""Those of threads are the last: while they are there the namespace is listed."""
 _MIRRORS: Final = "mirrors"
 
 
@@ -50,7 +52,10 @@ def delete_namespace(container: Container, name: str) -> DeletedNamespace:
     if name == DEFAULT_NAMESPACE:
         reason = "it belongs to the home: to delete all of it, delete the home's folder"
         raise InvalidInput("name", name, reason)
-    if name not in container.namespaces():
+    # A process that was killed amid this may have left files of a name that is no longer listed.
+    if name not in container.namespaces() and not any(
+        map(os.path.lexists, _files(container, name))
+    ):
         raise NotFound("namespace", name)
     with (
         hold_namespace(container, "mirror", name),
@@ -65,15 +70,22 @@ def delete_namespace(container: Container, name: str) -> DeletedNamespace:
 
 def remove_files(container: Container, name: str) -> None:
     """Remove the files of a namespace. Raises `StoreError` and its kinds."""
+    for place in _files(container, name):
+        if place.suffix == ".json" and not place.is_dir():
+            try:
+                place.unlink(missing_ok=True)
+            except OSError as error:
+                raise translate(error, "remove", place) from error
+        else:
+            _remove_folder(place)
+
+
+def _files(container: Container, name: str) -> tuple[Path, ...]:
+    """The files and folders of a namespace in the home."""
     root = container.home.root
-    watched = root / "index" / f"watched-{name}.json"
-    for file in (root / _MIRRORS / f"{mirror_name(name)}.json", watched):
-        try:
-            file.unlink(missing_ok=True)
-        except OSError as error:
-            raise translate(error, "remove", file) from error
-    for place in _FOLDERS:
-        _remove_folder(root / place / folder_name(name))
+    watched = root / "index" / f"watched-{folder_name(name)}.json"
+    folders = (root / place / folder_name(name) for place in _FOLDERS)
+    return (root / _MIRRORS / f"{mirror_name(name)}.json", watched, *folders)
 
 
 def remove_orphans(container: Container) -> None:

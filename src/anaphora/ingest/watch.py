@@ -24,6 +24,8 @@ from anaphora.values.conversations import ImportProblem, ImportReport
 IDLE: Final = timedelta(minutes=30)
 """A transcript that was left alone this long is taken for a session that has ended."""
 
+_DEEPEST: Final = 50
+"""Folders within folders; clients make two."""
 _SUFFIX: Final = ".jsonl"
 _Stamp = tuple[int, int]
 ImportFile = Callable[[Path], ImportReport]
@@ -116,7 +118,9 @@ class TranscriptWatch:
         for folder in self._folders:
             if folder.is_file():
                 yield folder
-            for directory, _, names in os.walk(folder):
+            for directory, folders, names in os.walk(folder):
+                if Path(directory).relative_to(folder).parts[_DEEPEST:]:
+                    folders.clear()
                 for name in names:
                     if name.endswith(_SUFFIX):
                         yield Path(directory, name)

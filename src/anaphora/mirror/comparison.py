@@ -179,6 +179,8 @@ class Comparison:
         """Leave alone what is a link or lies behind one: nothing tells that it was removed."""
         for file in sorted(self._found.links):
             self._report.trouble(file, "it is a link: links are not followed")
+        for file in sorted(self._found.deep):
+            self._report.trouble(file, "it lies too deep: folders in it are not looked into")
         for file in self._pairs:
             if self._found.behind_link(file) and file not in self._found.links:
                 self._report.trouble(file, "it lies behind a link: links are not followed")

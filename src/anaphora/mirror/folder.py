@@ -24,6 +24,8 @@ from anaphora.mirror.page import FilePage, read_page
 from anaphora.store.disk import FileChanged, translate
 
 _MOST_BYTES: Final = 1 << 20
+_DEEPEST: Final = 520
+"""Folders within folders: more than the longest path of a memory has steps."""
 _LEFT_OVER: Final = re.compile(r"\.[0-9a-f]{32}\.tmp")
 Stamp = tuple[int, int]
 """When a file was changed, in nanoseconds since 1970, and its size in bytes."""
@@ -39,10 +41,12 @@ class ReadFile:
 
 @dataclass(slots=True)
 class FoundFiles:
-    """What lies in the folder: the stamps of Markdown files, and the paths of links."""
+    """What lies in the folder: the stamps of Markdown files, the paths of links, and those of
+    folders that lie too deep to be looked into."""
 
     stamps: dict[str, Stamp] = field(default_factory=dict)
     links: set[str] = field(default_factory=set)
+    deep: set[str] = field(default_factory=set)
 
     def behind_link(self, file: str) -> bool:
         """Whether a file is a link, or a folder above it is one."""
@@ -205,6 +209,8 @@ class MirrorFolder:
                 file = f"{path}/{name}"
                 if is_link(status):
                     found.links.add(file)
+                elif stat.S_ISDIR(status.st_mode) and path.count("/") >= _DEEPEST:
+                    found.deep.add(file)
                 elif stat.S_ISDIR(status.st_mode):
                     self._scan(folder, file, found, clean=clean)
                 elif name.endswith(ENDING) and stat.S_ISREG(status.st_mode):

@@ -25,6 +25,8 @@ NOTES: Final = "notes"
 ROOMS: Final = (MEMORIES, FACTS, NOTES)
 _LONGEST: Final = 80
 _SHORT_ID: Final = 6
+_MOST_STEPS: Final = 30
+"""Folders that a path makes; the steps behind them are one name, which stands for the same path."""
 # What some file system refuses, and what has a meaning in Obsidian's links.
 _REFUSED: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*#^\[\]`]+')
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?\Z", re.IGNORECASE)
@@ -38,6 +40,8 @@ def file_of(page: HomePage, taken: Collection[str]) -> str:
         parts = [FACTS, _title(page.said.text)]
     else:
         steps = page.path.split("/") if "/" in page.path else page.path.split(".")
+        if len(steps) > _MOST_STEPS:
+            steps = [*steps[: _MOST_STEPS - 1], ".".join(steps[_MOST_STEPS - 1 :])]
         parts = [MEMORIES, *(_name(step) for step in steps)]
     plain = "/".join(parts) + ENDING
     if key_of(plain) not in taken:

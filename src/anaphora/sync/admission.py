@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Any, Final
 
 TOLD: Final = ""
@@ -119,6 +120,12 @@ class Admission:
     def is_named(self, device: str) -> bool:
         """Whether a device was removed by its name, not for its key alone."""
         return any(device in one.removed for one in self.standing)
+
+    def lost_to_founder(self, device: str) -> bool:
+        """Whether a device and the project's first one have removed each other."""
+        both = {device, self.founder}
+        removals = {(one.author, name) for one in self.statements for name in one.removed}
+        return len(both) == 2 and removals >= set(permutations(both))
 
     def usable_epochs(self, epochs: Iterable[str], members: Iterable[str]) -> list[str]:
         """Those of some epochs whose keys all present devices have, and no removed one."""

@@ -74,6 +74,15 @@ class Patch:
             parts[change.action][change.field] = change.value
         return Patch(self.item, self.stamp, **parts, via=self.via)
 
+    def united(self, other: Patch) -> Patch:
+        """This and what another version of the same patch has beside it."""
+        return replace(
+            other,
+            set={**other.set, **self.set},
+            add={**other.add, **self.add},
+            drop={**other.drop, **self.drop},
+        )
+
     def line(self) -> dict[str, Any]:
         """Itself as JSON."""
         parts = {"set": self.set, "add": self.add, "drop": self.drop}

@@ -15,7 +15,7 @@ from anaphora.container.erasing import hold_namespace
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.repeating import RepeatedCall
-from anaphora.errors import InvalidInput, RemoteError, SyncError
+from anaphora.errors import AnaphoraError, InvalidInput, RemoteError, SyncError
 from anaphora.store.crypto.cipher import Random
 from anaphora.sync.client import SyncClient
 from anaphora.sync.membership import (
@@ -126,6 +126,13 @@ class Sync:
             self._note(_STOPPED, str(failed))
             self._services.container.tell("sync_stopped", self.status())
             raise failed from error
+        except AnaphoraError:
+            raise
+        except Exception as error:
+            # Whoever looks why background sync has ended finds nothing else.
+            reason = f"an unexpected error ({type(error).__name__}); `doctor` tells more"
+            self._note(_STOPPED, reason)
+            raise
         with self._store.change() as work:
             work.put(_LAST, self._services.clock().isoformat())
             work.put(_STOPPED, None)

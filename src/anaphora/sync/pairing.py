@@ -86,7 +86,9 @@ class Meeting:
         try:
             heard = self._hear(_JOINING, 1, patience)
             key = self._agreed(agreement, heard)
-            if not hmac.compare_digest(heard.get("proof", ""), _proof(key)):
+            # Texts beyond ASCII it would not compare.
+            proof = heard.get("proof", "").encode(errors="replace")
+            if not hmac.compare_digest(proof, _proof(key).encode()):
                 self._say(_PRESENT, 2, {})
                 raise self._failed("another code was typed; make a new one")
             data = json.dumps(dict(told)).encode()

@@ -218,7 +218,13 @@ class Project:
         admission = self.devices.admission
         if self.own not in admission.limits:
             return
-        reason = "this device was removed from the project"
+        reason = (
+            "this device was removed from the project: what is here stays, and nothing is sent; "
+            "where it should belong to it, join again (`sync leave`, then `sync init` with a new "
+            "code)"
+        )
+        if admission.lost_to_founder(self.own):
+            reason += "; it removed the project's first device, which removed it, too, and wins"
         if not admission.is_named(self.own):
             reason = (
                 "a device was removed while this one joined, and the project has a new key, which "

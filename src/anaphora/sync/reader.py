@@ -243,7 +243,9 @@ class EntryReader:
                 else:
                     self._take_names(log, sync, content.dropped)
                     patches = [one for one in content.patches if comes_by(one, admission.admits)]
+                    void = [one for one in content.patches if one not in patches]
                     self._replica.receive(sync, patches, device, number)
+                    sync.set_again(void, self._project.own)
                     self._project.begins(entry.header, content)
                 self._project.save(sync)
         except BaseException:

@@ -60,6 +60,7 @@ def reconcile(
     changes = list(_changes(remote, project, log, entries, needed=bool(items)))
     with log.change() as work:
         sync = store.within(work.work.write)
+        void = sync.void(counts)
         sync.take_back(counts)
         for way, row, content in changes:
             device, number = str(row["device"]), int(row["number"])
@@ -73,6 +74,7 @@ def reconcile(
                 work.move(row, "refused")
                 project.forget_begin()
                 say_again(work, sync, content.dropped, project.own)
+        sync.set_again(void, project.own)
         project.save(sync)
         sync.put(_JUDGED, limits)
 

@@ -245,6 +245,32 @@ class SyncTransaction:
             for item in self._work.find(_ITEM, {"item_key": _item_key(name)}):
                 self._regroup(item, rows)
 
+    def set_again(self, void: Iterable[Patch], device: str) -> None:
+        """Set fields again that patches set which do not count, as they are known here.
+
+        A device that believed such a patch says it again, and empties the entries with the values
+        that it replaced. Said at the next moment, a value is new to all, and behind later ones.
+        """
+        for patch in void:
+            rows = [row for row in self._patches(patch.item) if row["applied"] and _is_known(row)]
+            state, stamps = _folded(rows), {row["stamp"] for row in rows}
+            items = self._work.find(_ITEM, {"item_key": _item_key(patch.item)})
+            seen = str(items[0]["seen"]) if items else ""
+            for name in patch.set:
+                kept = state.get(name)
+                if kept is None or kept.action != "set" or is_dropped(state):
+                    continue
+                stamp = Stamp(kept.stamp.time, kept.stamp.number + 1, device)
+                while stamp_text(stamp) in stamps:
+                    stamp = stamp._replace(number=stamp.number + 1)
+                stamps.add(stamp_text(stamp))
+                self.note([(Patch(patch.item, stamp, set={name: kept.value}), seen)])
+
+    def void(self, counts: Counts) -> list[Patch]:
+        """The patches that others said again, and that came by entries which do not count."""
+        patches = [_patch(row) for row in self._work.find(_PATCH) if not row["applied"]]
+        return [one for one in patches if not all(counts(*entry) for entry in one.via)]
+
     def restore(self, patches: Iterable[Patch], device: str, entry: int) -> None:
         """Say in full again what an entry said, where later changes had made it void."""
         by_item: dict[str, list[Row]] = defaultdict(list)
@@ -257,7 +283,9 @@ class SyncTransaction:
                 carrier = row if not _is_known(old) else old
                 applied = {"applied": int(bool(old["applied"]))}
                 kept = {name: carrier[name] for name in ("device", "entry")}
-                self._work.replace(_PATCH, [row | kept | applied])
+                # Who said it again may have left out what does count.
+                body = to_line(_patch(old).united(_patch(row)).line()).decode()
+                self._work.replace(_PATCH, [row | kept | applied | {"body": body}])
             self._take(item, fresh)
             self.mark([item])
 

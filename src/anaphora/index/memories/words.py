@@ -1,7 +1,10 @@
 """The words of memories: how much of a question's weight does each text hold?
 
 For rows, the share (0 … 1) of the question's IDF mass that they match: BM25 over the sum of IDFs,
-absolute, never relative to the best match.
+absolute, never relative to the best match. BM25 lets the share of a text fall with its length
+without end, so that one of hundreds of words would stand behind texts that hold none of the
+question. As in BM25+ (Lv and Zhai, *Lower-Bounding Term Frequency Normalization*, 2011), a word
+that few texts hold has a least worth wherever it stands.
 """
 
 from __future__ import annotations
@@ -22,6 +25,13 @@ FIELDS: Final = ("words",)
 
 LEAST_DOCUMENTS: Final = 1000
 """A term's rarity is judged as in at least so many memories: among three, every word is rare."""
+
+RARE: Final = 32
+"""A word that at most so many memories hold has a least worth in each of them."""
+
+LEAST_WORTH: Final = 0.5
+"""That worth, as a share of what the word counts in a text of average length. BM25 falls below it
+in texts that are more than 3.5 times as long as the average."""
 
 PART_SIZES: Final = PartSizes()
 
@@ -44,6 +54,7 @@ class MemoryWords:
 
     def __init__(self, index: WordIndex) -> None:
         self.index = index
+        self._least: tuple[Lookup, dict[int, float]] | None = None
 
     def look_up(self, terms: Sequence[Word]) -> Lookup:
         """The IDF of each distinct term, of those too that no memory holds: they are the rarest."""
@@ -69,7 +80,13 @@ class MemoryWords:
         scores = np.concatenate((stored[alive], scores))
         more = limit <= len(found) < count
         least = float(_share(stored[-1:], wanted)[0]) if more else 0.0
-        return rows, _share(scores, wanted), least
+        shares = _share(scores, wanted)
+        if worths := self._least_worths(wanted):
+            missed = np.setdiff1d(np.fromiter(worths, np.int64, len(worths)), rows)
+            rows = np.concatenate((rows, missed))
+            shares = np.concatenate((shares, np.zeros(len(missed))))
+            shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
+        return rows, shares, least
 
     def of_rows(self, wanted: Lookup, rows: Rows) -> Shares:
         """The share that each of these rows matches, shape of `rows`."""
@@ -85,7 +102,31 @@ class MemoryWords:
         if len(numbers):
             some = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
             found.update(zip(*(a.tolist() for a in some), strict=True))
-        return _share(np.array([found[row] for row in rows.tolist()], np.float64), wanted)
+        shares = _share(np.array([found[row] for row in rows.tolist()], np.float64), wanted)
+        if worths := self._least_worths(wanted):
+            shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
+        return shares
+
+    def _least_worths(self, wanted: Lookup) -> dict[int, float]:
+        """The least share of each row that holds rare words of the question."""
+        if self._least is None or self._least[0] is not wanted:
+            sums: dict[int, float] = {}
+            for term, weight in wanted.weights.items():
+                for row in self._holders(term).tolist():
+                    sums[row] = sums.get(row, 0.0) + weight
+            scores = LEAST_WORTH * np.fromiter(sums.values(), np.float64, len(sums))
+            shares = _share(scores, wanted).tolist()
+            self._least = wanted, dict(zip(sums, shares, strict=True))
+        return self._least[1]
+
+    def _holders(self, term: str) -> Rows:
+        """The rows that hold a rare term; none for another one."""
+        count = self.index.statistics.holding(term)
+        if not 0 < count <= RARE:
+            return np.empty(0, np.int64)
+        waiting, _ = self.index.postings.scores({term: 1.0}, 1.0)
+        stored, _ = self.index.search({FIELDS[0]: {term: 1.0}}, RARE)
+        return np.unique(np.concatenate((waiting, stored[stored >= 0])))
 
 
 def _share(scores: Shares, wanted: Lookup) -> Shares:

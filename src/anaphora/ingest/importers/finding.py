@@ -66,6 +66,8 @@ _REFUSED = by_word(
         "it is no regular file": "not_a_file",
     }
 )
+_DEEPEST: Final = 200
+"""Folders within folders that are looked into: Python's own walk ends in an error at a thousand."""
 _Found = ImportFile | ImportProblem | ImportedWhole | ImportedElse
 _COMPANIONS = words(
     "user.json users.json user_settings.json projects.json memories.json message_feedback.json "
@@ -119,8 +121,15 @@ def _names_in(root: Path) -> Iterator[str]:
         yield f"{_VAULT}/"
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if _depth(folder, root) >= _DEEPEST:
+            folders.clear()
         for name in names:
             yield str(PurePosixPath(Path(folder, name).relative_to(root)))
+
+
+def _depth(folder: str, root: Path) -> int:
+    """How many folders lie between a folder and the root above it."""
+    return folder.count(os.sep) - str(root).count(os.sep)
 
 
 def _is_notes(names: Iterable[str]) -> bool:
@@ -173,6 +182,10 @@ def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
         folders[:] = sorted(
             name for name in folders if not name.startswith(".") and name not in _WITHIN_NONE
         )
+        if folders and _depth(folder, root) >= _DEEPEST:
+            folders.clear()
+            reason = f"it lies more than {_DEEPEST} folders deep: what is in it is not read"
+            yield ImportProblem(folder, "directory", reason)
         notes += sum(name.lower().endswith(markdown.ENDINGS) for name in names)
         beside = set().union(*(_BESIDE.get(name, ()) for name in (*names, *folders)))
         for name in _wanted([one for one in names if one not in beside]):

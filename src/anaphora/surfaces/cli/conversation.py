@@ -15,6 +15,7 @@ from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
+from anaphora.store.home.sealing import folder_name
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.cli.output import (
     EXIT_INPUT,
@@ -102,7 +103,7 @@ def _watch(
         folders or [known.claude / "projects", known.codex / "sessions"],
         memory.import_,
         clock=lambda: datetime.now(UTC),
-        stamps=settings.home / "index" / f"watched-{where.namespace}.json",
+        stamps=settings.home / "index" / f"watched-{folder_name(where.namespace)}.json",
         idle=timedelta(minutes=idle),
     )
 
