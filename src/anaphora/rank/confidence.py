@@ -36,8 +36,8 @@ MOST_ADDED: Final = 12
 Weights = tuple[float, ...]
 
 # The constant, then one weight a feature, as bench/deep_shortcut.py fits them.
-TURN_WEIGHTS: Final[Weights] = (-2.56, 1.76, 17.04, 0.47)
-MEMORY_WEIGHTS: Final[Weights] = (-5.02, 1.0, 6.02, 6.67, 2.01, -0.39)
+TURN_WEIGHTS: Final[Weights] = (-2.33, 1.49, 11.89, 0.46)
+MEMORY_WEIGHTS: Final[Weights] = (-4.53, 0.63, 4.4, 4.59, 1.82, -0.17)
 
 
 @dataclass(frozen=True, slots=True)
