@@ -36,10 +36,10 @@ from anaphora.core import worker
 from anaphora.core.plain import types_of
 from anaphora.core.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
 from anaphora.errors import UnreadableDocument
+from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.documents.base import DocumentLimits, Reading
 from anaphora.ingest.documents.html import read_markup
 from anaphora.ingest.documents.reading import read_document
-from anaphora.ingest.importers.base import Bounds
 from anaphora.ingest.importing import import_files
 from anaphora.surfaces.cli import output
 from anaphora.surfaces.rest import ServerOptions
