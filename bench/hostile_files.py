@@ -168,6 +168,7 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Maker]]] = {
     "Markdown": ("a.md", repeated(b"# Harbour\n\n" + SAID * 20 + b"\n\n")),
     "Markdown, #": ("a.md", repeated(b"# a\n")),
     "Markdown, ```": ("a.md", repeated(b"```\n")),
+    "Markdown, blanks in a heading": ("a.md", repeated(b" ", b"# a", b"b")),
     "Markdown, [[": ("a.md", repeated(b"[[")),
     "Markdown, ---": ("a.md", repeated(b"---\na: b\n")),
     "Markdown, ===": ("a.md", repeated(b"a\n===\n")),

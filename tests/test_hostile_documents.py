@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -41,6 +42,7 @@ from anaphora.ingest.documents.base import DocumentLimits, Reading
 from anaphora.ingest.documents.html import read_markup
 from anaphora.ingest.documents.reading import read_document
 from anaphora.ingest.importing import import_files
+from anaphora.ops import import_export
 from anaphora.surfaces.cli import output
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.calls import Kind
@@ -176,6 +178,43 @@ def test_a_folder_goes_on_behind_a_hostile_file(memory: Memory, tmp_path: Path) 
     threads = [memory.conversations.get(one) for one in report.conversation_ids]
     texts = [turn.text for thread in threads if thread is not None for turn in thread.turns]
     assert texts == ["The a door is green.", "The c door is green."]
+
+
+@pytest.mark.promise("documents.bounded")
+def test_lines_of_an_export_are_read_in_a_worker(memory: Memory, tmp_path: Path) -> None:
+    """A line of millions of values is named, and nothing of it is held here; the others come in."""
+    memory.remember("The heron is grey.")
+    memory.export(tmp_path / "export.jsonl")
+    first, *rest = (tmp_path / "export.jsonl").read_bytes().splitlines(keepends=True)
+    hostile = tmp_path / "hostile.jsonl"
+    other = memory.scoped("other")
+    for crowd, reason in ((6_000_000, "more than 4,000,000 values"), (1_900_000, "not a JSON obj")):
+        hostile.write_bytes(first + b"[" + b"[]," * crowd + b"[]]\n" + b"".join(rest))
+        tracemalloc.start()
+        try:
+            report = other.import_(hostile, embed=False)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert [problem.place for problem in report.problems] == ["line 2"]
+        assert reason in report.problems[0].reason
+        assert peak < 60 << 20
+    assert [one.text for one in other.list()] == ["The heron is grey."]
+
+
+@pytest.mark.promise("documents.bounded")
+def test_an_export_that_takes_too_long_is_named(memory: Memory, tmp_path: Path) -> None:
+    """What was read of it by then stays."""
+    memory.remember("The heron is grey.")
+    memory.export(tmp_path / "export.jsonl")
+    whole = (tmp_path / "export.jsonl").read_bytes()
+    hostile = tmp_path / "hostile.jsonl"
+    hostile.write_bytes(whole + (b"[" + b"[]," * 1_300_000 + b"[]]\n") * 30)
+    bounds = Bounds(seconds=1, seconds_each=0)
+    home = memory.scoped("other")._services().container
+    report = import_export(home, hostile, namespace="other", bounds=bounds)
+    assert "it takes more than 1 s" in report.problems[-1].reason
+    assert [one.text for one in memory.scoped("other").list()] == ["The heron is grey."]
 
 
 @pytest.mark.promise("documents.bounded")

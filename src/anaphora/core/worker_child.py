@@ -40,6 +40,7 @@ IDLE: Final = 15.0
 """Seconds without a call after which a worker ends."""
 _LOOK: Final = 0.5
 _LONGEST: Final = 1 << 62
+_COLLECT: Final = (100_000, 50, 100)
 _SOON: Final = 0.05
 """Seconds for which a value may wait for others that are sent with it."""
 
@@ -51,6 +52,9 @@ def serve() -> NoReturn:
     source, target = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
+    # What a reader builds it holds until it is done: looking through that for cycles again and
+    # again takes more time for each megabyte, the more there are. The young are looked through.
+    gc.set_threshold(*_COLLECT)
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.stack_size(256 * 1024)
     threading.Thread(target=_listen, args=(source, calls), daemon=True).start()
