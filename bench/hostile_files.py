@@ -146,7 +146,7 @@ def _bookmarked(size: int) -> bytes:
 def _without_table(size: int) -> bytes:
     """Objects without a table of their places: a reader looks for them."""
     whole = _pdf(size)
-    return whole[: whole.rindex(b"xref\n0")] + b"trailer\n<< /Root 1 0 R >>\n%%EOF\n"
+    return whole[: whole.rindex(b"xref\n0")] + b"trailer\n<< /Root 1 0 R >>\nstartxref\n0\n%%EOF\n"
 
 
 def _attached(size: int) -> bytes:
