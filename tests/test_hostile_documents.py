@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bench.hostile_files import DOCUMENTS
+from bench.hostile_imports import IMPORTS
 from rich.console import Console
 from tests.conftest import Clock
 from tests.document_files import docx
@@ -41,6 +43,7 @@ from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.documents.base import DocumentLimits, Reading
 from anaphora.ingest.documents.html import read_markup
 from anaphora.ingest.documents.reading import read_document
+from anaphora.ingest.documents.working import read_in_worker
 from anaphora.ingest.importing import import_files
 from anaphora.ops import import_export
 from anaphora.surfaces.cli import output
@@ -188,7 +191,7 @@ def test_lines_of_an_export_are_read_in_a_worker(memory: Memory, tmp_path: Path)
     first, *rest = (tmp_path / "export.jsonl").read_bytes().splitlines(keepends=True)
     hostile = tmp_path / "hostile.jsonl"
     other = memory.scoped("other")
-    for crowd, reason in ((6_000_000, "more than 4,000,000 values"), (1_900_000, "not a JSON obj")):
+    for crowd, reason in ((1_900_000, "not a JSON obj"), (6_000_000, "more than 4,000,000 values")):
         hostile.write_bytes(first + b"[" + b"[]," * crowd + b"[]]\n" + b"".join(rest))
         tracemalloc.start()
         try:
@@ -322,6 +325,44 @@ def test_encodings_that_are_none(memory: Memory, name: str) -> None:
         done = memory.add_document(mail, name=f"{name}.eml")
         assert [one.place for one in done.problems] == ["its body"]
         assert "Grüße" in memory.document_sections(done.document.id)[-1].text
+
+
+@pytest.mark.promise("documents.bounded")
+def test_documents_take_time_in_proportion_to_their_size() -> None:
+    """Each took the square of it; of a page that cannot be read otherwise it is told."""
+    limits = DocumentLimits(seconds=8, seconds_each=0)
+    name, make = DOCUMENTS["Markdown, blanks in a heading"]
+    assert read_in_worker(name, make(1_000_000), limits).cut.sections[0].heading[0][:2] == "a "
+    name, make = DOCUMENTS["PDF, one page"]
+    with pytest.raises(UnreadableDocument, match="more text than a page has room for"):
+        read_in_worker(name, make(4_000_000), limits)
+
+
+@pytest.mark.promise("documents.bounded")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "basic-memory, blanks",
+        "note, blanks in front matter",
+        "Claude Code, one command",
+        "Cursor, one query",
+    ],
+)
+def test_imports_take_time_in_proportion_to_their_size(
+    memory: Memory, tmp_path: Path, name: str
+) -> None:
+    """A pattern that looked for an end from each place on took the square of it."""
+    file, make = IMPORTS[name]
+    path = tmp_path / file
+    path.write_bytes(make(2_000_000))
+    services = memory._services()
+    report = import_files(
+        [path],
+        services.conversation_import(again=False),
+        services.memory_import(again=False),
+        bounds=Bounds(seconds=8, seconds_each=0),
+    )
+    assert not [one for one in report.problems if "takes more than" in one.reason]
 
 
 def test_a_number_of_many_digits() -> None:
