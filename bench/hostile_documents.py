@@ -62,10 +62,11 @@ def read_document(name: str, data: bytes) -> Iterator[Any]:
 
 def read_import(path: str) -> Iterator[Any]:
     """What importing reads of a file, and what that took. Runs in a worker."""
+    from anaphora.ingest.reading import ReadFrom
     from anaphora.ingest.reading_child import read
 
     began, found, problem = time.process_time(), 0, ""
-    for value in read(os.fspath(Path.cwd()), path, None, "", BOUNDS, 0):
+    for value in read(os.fspath(Path.cwd()), path, None, "", BOUNDS, ReadFrom(0, each=False)):
         if isinstance(value, Piece):
             continue
         problem = problem or getattr(value.item, "reason", "")

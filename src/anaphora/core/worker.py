@@ -81,10 +81,12 @@ class WorkerFailed(Exception):
 class Piece:
     """Yielded by a function in a worker: another piece of the work begins, with its own time.
 
-    `begins` is a value to send then, which says what it is."""
+    `begins` is a value to send then, which says what it is; with `soon` it may wait for others that
+    are sent with it, so that the parent does not know of it where the worker ends meanwhile."""
 
     seconds: float
     begins: Any = None
+    soon: bool = False
 
 
 def call_in_worker(

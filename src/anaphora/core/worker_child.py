@@ -99,12 +99,7 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     try:
         for value in function(*arguments):
             if isinstance(value, Piece):
-                _limit_time(value.seconds)
-                sender.add(["piece", value.seconds])
-                if value.begins is not None:
-                    sender.add(["value", to_plain(value.begins)])
-                # What ends the worker from here on is no fault of what was read before.
-                sender.flush()
+                _begin(value, sender)
             else:
                 sender.add(["value", to_plain(value)])
         message: Any = ["end", None]
@@ -125,6 +120,16 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     if (resident_bytes(os.getpid()) or 0) > begun + (64 << 20):
         arguments = ()
         gc.collect()
+
+
+def _begin(piece: Piece, sender: _Sender) -> None:
+    _limit_time(piece.seconds)
+    sender.add(["piece", piece.seconds])
+    if piece.begins is not None:
+        sender.add(["value", to_plain(piece.begins)])
+    if not piece.soon:
+        # What ends the worker from here on is no fault of what was read before.
+        sender.flush()
 
 
 def _function(named: Callable[..., Iterator[Any]] | str) -> Callable[..., Iterator[Any]]:

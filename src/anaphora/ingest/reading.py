@@ -53,6 +53,15 @@ class ReadItem:
     done: int
 
 
+@dataclass(frozen=True, slots=True)
+class ReadFrom:
+    """Where reading goes on: behind the first `skip` files. With `each` every file is told before
+    it is read, without it only those that are not small."""
+
+    skip: int
+    each: bool
+
+
 _TYPES: Final[Types] = types_of(
     ImportedConversation,
     ImportedElse,
@@ -68,6 +77,8 @@ _TYPES: Final[Types] = types_of(
     ToolCall,
     UnknownFormat,
 )
+SMALL: Final = 64 << 10
+"""Bytes of a file that may be told together with others."""
 _MOST_ENDED: Final = 10
 """Files of one source at which a worker may be ended; what is behind them is not read any more."""
 _BYTES: Final = 8
@@ -99,31 +110,46 @@ class ImportSource:
 
     def read(self) -> Generator[ReadFile | ReadItem, None, None]:
         """Every file, each before what it gives."""
-        begun = ended = 0
+        begun = given = ended = known = 0
+        current = ReadFile(str(self.path), 0)
+        each = False
         while True:
-            label, before = str(self.path), begun
+            fresh = 0
             try:
-                for value in self._values(begun):
+                for value in self._values(begun - (known > 0), each=each):
+                    fresh += isinstance(value, ReadFile)
+                    if known:
+                        known -= 1
+                        continue
                     if isinstance(value, ReadFile):
-                        begun, label = begun + 1, value.label
+                        begun, given, current = begun + 1, 0, value
+                    else:
+                        given += 1
                     yield value
                 return
             except (WorkerEnded, WorkerFailed) as error:
+                if not each and current.size <= SMALL:
+                    # It was this small file, or one of those behind it that were not told yet.
+                    each, known = True, 1 + given if begun else 0
+                    continue
                 ended += 1
-                yield ReadItem(self._problem(label, error), 0)
-            if begun == before:
+                yield ReadItem(self._problem(current.label, error), 0)
+            if not fresh:
                 # It is no file, but what stands between two: the rest cannot be had either.
                 return
             if ended >= _MOST_ENDED:
                 reason = f"reading was ended {ended} times; what is behind it was not read"
                 yield ReadItem(ImportProblem(str(self.path), "file", reason), 0)
                 return
+            current, known = ReadFile(str(self.path), 0), 0
 
-    def _values(self, skip: int) -> Iterator[ReadFile | ReadItem]:
+    def _values(self, skip: int, *, each: bool) -> Iterator[ReadFile | ReadItem]:
         where = path_for_worker(self.path)
         words = (os.getcwd(), str(where), self.format, self.name)  # noqa: PTH109 - as above
         limits = self._limits()
-        for value in call_in_worker(_READ, *words, self.bounds, skip, limits=limits, types=_TYPES):
+        for value in call_in_worker(
+            _READ, *words, self.bounds, ReadFrom(skip, each), limits=limits, types=_TYPES
+        ):
             renamed = where != self.path and isinstance(value, ReadItem)
             yield replace(value, item=self._named(value.item)) if renamed else value
 

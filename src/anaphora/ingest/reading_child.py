@@ -9,7 +9,7 @@ from contextlib import suppress
 from anaphora.core.worker import Piece
 from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.importers import check_source, found_imports
-from anaphora.ingest.reading import ReadFile, ReadItem
+from anaphora.ingest.reading import SMALL, ReadFile, ReadFrom, ReadItem
 
 
 def check(folder: str, path: str, form: str | None, name: str) -> Iterator[None]:
@@ -21,18 +21,22 @@ def check(folder: str, path: str, form: str | None, name: str) -> Iterator[None]
 
 
 def read(
-    folder: str, path: str, form: str | None, name: str, bounds: Bounds, skip: int
+    folder: str, path: str, form: str | None, name: str, bounds: Bounds, begin: ReadFrom
 ) -> Iterator[ReadItem | Piece]:
-    """The files under a path but for the first `skip`, in the caller's folder.
+    """The files under a path, in the caller's folder.
 
     Each begins a piece of its own; what lies between it and the next is a part of that.
     """
     with suppress(OSError):
         os.chdir(folder)
+    before = 0
     for number, file in enumerate(found_imports(path, form, bounds, name)):
-        if number < skip:
+        if number < begin.skip:
             continue
         _, size = file.progress()
-        yield Piece(bounds.seconds_for(size), ReadFile(file.label, size))
+        # One behind a large one is told as well: it is the end of that.
+        soon = not begin.each and max(before, size) <= SMALL
+        before = size
+        yield Piece(bounds.seconds_for(size), ReadFile(file.label, size), soon)
         for item in file.items:
             yield ReadItem(item, file.progress()[0])
