@@ -39,6 +39,7 @@ from anaphora.core import worker
 from anaphora.core.plain import types_of
 from anaphora.core.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
 from anaphora.errors import UnreadableDocument
+from anaphora.ingest import reading
 from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.documents.base import DocumentLimits, Reading
 from anaphora.ingest.documents.html import read_markup
@@ -49,6 +50,8 @@ from anaphora.ops import import_export
 from anaphora.surfaces.cli import output
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.calls import Kind
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse
 
 pytestmark = pytest.mark.internal
 
@@ -218,6 +221,26 @@ def test_an_export_that_takes_too_long_is_named(memory: Memory, tmp_path: Path) 
     report = import_export(home, hostile, namespace="other", bounds=bounds)
     assert "it takes more than 1 s" in report.problems[-1].reason
     assert [one.text for one in memory.scoped("other").list()] == ["The heron is grey."]
+
+
+@pytest.mark.promise("documents.bounded")
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_the_small_file_that_ends_a_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are told together: all others come once, those before it too."""
+    monkeypatch.setattr(reading, "_READ", "tests.worker_calls:read_until_it_dies")
+    source = reading.ImportSource(Path("folder"), None, "", Bounds())
+    told: list[str] = []
+    for value in source.read():
+        if isinstance(value, reading.ReadFile):
+            told.append(value.label)
+        elif isinstance(value.item, ImportProblem):
+            told.append(f"problem of {value.item.path}")
+        else:
+            assert isinstance(value.item, ImportedElse)
+            told.append(value.item.kind)
+    gone = ["file 3", "problem of file 3"]
+    others = [[f"file {number}", f"item {number}"] for number in (0, 1, 2, 4, 5)]
+    assert told == [one for file in (*others[:3], gone, *others[3:]) for one in file]
 
 
 @pytest.mark.promise("documents.bounded")

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from anaphora.ingest.export_lines import ReadLine
 from anaphora.store.disk import open_regular
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.nesting import is_too_deep
 
 _SPLIT_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _CHUNK = 1 << 16
+_EVERY = 64
 
 
 def is_beginning(head: bytes) -> Iterator[bool]:
@@ -30,15 +30,17 @@ def is_beginning(head: bytes) -> Iterator[bool]:
         yield False
 
 
-def read(path: str, most: int, parts: int) -> Iterator[ReadLine]:
-    """Every line of a file, in the order of the file."""
+def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
+    """Every line of a file in order, or a list of the reason why it is none; now and then how many
+    bytes were read."""
     with open_regular(Path(path)) as file:
-        for line in _lines(file, most):
+        for number, line in enumerate(_lines(file, most)):
+            if number % _EVERY == 0:
+                yield file.tell()
             if line is None:
-                reason = f"longer than {most:,} bytes; it was skipped"
-                yield ReadLine(None, reason, file.tell())
+                yield [f"longer than {most:,} bytes; it was skipped"]
             else:
-                yield _checked(line, parts, file.tell())
+                yield _checked(line, parts)
 
 
 def _lines(file: BinaryIO, most: int) -> Iterator[bytes | None]:
@@ -50,15 +52,15 @@ def _lines(file: BinaryIO, most: int) -> Iterator[bytes | None]:
             rest = file.readline(_CHUNK)
 
 
-def _checked(line: bytes, parts: int, done: int) -> ReadLine:
+def _checked(line: bytes, parts: int) -> str | list[str]:
     if len(line) > parts and sum(line.count(mark) for mark in b"[{,") > parts:
-        return ReadLine(None, f"more than {parts:,} values in one line; it was skipped", done)
+        return [f"more than {parts:,} values in one line; it was skipped"]
     try:
-        return ReadLine(write_object(read_object(line.decode())), "", done)
+        return write_object(read_object(line.decode()))
     except MemoryError:
-        return ReadLine(None, "there is not memory enough for it", done)
+        return ["there is not memory enough for it"]
     except (ValueError, TypeError) as error:
-        return ReadLine(None, str(error)[:300], done)
+        return [str(error)[:300]]
 
 
 def read_object(text: str) -> dict[str, Any]:

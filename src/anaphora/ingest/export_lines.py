@@ -33,7 +33,7 @@ class ReadLine:
     done: int
 
 
-_TYPES: Final[Types] = types_of(ReadLine)
+_TYPES: Final[Types] = types_of()
 _READ: Final = "anaphora.ingest.export_child:read"
 _BEGINNING: Final = "anaphora.ingest.export_child:is_beginning"
 _HEAD: Final = 1 << 20
@@ -69,4 +69,12 @@ def export_lines(
         output=_BYTES * most + (1 << 20),
     )
     where = os.fspath(path_for_worker(path))
-    yield from call_in_worker(_READ, where, most, bounds.parts, limits=limits, types=_TYPES)
+    done = 0
+    for value in call_in_worker(_READ, where, most, bounds.parts, limits=limits, types=_TYPES):
+        # In their shortest form, as there are many: a line, how far it is, why a line is none.
+        if isinstance(value, str):
+            yield ReadLine(value, "", done)
+        elif isinstance(value, int):
+            done = value
+        else:
+            yield ReadLine(None, str(value[0]), done)
