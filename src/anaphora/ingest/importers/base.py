@@ -28,6 +28,7 @@ ImportItem: TypeAlias = (
 Shape = Literal["elements", "lines", "database"]
 
 _ZIP_EPOCH_YEAR: Final = 1980
+_SMALL: Final = 64 << 10
 
 
 def too_long(bounds: Bounds) -> str:
@@ -92,6 +93,7 @@ class ImportFile:
         self.member = member
         self.bounds = bounds
         self._archive = archive
+        self._bytes: bytes | None = None
         name = member.filename if member is not None else name or path.name
         self.label = f"{path}/{name}" if member is not None else str(path)
         self.name = name.rsplit("/", 1)[-1]
@@ -120,8 +122,18 @@ class ImportFile:
 
     def _raw(self) -> BinaryIO:
         if self._archive is None or self.member is None:
-            return open_regular(self.path)
+            return self._small() or open_regular(self.path)
         return cast("BinaryIO", self._archive.open(self.member))
+
+    def _small(self) -> BinaryIO | None:
+        """The bytes of a small file, which is opened several times until its format is known."""
+        if not 0 < self.size <= _SMALL:
+            return None
+        if self._bytes is None:
+            with open_regular(self.path) as file:
+                self._bytes = file.read(_SMALL + 1)
+        # It may have grown meanwhile.
+        return io.BytesIO(self._bytes) if len(self._bytes) <= _SMALL else None
 
     def _stat(self) -> tuple[datetime, int]:
         stat = self.path.stat()
