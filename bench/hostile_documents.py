@@ -14,6 +14,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -85,13 +86,19 @@ def read_export(path: str) -> Iterator[Any]:
     yield [time.process_time() - began, problem if found < 2 else ""]
 
 
-def run(only: tuple[str, ...] = (), sizes: tuple[int, ...] = SIZES) -> list[Figure]:
+def run(only: tuple[str, ...] = (), sizes: tuple[int, ...] = SIZES, jobs: int = 1) -> list[Figure]:
     """All files; prints and keeps the figures. With `only`, those whose names begin so."""
+    readers = [one for one in _readers() if not only or one[0].startswith(only)]
+
+    def measure(reader: tuple[str, Callable[[int], Spent]]) -> list[Figure]:
+        name, spend = reader
+        return _figures(name, [spend(size * 1_000_000) for size in sizes], sizes)
+
     figures: list[Figure] = []
-    for name, spend in _readers():
-        if not only or name.startswith(only):
-            figures += _figures(name, [spend(size * 1_000_000) for size in sizes], sizes)
-            show("", figures[-1:])
+    with ThreadPoolExecutor(jobs) as threads:
+        for measured in threads.map(measure, readers):
+            print(measured[0].name, flush=True)
+            figures += measured
     if only or sizes != SIZES:
         show(_TITLE, figures)
     else:
@@ -154,9 +161,10 @@ def main() -> None:
     """Measure what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--jobs", type=int, default=1, help="how many are read at a time")
     parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
     given = parser.parse_args()
-    run(tuple(given.only), tuple(given.sizes))
+    run(tuple(given.only), tuple(given.sizes), given.jobs)
 
 
 if __name__ == "__main__":
