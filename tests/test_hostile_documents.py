@@ -102,6 +102,49 @@ def test_the_parent_watches_where_the_system_has_no_limit(monkeypatch: pytest.Mo
         assert ended.value.limit == limit
 
 
+@pytest.fixture
+def without_limits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Workers that set no limits of the system, as on Windows, watched without slack."""
+    begin = "from anaphora.core import worker_child as c; c.resource = None; c.serve()"
+    monkeypatch.setattr(worker, "_BEGIN", begin)
+    monkeypatch.setattr(worker, "_WALL", 1)
+    monkeypatch.setattr(worker, "_GRACE", 0.0)
+    worker.end_workers()
+    yield
+    worker.end_workers()
+
+
+@pytest.mark.promise("documents.bounded")
+@pytest.mark.usefixtures("without_limits")
+def test_readers_are_ended_where_the_system_sets_no_limits(memory: Memory, tmp_path: Path) -> None:
+    """The parent sees what they take: of a document, an import and an export, and of our own."""
+    for function, limit in ((take_memory_by_pieces, "memory"), (take_time, "seconds")):
+        with pytest.raises(WorkerEnded) as ended:
+            list(call_in_worker(function, limits=_LIMITS, types=_NAMES))
+        assert ended.value.limit == limit
+    name, make = DOCUMENTS["DOCX, paragraphs of a letter"]
+    for given in (DocumentLimits(memory=80 << 20), DocumentLimits(seconds=0.5, seconds_each=0)):
+        with pytest.raises(UnreadableDocument, match="takes more than"):
+            read_in_worker(name, make(1_500_000), given)
+    crowd = (b"[" + b"[]," * 1_900_000 + b"[]]\n") * 4
+    chats = tmp_path / "chats"
+    chats.mkdir()
+    line = b'{"role": "user", "text": "The door is green."}\n'
+    for file, data in (("a", line), ("b", line + crowd), ("c", line)):
+        (chats / f"{file}.jsonl").write_bytes(data)
+    bounds = Bounds(memory=40 << 20)
+    services = memory._services()
+    writers = services.conversation_import(again=False), services.memory_import(again=False)
+    report = import_files([chats], *writers, bounds=bounds)
+    assert [Path(problem.path).name for problem in report.problems] == ["b.jsonl"]
+    assert report.conversations == 2
+    memory.export(tmp_path / "export.jsonl")
+    with (tmp_path / "export.jsonl").open("ab") as export:
+        export.write(crowd)
+    report = import_export(services.container, tmp_path / "export.jsonl", bounds=bounds)
+    assert "it takes more than 40 MiB of memory" in report.problems[-1].reason
+
+
 @pytest.mark.promise("documents.bounded")
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not limit the size of files")
 def test_a_worker_writes_no_file(tmp_path: Path) -> None:
