@@ -1,121 +1,170 @@
-"""Seconds that each reader of documents takes for 1, 2, 4 and 8 MB: twice as much, twice as long.
+"""Seconds of the processor that each reader takes for 1, 2, 4 and 8 MB: twice as much, twice as
+long.
 
-`python -m bench.hostile_documents`; of each format one ordinary file, and those that closed, nested
-or declared without end.
+`python -m bench.hostile_documents [--only WORD …]`: documents, what is imported, and our own
+exports, of each format ordinary ones and those that close, nest or declare without end. Each is
+read as the product reads it, in a worker with its limits; the time is that of the worker and of
+taking in what it sends.
 """
 
 from __future__ import annotations
 
-import io
+import argparse
+import os
+import tempfile
 import time
-import zipfile
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
+from anaphora.core.plain import types_of
+from anaphora.core.worker import Piece, WorkerEnded, WorkerLimits, call_in_worker
 from anaphora.errors import UnreadableDocument
+from anaphora.ingest.bounds import BOUNDS
 from anaphora.ingest.documents.base import DocumentLimits
-from anaphora.ingest.documents.working import read_in_worker
+from bench.figures import Figure, at_most, keep, show
+from bench.hostile_files import DOCUMENTS
+from bench.hostile_imports import EXPORTS, IMPORTS
 
 SIZES: Final = (1, 2, 4, 8)
-_SAID: Final = b"The harbour opens at six in the morning. "
-_MAIL: Final = b"From: a@b\r\nMIME-Version: 1.0\r\nMessage-ID: <1@x>\r\n"
-_WORD: Final = (
-    b'<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>'
-)
-_PARAGRAPH: Final = b"<w:p><w:r><w:t>" + _SAID * 10 + b"</w:t></w:r></w:p>"
-_TYPES: Final = (
-    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" '
-    'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-'
-    'officedocument.wordprocessingml.document.main+xml"/></Types>'
-)
-_RELATIONS: Final = (
-    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    '<Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/'
-    'relationships/officeDocument" Target="word/document.xml"/></Relationships>'
-)
+GROWTH: Final = 1.6
+"""How much longer a megabyte may take in the largest file than in the one of 2 MB."""
+_LEAST: Final = 0.1
+"""Seconds below which a clock of this machine tells nothing."""
+_MOST: Final = 60.0
+"""Seconds after which a reader is ended here, and counts as one that takes no end."""
+_ENDLESS: Final = 1000.0
+_LONGEST_LINE: Final = 128 << 20
+_TITLE: Final = "Reading documents and imports of growing size"
 
 
-def word(size: int) -> bytes:
-    """A DOCX whose document has so many bytes, stored as they are."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("_rels/.rels", _RELATIONS)
-        archive.writestr("[Content_Types].xml", _TYPES)
-        body = _PARAGRAPH * (size // len(_PARAGRAPH))
-        archive.writestr("word/document.xml", _WORD + body + b"</w:body></w:document>")
-    return file.getvalue()
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds of the processor, and why the file was refused, "" where it was not."""
+
+    seconds: float
+    refused: str = ""
+    ended: bool = False
 
 
-def pdf(size: int) -> bytes:
-    """A PDF of pages that have 40 lines each."""
-    line = b"(" + _SAID + b") Tj T* "
-    stream = b"BT /F1 12 Tf 14 TL 72 720 Td " + line * 40 + b"ET"
-    count = max(1, size // (len(stream) + 200))
-    pages = b" ".join(b"%d 0 R" % (3 + 2 * number) for number in range(count))
-    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
-    parts = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (pages, count),
-    ]
-    for number in range(count):
-        parts += [
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-            b"/Resources << /Font << /F1 %s >> >> >>" % (4 + 2 * number, font),
-            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        ]
-    file, places = io.BytesIO(), []
-    file.write(b"%PDF-1.7\n")
-    for number, part in enumerate(parts, start=1):
-        places.append(file.tell())
-        file.write(b"%d 0 obj\n%s\nendobj\n" % (number, part))
-    start = file.tell()
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    file.write(b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(parts) + 1, table))
-    trailer = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
-    file.write(trailer % (len(parts) + 1, start))
-    return file.getvalue()
+def read_document(name: str, data: bytes) -> Iterator[Any]:
+    """A document in sections, and what that took. Runs in a worker."""
+    from anaphora.ingest.documents.working import read_and_cut
+
+    began, refused = time.process_time(), ""
+    try:
+        yield from (len(one.cut.sections) for one in read_and_cut(name, data, DocumentLimits()))
+    except UnreadableDocument as error:
+        refused = error.reason
+    yield [time.process_time() - began, refused]
 
 
-def _of(part: bytes, head: bytes = b"") -> Callable[[int], bytes]:
-    return lambda size: head + part * (size // len(part))
+def read_import(path: str) -> Iterator[Any]:
+    """What importing reads of a file, and what that took. Runs in a worker."""
+    from anaphora.ingest.reading import ReadFrom
+    from anaphora.ingest.reading_child import read
+
+    began, found, problem = time.process_time(), 0, ""
+    for value in read(os.fspath(Path.cwd()), path, None, "", BOUNDS, ReadFrom(0, each=False)):
+        if isinstance(value, Piece):
+            continue
+        problem = problem or getattr(value.item, "reason", "")
+        found += not hasattr(value.item, "reason")
+    yield [time.process_time() - began, "" if found else problem]
 
 
-FILES: Final[Mapping[str, tuple[str, Callable[[int], bytes]]]] = {
-    "text": ("a.txt", _of(_SAID)),
-    "Markdown": ("a.md", _of(b"# Harbour\n\n" + _SAID * 20 + b"\n\n")),
-    "HTML": ("a.html", _of(b"<h2>Harbour</h2><p>" + _SAID * 20 + b"</p>", b"<html>")),
-    "HTML, <!--": ("a.html", _of(b"<!--", b"<html>a")),
-    "HTML, <a href='": ("a.html", _of(b"<a href='", b"<html>a")),
-    "HTML, </": ("a.html", _of(b"</", b"<html>a")),
-    "HTML, <svg>": ("a.html", _of(b"<svg></x>", b"<html>a")),
-    "mail": ("a.eml", _of(_SAID + b"\r\n", _MAIL + b"\r\n")),
-    "mail, one subject": ("a.eml", _of(b"=?utf-8?q?a?= ", _MAIL + b"Subject: ")),
-    "mail, addresses": ("a.eml", _of(b"a@b, ", _MAIL + b"To: ")),
-    "DOCX": ("a.docx", word),
-    "PDF": ("a.pdf", pdf),
-}
+def read_export(path: str) -> Iterator[Any]:
+    """The lines of an export, and what reading them took. Runs in a worker."""
+    from anaphora.ingest.export_child import read
+
+    began, found, problem = time.process_time(), 0, ""
+    for line in read(path, _LONGEST_LINE, BOUNDS.parts):
+        found += isinstance(line, str)
+        problem = problem or (line[0] if isinstance(line, list) else "")
+    yield [time.process_time() - began, problem if found < 2 else ""]
+
+
+def run(only: tuple[str, ...] = (), sizes: tuple[int, ...] = SIZES, jobs: int = 1) -> list[Figure]:
+    """All files; prints and keeps the figures. With `only`, those whose names begin so."""
+    readers = [one for one in _readers() if not only or one[0].startswith(only)]
+
+    def measure(reader: tuple[str, Callable[[int], Spent]]) -> list[Figure]:
+        name, spend = reader
+        return _figures(name, [spend(size * 1_000_000) for size in sizes], sizes)
+
+    figures: list[Figure] = []
+    with ThreadPoolExecutor(jobs) as threads:
+        for measured in threads.map(measure, readers):
+            print(measured[0].name, flush=True)
+            figures += measured
+    if only or sizes != SIZES:
+        show(_TITLE, figures)
+    else:
+        keep("hostile_documents", _TITLE, figures)
+    return figures
+
+
+def _figures(name: str, spent: list[Spent], sizes: tuple[int, ...]) -> list[Figure]:
+    """One figure: how the time grows; its name tells the seconds of each size."""
+    told = "; ".join(f"{one.seconds:.2f}{'*' if one.refused else ''}" for one in spent)
+    times = sizes[-1] / sizes[1]
+    first, last = max(spent[1].seconds, _LEAST / times), max(spent[-1].seconds, _LEAST)
+    growth = _ENDLESS if any(one.ended for one in spent) else last / first / times
+    return [at_most(f"{name}: {told} s", growth, GROWTH, "x")]
+
+
+def _readers() -> Iterator[tuple[str, Callable[[int], Spent]]]:
+    for name, (file, make) in DOCUMENTS.items():
+        yield (
+            name,
+            lambda size, file=file, make=make: _in_worker(  # type: ignore[misc]
+                "bench.hostile_documents:read_document", file, make(size)
+            ),
+        )
+    for name, (file, make) in IMPORTS.items():
+        yield (
+            f"import: {name}",
+            lambda size, file=file, make=make: _of_file(  # type: ignore[misc]
+                "bench.hostile_documents:read_import", file, make(size)
+            ),
+        )
+    for name, make in EXPORTS.items():
+        yield (
+            f"import: {name}",
+            lambda size, make=make: _of_file(  # type: ignore[misc]
+                "bench.hostile_documents:read_export", "a.jsonl", make(size)
+            ),
+        )
+
+
+def _of_file(function: str, name: str, data: bytes) -> Spent:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        return _in_worker(function, os.fspath(path))
+
+
+def _in_worker(function: str, *arguments: Any) -> Spent:
+    limits = WorkerLimits(seconds=_MOST, memory=2 << 30)
+    try:
+        *_, (seconds, refused) = call_in_worker(
+            function, *arguments, limits=limits, types=types_of()
+        )
+    except WorkerEnded as error:
+        return Spent(limits.seconds, str(error), ended=True)
+    return Spent(seconds, refused)
 
 
 def main() -> None:
-    """Print one line for each kind of file."""
-    limits = DocumentLimits()
-    read_in_worker("a.txt", b"The first one starts the worker.", limits)
-    print(f"{'':20}" + "".join(f"{size:>6} MB" for size in SIZES))
-    for label, (name, make) in FILES.items():
-        shown = []
-        for size in SIZES:
-            data = make(size * 1_000_000)
-            began = time.perf_counter()
-            try:
-                read_in_worker(name, data, limits)
-                mark = " "
-            except UnreadableDocument:
-                mark = "*"
-            shown.append(f"{time.perf_counter() - began:>8.2f}{mark}")
-        print(f"{label:20}" + "".join(shown))
-    print("seconds; * refused")
+    """Measure what the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--jobs", type=int, default=1, help="how many are read at a time")
+    parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
+    given = parser.parse_args()
+    run(tuple(given.only), tuple(given.sizes), given.jobs)
 
 
 if __name__ == "__main__":

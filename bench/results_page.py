@@ -113,6 +113,8 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             _bench("context_speed"),
             _bench("index_speed"),
             _bench("import_speed"),
+            Measured("document_workers", "python -m bench.document_workers"),
+            Measured("hostile_documents", "python -m bench.hostile_documents"),
             _bench("mcp_start"),
             _bench("rest_load"),
             _bench("server_attacks"),

@@ -8,12 +8,15 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bench.hostile_files import DOCUMENTS
+from bench.hostile_imports import IMPORTS
 from rich.console import Console
 from starlette.requests import Request
 from tests.conftest import Clock
@@ -37,14 +40,19 @@ from anaphora.core import worker
 from anaphora.core.plain import types_of
 from anaphora.core.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
 from anaphora.errors import UnreadableDocument
+from anaphora.ingest import reading
+from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.documents.base import DocumentLimits, Reading
 from anaphora.ingest.documents.html import read_markup
 from anaphora.ingest.documents.reading import read_document
-from anaphora.ingest.importers.base import Bounds
+from anaphora.ingest.documents.working import read_in_worker
 from anaphora.ingest.importing import import_files
+from anaphora.ops import import_export
 from anaphora.surfaces.cli import output
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.calls import Kind, kind_of
+from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse
 
 pytestmark = pytest.mark.internal
 
@@ -93,6 +101,49 @@ def test_the_parent_watches_where_the_system_has_no_limit(monkeypatch: pytest.Mo
         with pytest.raises(WorkerEnded) as ended:
             list(call_in_worker(function, limits=limits, types=_NAMES))
         assert ended.value.limit == limit
+
+
+@pytest.fixture
+def without_limits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Workers that set no limits of the system, as on Windows, watched without slack."""
+    begin = "from anaphora.core import worker_child as c; c.resource = None; c.serve()"
+    monkeypatch.setattr(worker, "_BEGIN", begin)
+    monkeypatch.setattr(worker, "_WALL", 1)
+    monkeypatch.setattr(worker, "_GRACE", 0.0)
+    worker.end_workers()
+    yield
+    worker.end_workers()
+
+
+@pytest.mark.promise("documents.bounded")
+@pytest.mark.usefixtures("without_limits")
+def test_readers_are_ended_where_the_system_sets_no_limits(memory: Memory, tmp_path: Path) -> None:
+    """The parent sees what they take: of a document, an import and an export, and of our own."""
+    for function, limit in ((take_memory_by_pieces, "memory"), (take_time, "seconds")):
+        with pytest.raises(WorkerEnded) as ended:
+            list(call_in_worker(function, limits=_LIMITS, types=_NAMES))
+        assert ended.value.limit == limit
+    name, make = DOCUMENTS["DOCX, paragraphs of a letter"]
+    for given in (DocumentLimits(memory=80 << 20), DocumentLimits(seconds=0.5, seconds_each=0)):
+        with pytest.raises(UnreadableDocument, match="takes more than"):
+            read_in_worker(name, make(1_500_000), given)
+    crowd = (b"[" + b"[]," * 1_900_000 + b"[]]\n") * 4
+    chats = tmp_path / "chats"
+    chats.mkdir()
+    line = b'{"role": "user", "text": "The door is green."}\n'
+    for file, data in (("a", line), ("b", line + crowd), ("c", line)):
+        (chats / f"{file}.jsonl").write_bytes(data)
+    bounds = Bounds(memory=40 << 20)
+    services = memory._services()
+    writers = services.conversation_import(again=False), services.memory_import(again=False)
+    report = import_files([chats], *writers, bounds=bounds)
+    assert [Path(problem.path).name for problem in report.problems] == ["b.jsonl"]
+    assert report.conversations == 2
+    memory.export(tmp_path / "export.jsonl")
+    with (tmp_path / "export.jsonl").open("ab") as export:
+        export.write(crowd)
+    report = import_export(services.container, tmp_path / "export.jsonl", bounds=bounds)
+    assert "it takes more than 40 MiB of memory" in report.problems[-1].reason
 
 
 @pytest.mark.promise("documents.bounded")
@@ -177,6 +228,63 @@ def test_a_folder_goes_on_behind_a_hostile_file(memory: Memory, tmp_path: Path) 
     threads = [memory.conversations.get(one) for one in report.conversation_ids]
     texts = [turn.text for thread in threads if thread is not None for turn in thread.turns]
     assert texts == ["The a door is green.", "The c door is green."]
+
+
+@pytest.mark.promise("documents.bounded")
+def test_lines_of_an_export_are_read_in_a_worker(memory: Memory, tmp_path: Path) -> None:
+    """A line of millions of values is named, and nothing of it is held here; the others come in."""
+    memory.remember("The heron is grey.")
+    memory.export(tmp_path / "export.jsonl")
+    first, *rest = (tmp_path / "export.jsonl").read_bytes().splitlines(keepends=True)
+    hostile = tmp_path / "hostile.jsonl"
+    other = memory.scoped("other")
+    for crowd, reason in ((1_900_000, "not a JSON obj"), (6_000_000, "more than 4,000,000 values")):
+        hostile.write_bytes(first + b"[" + b"[]," * crowd + b"[]]\n" + b"".join(rest))
+        tracemalloc.start()
+        try:
+            report = other.import_(hostile, embed=False)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert [problem.place for problem in report.problems] == ["line 2"]
+        assert reason in report.problems[0].reason
+        assert peak < 60 << 20
+    assert [one.text for one in other.list()] == ["The heron is grey."]
+
+
+@pytest.mark.promise("documents.bounded")
+def test_an_export_that_takes_too_long_is_named(memory: Memory, tmp_path: Path) -> None:
+    """What was read of it by then stays."""
+    memory.remember("The heron is grey.")
+    memory.export(tmp_path / "export.jsonl")
+    whole = (tmp_path / "export.jsonl").read_bytes()
+    hostile = tmp_path / "hostile.jsonl"
+    hostile.write_bytes(whole + (b"[" + b"[]," * 1_300_000 + b"[]]\n") * 30)
+    bounds = Bounds(seconds=1, seconds_each=0)
+    home = memory.scoped("other")._services().container
+    report = import_export(home, hostile, namespace="other", bounds=bounds)
+    assert "it takes more than 1 s" in report.problems[-1].reason
+    assert [one.text for one in memory.scoped("other").list()] == ["The heron is grey."]
+
+
+@pytest.mark.promise("documents.bounded")
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_the_small_file_that_ends_a_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are told together: all others come once, those before it too."""
+    monkeypatch.setattr(reading, "_READ", "tests.worker_calls:read_until_it_dies")
+    source = reading.ImportSource(Path("folder"), None, "", Bounds())
+    told: list[str] = []
+    for value in source.read():
+        if isinstance(value, reading.ReadFile):
+            told.append(value.label)
+        elif isinstance(value.item, ImportProblem):
+            told.append(f"problem of {value.item.path}")
+        else:
+            assert isinstance(value.item, ImportedElse)
+            told.append(value.item.kind)
+    gone = ["file 3", "problem of file 3"]
+    others = [[f"file {number}", f"item {number}"] for number in (0, 1, 2, 4, 5)]
+    assert told == [one for file in (*others[:3], gone, *others[3:]) for one in file]
 
 
 @pytest.mark.promise("documents.bounded")
@@ -284,6 +392,44 @@ def test_encodings_that_are_none(memory: Memory, name: str) -> None:
         done = memory.add_document(mail, name=f"{name}.eml")
         assert [one.place for one in done.problems] == ["its body"]
         assert "Grüße" in memory.document_sections(done.document.id)[-1].text
+
+
+@pytest.mark.promise("documents.bounded")
+def test_documents_take_time_in_proportion_to_their_size() -> None:
+    """Each took the square of it; of a page that cannot be read otherwise it is told."""
+    limits = DocumentLimits(seconds=8, seconds_each=0)
+    name, make = DOCUMENTS["Markdown, blanks in a heading"]
+    assert read_in_worker(name, make(1_000_000), limits).cut.sections[0].heading[0][:2] == "a "
+    name, make = DOCUMENTS["PDF, one page"]
+    with pytest.raises(UnreadableDocument, match="more text than a page has room for"):
+        read_in_worker(name, make(4_000_000), limits)
+
+
+@pytest.mark.promise("documents.bounded")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "basic-memory, blanks",
+        "note, blanks in front matter",
+        "Claude Code, one command",
+        "Cursor, one query",
+    ],
+)
+def test_imports_take_time_in_proportion_to_their_size(
+    memory: Memory, tmp_path: Path, name: str
+) -> None:
+    """A pattern that looked for an end from each place on took the square of it."""
+    file, make = IMPORTS[name]
+    path = tmp_path / file
+    path.write_bytes(make(2_000_000))
+    services = memory._services()
+    report = import_files(
+        [path],
+        services.conversation_import(again=False),
+        services.memory_import(again=False),
+        bounds=Bounds(seconds=8, seconds_each=0),
+    )
+    assert not [one for one in report.problems if "takes more than" in one.reason]
 
 
 def test_a_number_of_many_digits() -> None:

@@ -7,6 +7,11 @@ import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from anaphora.core.worker import Piece
+from anaphora.ingest.reading import ReadFile, ReadItem
+from anaphora.values.imports import ImportedElse
 
 
 def take_memory() -> Iterator[int]:
@@ -62,6 +67,16 @@ def hold_memory() -> Iterator[int]:
 def wait_for_ever() -> Iterator[int]:
     signal.pause()
     yield 1
+
+
+def read_until_it_dies(*given: Any) -> Iterator[object]:
+    """As the readers of imports: six small files, of which the fourth ends the worker."""
+    begin = given[-1]
+    for number in range(begin.skip, 6):
+        yield Piece(60.0, ReadFile(f"file {number}", 1), soon=not begin.each)
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield ReadItem(ImportedElse(f"item {number}"), 1)
 
 
 def busy() -> Iterator[int]:

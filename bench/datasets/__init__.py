@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from anaphora.errors import InvalidInput
-from anaphora.ingest.importers.base import BOUNDS, Bounds
+from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.values.conversations import ImportProblem
 from bench.datasets.beam import read_beam
 from bench.datasets.common import Haystack, MessageKey, Question

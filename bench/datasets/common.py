@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from anaphora.ingest.importers.base import Bounds, ImportFile
+from anaphora.ingest.bounds import Bounds
+from anaphora.ingest.importers.base import ImportFile
 from anaphora.ingest.importers.finding import UNREADABLE, reason_of
 from anaphora.ingest.importers.json_reader import Record, records
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from anaphora.ingest.importers.base import BOUNDS, Bounds
+from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 from bench.datasets.common import (
     Haystack,

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from anaphora.ingest.importers.base import BOUNDS, Bounds
+from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 from bench.datasets.common import (
     Haystack,

@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.ingest.imported import read
 
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.ingest.importers.base import Bounds
+from anaphora.ingest.bounds import Bounds
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 from anaphora.values.imports import ImportedMemory
 

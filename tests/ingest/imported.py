@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.importers import file_imports
-from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportItem
+from anaphora.ingest.importers.base import ImportItem
 
 
 def read(

@@ -18,7 +18,7 @@ from tests.surfaces.rest_desk import served
 
 from anaphora import Memory
 from anaphora.errors import DamagedBackup, StoreError, UnknownFormat
-from anaphora.ingest.importers.base import Bounds
+from anaphora.ingest.bounds import Bounds
 from anaphora.ops.backup.archive import MANIFEST, opened
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 

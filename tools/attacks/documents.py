@@ -148,6 +148,26 @@ def shared_stream(folder: Path) -> None:
     _add(folder, data + b"%%EOF\n", "a.pdf", 280.0)
 
 
+@attack("F3", "high", "a line of an export with 40 million values takes little memory")
+def crowded_export(folder: Path) -> None:
+    """120 MB; each value takes twenty times the memory of its three characters."""
+    with _open(folder) as memory:
+        memory.remember("The heron is grey.")
+        memory.export(folder / "export.jsonl")
+        first, *rest = (folder / "export.jsonl").read_bytes().splitlines(keepends=True)
+        with (folder / "hostile.jsonl").open("wb") as file:
+            file.write(first + b"[")
+            for _ in range(40):
+                file.write(b"[]," * 1_000_000)
+            file.write(b"[]]\n" + b"".join(rest))
+        before = _peak()
+        other = memory.scoped("other")
+        report = other.import_(folder / "hostile.jsonl")
+        assert _peak() - before < 300 << 20, f"it takes {_peak() - before:,} bytes"
+        assert [one.place for one in report.problems] == ["line 2"]
+        assert other.list().items[0].text == "The heron is grey."
+
+
 @attack(
     "F12",
     "medium",

@@ -15,8 +15,9 @@ from typing import Final, NamedTuple
 Properties = Mapping[str, str | list[str]]
 
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M | re.S)
-_PROPERTY: Final = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*?))?[ \t]*$")
-_ITEM: Final = re.compile(r"[ \t]*-[ \t]+(.*?)[ \t]*$")
+# No run of blanks is looked at from each of its places: a line may be a megabyte of them.
+_PROPERTY: Final = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*+:(?:[ \t]++(.*[^ \t])?)?[ \t]*$")
+_ITEM: Final = re.compile(r"[ \t]*-[ \t]++(?:(.*[^ \t])[ \t]*)?$")
 _QUOTED_ITEM: Final = re.compile(
     r"""[ \t]*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,]*)[ \t]*(?:,|\Z)"""
 )
@@ -51,7 +52,7 @@ def read_properties(front: str) -> Properties:
         named = _PROPERTY.match(line)
         if item is not None and name:
             before = found.get(name)
-            found[name] = [*(before if isinstance(before, list) else []), _bare(item[1])]
+            found[name] = [*(before if isinstance(before, list) else []), _bare(item[1] or "")]
         elif named is not None:
             name, value = named[1].lower(), named[2] or ""
             is_list = value.startswith("[") and value.endswith("]") and not value.startswith("[[")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 # struct rusage_info_v0 of macOS: a UUID, six times of 8 bytes, then the resident size.
@@ -13,22 +11,13 @@ _RUSAGE_SIZE, _RESIDENT_AT = 96, 16 + 6 * 8
 _QUERY_AND_READ: Final = 0x0410
 
 
-class _Counters(ctypes.Structure):
-    """PROCESS_MEMORY_COUNTERS of Windows."""
-
-    _fields_ = (
-        ("size", ctypes.c_uint32),
-        ("faults", ctypes.c_uint32),
-        *((f"bytes{number}", ctypes.c_size_t) for number in range(8)),
-    )
-
-
 def resident_bytes(process: int) -> int | None:
     """The bytes of memory that a process holds; None where the system does not tell."""
     system: str = sys.platform
     with suppress(OSError, AttributeError, ValueError, IndexError):
         if system.startswith("linux"):
-            return int(Path(f"/proc/{process}/statm").read_text("ascii").split()[1]) * _page_size()
+            with open(f"/proc/{process}/statm", "rb") as file:  # noqa: PTH123 - asked often
+                return int(file.read().split()[1]) * _page_size()
         if system == "darwin":
             return _resident_on_macos(process)
         if system == "win32":
@@ -43,6 +32,8 @@ def _page_size() -> int:
 
 
 def _resident_on_macos(process: int) -> int | None:
+    import ctypes
+
     told = ctypes.create_string_buffer(_RUSAGE_SIZE)
     library: Any = ctypes.CDLL("/usr/lib/libproc.dylib")
     if library.proc_pid_rusage(process, 0, told):
@@ -51,13 +42,24 @@ def _resident_on_macos(process: int) -> int | None:
 
 
 def _resident_on_windows(process: int) -> int | None:
+    import ctypes
+
+    class Counters(ctypes.Structure):
+        """PROCESS_MEMORY_COUNTERS."""
+
+        _fields_ = (
+            ("size", ctypes.c_uint32),
+            ("faults", ctypes.c_uint32),
+            *((f"bytes{number}", ctypes.c_size_t) for number in range(8)),
+        )
+
     kernel: Any = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined, unused-ignore]
     kernel.OpenProcess.restype = ctypes.c_void_p
     number = kernel.OpenProcess(_QUERY_AND_READ, 0, process)
     if not number:
         return None
     handle = ctypes.c_void_p(number)
-    told = _Counters(size=ctypes.sizeof(_Counters))
+    told = Counters(size=ctypes.sizeof(Counters))
     try:
         done = kernel.K32GetProcessMemoryInfo(handle, ctypes.byref(told), told.size)
     finally:

@@ -18,9 +18,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, Final, Literal
 
@@ -30,6 +32,8 @@ from anaphora.core.plain import Types, from_plain
 from anaphora.core.process_memory import resident_bytes
 
 SIZE: Final = struct.Struct("!Q")
+TOGETHER: Final = 64 << 10
+"""Bytes of values that are sent in one message."""
 IDLE_EXIT: Final = 75
 """The exit code of a worker that ended because it had nothing to do."""
 MOST: Final = 8
@@ -75,16 +79,22 @@ class WorkerFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Yielded by a function in a worker: another piece of the work begins, with its own time."""
+    """Yielded by a function in a worker: another piece of the work begins, with its own time.
+
+    `begins` is a value to send then, which says what it is; with `soon` it may wait for others that
+    are sent with it, so that the parent does not know of it where the worker ends meanwhile."""
 
     seconds: float
+    begins: Any = None
+    soon: bool = False
 
 
 def call_in_worker(
-    function: Callable[..., Any], *arguments: Any, limits: WorkerLimits, types: Types
+    function: Callable[..., Any] | str, *arguments: Any, limits: WorkerLimits, types: Types
 ) -> Iterator[Any]:
     """Each value that a generator function of a module yields in a worker.
 
+    A function that only the worker needs is named as `module:function`, and not imported here.
     `types` has the classes that values and errors may be of. An error of the function is raised
     here where its class is one of these, else `WorkerFailed`; `WorkerEnded` where a limit was hit.
     """
@@ -109,6 +119,14 @@ def call_in_worker(
         raise
     finally:
         pool.give_back(worker, clean=clean)
+
+
+def path_for_worker(path: Path) -> Path:
+    """The path as another process finds it: that of an open file is this process's own."""
+    text, start = str(path), "/proc/self/"
+    if not text.startswith(start):
+        return path
+    return Path(f"/proc/{os.getpid()}", text.removeprefix(start))
 
 
 def limits_here() -> str:
@@ -149,7 +167,7 @@ class Worker:
         try:
             write(_pipe(self._child.stdin), pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
             # Its answer to anything is first that it begins: an idle one may end while it is asked.
-            if self._receive(limits) != "begun":
+            if self._receive(limits) != ["begun"]:
                 return False
         except WorkerEnded:
             return False
@@ -159,10 +177,13 @@ class Worker:
 
     def values(self, limits: WorkerLimits, types: Types) -> Iterator[Any]:
         """What the call yields, as it comes."""
+        waiting: deque[Any] = deque()
         while True:
-            message = self._receive(limits)
+            if not waiting:
+                waiting.extend(self._receive(limits))
+                continue
             try:
-                kind, held = message
+                kind, held = waiting.popleft()
                 if kind == "end":
                     return
                 if kind == "piece":
@@ -179,13 +200,16 @@ class Worker:
                 raise value
             yield value
 
-    def _receive(self, limits: WorkerLimits) -> Any:
-        """The next message. The clock runs only while it is waited for."""
+    def _receive(self, limits: WorkerLimits) -> list[Any]:
+        """What the next message holds. The clock runs only while it is waited for."""
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds * _WALL + _GRACE
         try:
-            data = read(_pipe(self._child.stdout), limits.output)
-            return json.loads(data)
+            data = read(_pipe(self._child.stdout), limits.output + TOGETHER)
+            parts = json.loads(data)
+            if not isinstance(parts, list):
+                raise TypeError(type(parts).__name__)
+            return parts
         except OverflowError as error:
             raise WorkerEnded("output", limits) from error
         except _BROKEN as error:

@@ -15,12 +15,14 @@ import select
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO, Any, Final, NoReturn
 
 from anaphora.core.plain import to_plain
 from anaphora.core.process_memory import resident_bytes
-from anaphora.core.worker import IDLE_EXIT, Piece, WorkerLimits, read, write
+from anaphora.core.worker import IDLE_EXIT, TOGETHER, Piece, WorkerLimits, read, write
 
 
 def _resource() -> Any:
@@ -38,6 +40,9 @@ IDLE: Final = 15.0
 """Seconds without a call after which a worker ends."""
 _LOOK: Final = 0.5
 _LONGEST: Final = 1 << 62
+_COLLECT: Final = (100_000, 50, 100)
+_SOON: Final = 0.05
+"""Seconds for which a value may wait for others that are sent with it."""
 
 
 def serve() -> NoReturn:
@@ -47,6 +52,9 @@ def serve() -> NoReturn:
     source, target = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
+    # What a reader builds it holds until it is done: looking through that for cycles again and
+    # again takes more time for each megabyte, the more there are. The young are looked through.
+    gc.set_threshold(*_COLLECT)
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.stack_size(256 * 1024)
     threading.Thread(target=_listen, args=(source, calls), daemon=True).start()
@@ -79,7 +87,9 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     # is limited, as what a reader needs to be there at all is not counted as the file's.
     function, arguments, limits, blocked = pickle.loads(request)  # noqa: S301
     request = b""
-    _send(target, "begun")
+    write(target, b'["begun"]')
+    sender = _Sender(target)
+    function = _function(function)
     begun = resident_bytes(os.getpid()) or 0
     _limit_memory(limits)
     _limit_time(limits.seconds)
@@ -89,10 +99,9 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     try:
         for value in function(*arguments):
             if isinstance(value, Piece):
-                _limit_time(value.seconds)
-                _send(target, ["piece", value.seconds])
+                _begin(value, sender)
             else:
-                _send(target, ["value", to_plain(value)])
+                sender.add(["value", to_plain(value)])
         message: Any = ["end", None]
     except MemoryError:
         message = ["limit", "memory"]
@@ -104,7 +113,7 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
         del modules[one]
     modules.update(hidden)
     _unlimit()
-    _send(target, message)
+    sender.send(message)
     if message[0] == "limit":
         os._exit(1)
     # What was taken for a large file is given back before the next one is counted.
@@ -113,9 +122,58 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
         gc.collect()
 
 
-def _send(target: IO[bytes], message: Any) -> None:
-    # With escapes all of it is ASCII: lone surrogates come through, and no copy is made to encode.
-    write(target, json.dumps(message).encode("ascii"))
+def _begin(piece: Piece, sender: _Sender) -> None:
+    _limit_time(piece.seconds)
+    sender.add(["piece", piece.seconds])
+    if piece.begins is not None:
+        sender.add(["value", to_plain(piece.begins)])
+    if not piece.soon:
+        # What ends the worker from here on is no fault of what was read before.
+        sender.flush()
+
+
+def _function(named: Callable[..., Iterator[Any]] | str) -> Callable[..., Iterator[Any]]:
+    if not isinstance(named, str):
+        return named
+    from importlib import import_module
+
+    module, _, name = named.partition(":")
+    function: Callable[..., Iterator[Any]] = getattr(import_module(module), name)
+    return function
+
+
+class _Sender:
+    """Sends messages, several small ones at once: the parent is woken less often."""
+
+    def __init__(self, target: IO[bytes]) -> None:
+        self._target = target
+        self._waiting: list[str] = []
+        self._size = 0
+        # The first is sent at once.
+        self._sent = -_SOON
+
+    def send(self, message: Any) -> None:
+        """Send a message now, behind those that wait."""
+        self.add(message)
+        self.flush()
+
+    def add(self, message: Any) -> None:
+        """Send a message soon."""
+        # With escapes all of it is ASCII, and lone surrogates come through.
+        text = json.dumps(message)
+        if self._size + len(text) > TOGETHER:
+            self.flush()
+        self._waiting.append(text)
+        self._size += len(text) + 1
+        if self._size > TOGETHER or time.monotonic() > self._sent + _SOON:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what waits."""
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        if waiting:
+            write(self._target, f"[{','.join(waiting)}]".encode("ascii"))
+        self._sent = time.monotonic()
 
 
 def _of_error(error: Exception) -> list[Any]:

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from anaphora.core.progress import Progress
+from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.conversations import ConversationImport
 from anaphora.ingest.imported_memories import ImportedMemoryWriter
-from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportItem
 from anaphora.ingest.problems import Problems, shortened
 from anaphora.ingest.reading import ImportSource, ReadFile
 from anaphora.values.conversations import (
@@ -24,6 +24,9 @@ from anaphora.values.conversations import (
     Source,
 )
 from anaphora.values.imports import ImportedElse, ImportedMemory, ImportedWhole
+
+if TYPE_CHECKING:
+    from anaphora.ingest.importers.base import ImportItem
 
 # Of all files together: a folder may have any number of them.
 _MOST_PROBLEMS: Final = 10_000

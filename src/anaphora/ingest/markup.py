@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -42,6 +42,11 @@ class MarkupReader:
 
     def feed(self, markup: str) -> None:
         """Read on."""
+        is_open = self.held.startswith("<") and len(self.held) > _LONGEST_END and not self._raw
+        if is_open and ">" not in markup:
+            # The tag or comment that is open goes on: it is read again when it may end.
+            self.held += markup
+            return
         self.held = self._read(self.held + markup if self.held else markup, last=False)
 
     def close(self) -> None:
@@ -123,6 +128,15 @@ class MarkupReader:
         if not markup.startswith(("<!", "<?"), at):
             self.text(resolved(markup[at:]))
         return len(markup)
+
+
+def elements(text: str, tag: str) -> Iterator[str]:
+    """What stands in each element of a name that programs put into texts as it is."""
+    opening, closing = f"<{tag}>", f"</{tag}>"
+    start = text.find(opening)
+    while start >= 0 and (end := text.find(closing, start)) >= 0:
+        yield text[start + len(opening) : end]
+        start = text.find(opening, end)
 
 
 def _attributes(markup: str, at: int) -> tuple[Attributes, int]:

@@ -11,18 +11,30 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.plain import Types, types_of
-from anaphora.core.worker import Piece, WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
+from anaphora.core.worker import (
+    WorkerEnded,
+    WorkerFailed,
+    WorkerLimits,
+    call_in_worker,
+    path_for_worker,
+)
 from anaphora.errors import InvalidInput, UnknownFormat
-from anaphora.ingest.importers import check_source, found_imports
-from anaphora.ingest.importers.base import Bounds, ImportItem
+from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.problems import shortened
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 from anaphora.values.imports import ImportedElse, ImportedMemory, ImportedWhole
 from anaphora.values.memories import NewMemory
 from anaphora.values.sessions import SessionPlace, ToolCall
+
+if TYPE_CHECKING:
+    from anaphora.ingest.importers.base import ImportItem
+
+# By their names: what reads the formats is imported in workers alone.
+_CHECK: Final = "anaphora.ingest.reading_child:check"
+_READ: Final = "anaphora.ingest.reading_child:read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,15 @@ class ReadItem:
     done: int
 
 
+@dataclass(frozen=True, slots=True)
+class ReadFrom:
+    """Where reading goes on: behind the first `skip` files. With `each` every file is told before
+    it is read, without it only those that are not small."""
+
+    skip: int
+    each: bool
+
+
 _TYPES: Final[Types] = types_of(
     ImportedConversation,
     ImportedElse,
@@ -56,6 +77,8 @@ _TYPES: Final[Types] = types_of(
     ToolCall,
     UnknownFormat,
 )
+SMALL: Final = 64 << 10
+"""Bytes of a file that may be told together with others."""
 _MOST_ENDED: Final = 10
 """Files of one source at which a worker may be ended; what is behind them is not read any more."""
 _BYTES: Final = 8
@@ -76,9 +99,9 @@ class ImportSource:
 
         What takes too much to find that out is a problem.
         """
-        words = (os.getcwd(), str(self._for_worker()), self.format, self.name)  # noqa: PTH109 - as text
+        words = (os.getcwd(), str(path_for_worker(self.path)), self.format, self.name)  # noqa: PTH109 - as text
         try:
-            list(call_in_worker(check_in_worker, *words, limits=self._limits(), types=_TYPES))
+            list(call_in_worker(_CHECK, *words, limits=self._limits(), types=_TYPES))
         except (WorkerEnded, WorkerFailed) as error:
             return self._problem(str(self.path), error)
         except InvalidInput as error:
@@ -87,51 +110,58 @@ class ImportSource:
 
     def read(self) -> Generator[ReadFile | ReadItem, None, None]:
         """Every file, each before what it gives."""
-        begun = ended = 0
+        begun = given = ended = known = 0
+        current = ReadFile(str(self.path), 0)
+        each = False
         while True:
-            label, before = str(self.path), begun
+            fresh = 0
             try:
-                for value in self._values(begun):
+                for value in self._values(begun - (known > 0), each=each):
+                    fresh += isinstance(value, ReadFile)
+                    if known:
+                        known -= 1
+                        continue
                     if isinstance(value, ReadFile):
-                        begun, label = begun + 1, value.label
+                        begun, given, current = begun + 1, 0, value
+                    else:
+                        given += 1
                     yield value
                 return
             except (WorkerEnded, WorkerFailed) as error:
+                if not each and current.size <= SMALL:
+                    # It was this small file, or one of those behind it that were not told yet.
+                    each, known = True, 1 + given if begun else 0
+                    continue
                 ended += 1
-                yield ReadItem(self._problem(label, error), 0)
-            if begun == before:
+                yield ReadItem(self._problem(current.label, error), 0)
+            if not fresh:
                 # It is no file, but what stands between two: the rest cannot be had either.
                 return
             if ended >= _MOST_ENDED:
                 reason = f"reading was ended {ended} times; what is behind it was not read"
                 yield ReadItem(ImportProblem(str(self.path), "file", reason), 0)
                 return
+            current, known = ReadFile(str(self.path), 0), 0
 
-    def _values(self, skip: int) -> Iterator[ReadFile | ReadItem]:
-        where = self._for_worker()
+    def _values(self, skip: int, *, each: bool) -> Iterator[ReadFile | ReadItem]:
+        where = path_for_worker(self.path)
         words = (os.getcwd(), str(where), self.format, self.name)  # noqa: PTH109 - as above
         limits = self._limits()
         for value in call_in_worker(
-            read_in_worker, *words, self.bounds, skip, limits=limits, types=_TYPES
+            _READ, *words, self.bounds, ReadFrom(skip, each), limits=limits, types=_TYPES
         ):
             renamed = where != self.path and isinstance(value, ReadItem)
             yield replace(value, item=self._named(value.item)) if renamed else value
 
-    def _for_worker(self) -> Path:
-        """The path as another process finds it: that of an open file is this process's own."""
-        text = str(self.path)
-        start = "/proc/self/"
-        if not text.startswith(start):
-            return self.path
-        return Path(f"/proc/{os.getpid()}", text.removeprefix(start))
-
     def _named(self, item: Any) -> Any:
         if not isinstance(item, ImportProblem):
             return item
-        return replace(item, path=item.path.replace(str(self._for_worker()), str(self.path), 1))
+        return replace(
+            item, path=item.path.replace(str(path_for_worker(self.path)), str(self.path), 1)
+        )
 
     def _as_named(self, error: InvalidInput) -> InvalidInput:
-        other = str(self._for_worker())
+        other = str(path_for_worker(self.path))
         if other != str(self.path):
             error.value = error.value.replace(other, str(self.path))
             error.args = (str(error).replace(other, str(self.path)),)
@@ -142,7 +172,7 @@ class ImportSource:
         with suppress(OSError):
             size = self.path.stat().st_size
         return WorkerLimits(
-            seconds=_seconds(self.bounds, size),
+            seconds=self.bounds.seconds_for(size),
             memory=self.bounds.memory,
             output=_BYTES * self.bounds.characters + (1 << 20),
             files=self.bounds.files,
@@ -152,33 +182,3 @@ class ImportSource:
         failed = isinstance(error, WorkerFailed)
         reason = f"its reader failed ({error})" if failed else str(error)
         return ImportProblem(shortened(label), "file", shortened(reason))
-
-
-def check_in_worker(folder: str, path: str, form: str | None, name: str) -> Iterator[None]:
-    """Yields nothing. Raises UnknownFormat or InvalidInput. Runs in a worker."""
-    with suppress(OSError):
-        os.chdir(folder)
-    check_source(path, form, name)
-    yield from ()
-
-
-def read_in_worker(
-    folder: str, path: str, form: str | None, name: str, bounds: Bounds, skip: int
-) -> Iterator[ReadFile | ReadItem | Piece]:
-    """The files under a path but for the first `skip`. Runs in a worker, in the caller's folder."""
-    with suppress(OSError):
-        os.chdir(folder)
-    for number, file in enumerate(found_imports(path, form, bounds, name)):
-        if number < skip:
-            continue
-        _, size = file.progress()
-        yield Piece(_seconds(bounds, size))
-        yield ReadFile(file.label, size)
-        for item in file.items:
-            yield ReadItem(item, file.progress()[0])
-        # What lies between two files has its own time.
-        yield Piece(_seconds(bounds, 0))
-
-
-def _seconds(bounds: Bounds, size: int) -> float:
-    return bounds.seconds + bounds.seconds_each * size / 1_000_000

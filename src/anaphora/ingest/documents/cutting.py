@@ -12,7 +12,7 @@ from typing import Final
 
 from anaphora.ingest.documents.base import TextBlock
 from anaphora.ingest.problems import shortened
-from anaphora.ingest.secrets.redacting import redact
+from anaphora.ingest.secrets.redacting import RedactedText, redact
 
 LONGEST: Final = 3_000
 """Characters of a section: some 700 tokens, of which several fit into an answer."""
@@ -46,9 +46,10 @@ def cut_document(blocks: Iterable[TextBlock]) -> CutDocument:
     """The sections of these blocks."""
     sections: list[CutSection] = []
     kinds: dict[str, None] = {}
+    titles: dict[str, RedactedText] = {}
     at = 0
     for block in blocks:
-        clean = _without_secrets(block, kinds)
+        clean = _without_secrets(block, kinds, titles)
         if at:
             at += len(BETWEEN)
         for start, end in _parts(clean.text):
@@ -58,10 +59,16 @@ def cut_document(blocks: Iterable[TextBlock]) -> CutDocument:
     return CutDocument(tuple(sections), tuple(kinds), at)
 
 
-def _without_secrets(block: TextBlock, kinds: dict[str, None]) -> TextBlock:
+def _without_secrets(
+    block: TextBlock, kinds: dict[str, None], titles: dict[str, RedactedText]
+) -> TextBlock:
+    """The block without secrets; `titles` keeps headings, as many blocks stand under each."""
     text = redact(block.text)
-    # Every section under a heading has it: one of a megabyte would be there a thousand times.
-    headings = [redact(shortened(title)) for title in block.heading]
+    for title in block.heading:
+        if title not in titles:
+            # Every section under a heading has it: one of a megabyte would be there often.
+            titles[title] = redact(shortened(title))
+    headings = [titles[title] for title in block.heading]
     for found in (text, *headings):
         kinds.update(dict.fromkeys(found.kinds))
     return replace(block, text=text.text, heading=tuple(one.text for one in headings))

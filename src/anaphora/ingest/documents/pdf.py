@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 logging.getLogger("pypdf").addHandler(logging.NullHandler())
 
 _BOOKMARKS: Final = 10_000
+_STRING: Final = re.compile(rb"\([^()]*+\)|<[^<>]*+>")
+_MARKS: Final = (b"T", b"(", b"<", b"'", b'"')
+_MOST_WORK: Final = 10**11
+"""Operators of text in a page times the characters that it shows: some 25,000 lines on one page."""
 _DEEPEST: Final = 20
 
 
@@ -43,16 +48,17 @@ def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
         headings = _headings(reader, count)
     blocks: list[TextBlock] = []
     failed = 0
+    why: object = ""
     for number in range(1, count + 1):
         try:
             text = _text_of(reader.pages[number - 1])
         except broken as error:
-            failed += 1
+            failed, why = failed + 1, error
             reading.problem(f"page {number}", error)
             continue
         blocks += reading.counted([TextBlock(text, headings.get(number, ()), number)])
     if failed and failed == count:
-        raise reading.refuse("none of its pages can be read: it is damaged")
+        raise reading.refuse(f"none of its pages can be read: {why or 'it is damaged'}")
     if not blocks:
         raise reading.refuse("it has no text: its pages are pictures, which an OCR must read first")
     told: dict[str, Any] = {}
@@ -81,10 +87,26 @@ def _opened(data: bytes, reading: Reading) -> PdfReader:
 
 
 def _text_of(page: PageObject) -> str:
+    _refuse_crowded(page)
     text = page.extract_text()
     # Characters that a font does not tell come as lone surrogates or NUL.
     clean = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
     return "\n".join(line.rstrip() for line in clean.splitlines()).strip("\n")
+
+
+def _refuse_crowded(page: PageObject) -> None:
+    """ValueError for a page with more text than a page has room for.
+
+    pypdf copies what it has of a page at each operator that shows or moves text: twice as much on
+    one page takes four times as long.
+    """
+    contents = page.get_contents()
+    if contents is None:
+        return
+    data = contents.get_data()
+    shown = sum(map(len, _STRING.findall(data)))
+    if sum(map(data.count, _MARKS)) * shown > _MOST_WORK:
+        raise ValueError(f"more text than a page has room for: {shown:,} characters")
 
 
 def _headings(reader: PdfReader, count: int) -> dict[int, tuple[str, ...]]:

@@ -11,10 +11,6 @@ from typing import Final
 
 from anaphora.errors import UnreadableDocument
 from anaphora.ingest.documents.base import DocumentLimits, ExtractedDocument, Reading, TooMuch
-from anaphora.ingest.documents.docx import DOCUMENT, names_in, read_docx
-from anaphora.ingest.documents.html import read_html
-from anaphora.ingest.documents.mail import read_mail
-from anaphora.ingest.documents.pdf import read_pdf
 from anaphora.ingest.documents.prose import read_markdown, read_text
 
 _BY_SUFFIX: Final[Mapping[str, str]] = {
@@ -68,8 +64,11 @@ def _read_any(data: bytes, reading: Reading) -> ExtractedDocument:
 
 
 def _reader_of(data: bytes, reading: Reading) -> Read:
+    # Each is imported for what it reads: a worker is there the sooner.
     head = data[:_HEAD]
     if b"%PDF-" in head[:1_024]:
+        from anaphora.ingest.documents.pdf import read_pdf
+
         return read_pdf
     if head.startswith(b"PK\x03\x04"):
         return _zipped(data, reading)
@@ -78,13 +77,19 @@ def _reader_of(data: bytes, reading: Reading) -> Read:
             raise reading.refuse(reason)
     by_suffix = _BY_SUFFIX.get(PurePosixPath(reading.name.replace("\\", "/")).suffix.lower())
     if by_suffix == "html" or (by_suffix is None and _PAGE.match(head)):
+        from anaphora.ingest.documents.html import read_html
+
         return read_html
     if by_suffix == "mail" or (by_suffix is None and _is_mail(head)):
+        from anaphora.ingest.documents.mail import read_mail
+
         return partial(read_mail, read_part=_read_any)
     return read_markdown if by_suffix == "markdown" else read_text
 
 
 def _zipped(data: bytes, reading: Reading) -> Read:
+    from anaphora.ingest.documents.docx import DOCUMENT, names_in, read_docx
+
     names = names_in(data)
     if DOCUMENT in names:
         return read_docx

@@ -60,10 +60,11 @@ def read_in_worker(name: str, data: bytes, limits: DocumentLimits) -> ReadDocume
 def read_and_cut(name: str, data: bytes, limits: DocumentLimits) -> Iterator[ReadDocument]:
     """A file in sections: one value. Runs in a worker."""
     extracted = read_document(name, data, limits)
-    cut = cut_document(extracted.blocks)
-    if not cut.sections:
-        raise UnreadableDocument("document", name, "it has no text")
-    if len(cut.sections) > limits.sections:
+    # Each block is a section or more: that there are too many is told before they are cut.
+    cut = None if len(extracted.blocks) > limits.sections else cut_document(extracted.blocks)
+    if cut is None or len(cut.sections) > limits.sections:
         reason = f"it has more than {limits.sections:,} sections"
         raise UnreadableDocument("document", name, reason)
+    if not cut.sections:
+        raise UnreadableDocument("document", name, "it has no text")
     yield ReadDocument(replace(extracted, blocks=()), cut)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anaphora.errors import InvalidInput, UnknownFormat
+from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.importers import (
     basic_memory,
     chatgpt,
@@ -32,14 +33,7 @@ from anaphora.ingest.importers import (
     vscode_copilot,
     zep,
 )
-from anaphora.ingest.importers.base import (
-    BOUNDS,
-    Bounds,
-    Format,
-    ImportFile,
-    ImportItem,
-    Sample,
-)
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Sample
 from anaphora.ingest.importers.drafts import LeftOut
 from anaphora.ingest.importers.finding import UNREADABLE, find, is_zip, reason_of
 from anaphora.ingest.importers.json_reader import sample

@@ -1,8 +1,7 @@
 """What every importer is made of: a file with its bounds, the beginning of it, a format.
 
 A file is a path on the disk or a member of a zip file; it is not read before it is asked for.
-What is beyond its bounds is left out and reported with its place. The bounds are far above what
-anybody's export has, and keep what a few bytes can become within what a machine has.
+What is beyond its bounds (`ingest.bounds`) is left out and reported with its place.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, TypeAlias, cast
 
+from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.problems import shortened
 from anaphora.store.disk import open_regular, refuse_irregular
 from anaphora.values.conversations import ImportedConversation, ImportProblem
@@ -28,39 +28,7 @@ ImportItem: TypeAlias = (
 Shape = Literal["elements", "lines", "database"]
 
 _ZIP_EPOCH_YEAR: Final = 1980
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What is taken of one file.
-
-    `characters` is the length of one JSON value (a line, an element, a file's only value) and of
-    the turns that are held at once; `parts` how many values lie within one. A zip file may become
-    `times` its own size in bytes when it is unpacked, and `unpacked` in any case. `messages` and
-    `conversations` are those whose identities are held while a file is read, `problems` those
-    that are listed one by one. `memory` is how many bytes reading may take, `seconds` how long it
-    may take for a file, and `seconds_each` how much longer for each megabyte of it; `files` bounds
-    a database that must be copied before it can be read.
-    """
-
-    characters: int = 64 << 20
-    parts: int = 4_000_000
-    unpacked: int = 256 << 20
-    times: int = 200
-    messages: int = 1_000_000
-    conversations: int = 100_000
-    problems: int = 1_000
-    memory: int = 2 << 30
-    seconds: float = 60.0
-    seconds_each: float = 5.0
-    files: int = 2 << 30
-
-    def room(self, packed: int) -> int:
-        """The bytes that a zip file of `packed` bytes may become."""
-        return max(self.unpacked, self.times * packed)
-
-
-BOUNDS: Final = Bounds()
+_SMALL: Final = 64 << 10
 
 
 def too_long(bounds: Bounds) -> str:
@@ -125,6 +93,7 @@ class ImportFile:
         self.member = member
         self.bounds = bounds
         self._archive = archive
+        self._bytes: bytes | None = None
         name = member.filename if member is not None else name or path.name
         self.label = f"{path}/{name}" if member is not None else str(path)
         self.name = name.rsplit("/", 1)[-1]
@@ -153,8 +122,18 @@ class ImportFile:
 
     def _raw(self) -> BinaryIO:
         if self._archive is None or self.member is None:
-            return open_regular(self.path)
+            return self._small() or open_regular(self.path)
         return cast("BinaryIO", self._archive.open(self.member))
+
+    def _small(self) -> BinaryIO | None:
+        """The bytes of a small file, which is opened several times until its format is known."""
+        if not 0 < self.size <= _SMALL:
+            return None
+        if self._bytes is None:
+            with open_regular(self.path) as file:
+                self._bytes = file.read(_SMALL + 1)
+        # It may have grown meanwhile.
+        return io.BytesIO(self._bytes) if len(self._bytes) <= _SMALL else None
 
     def _stat(self) -> tuple[datetime, int]:
         stat = self.path.stat()

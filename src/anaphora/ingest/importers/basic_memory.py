@@ -22,9 +22,10 @@ _NAME = "basic_memory"
 _HEAD = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---", re.M | re.S)
 _PERMALINK = re.compile(rb"^permalink[ \t]*:", re.M)
 # "[ ]" and "[x]" are tasks, "[[…]]" a link, "[text](…)" one too.
-_OBSERVATION = re.compile(r"\s*[-*]\s+\[([^\[\]()]{2,80}|[^\[\]()xX \-])\](?!\()\s+(\S.*?)\s*$")
+# Of lines without blanks at the end. No run of blanks is looked at from each of its places.
+_OBSERVATION = re.compile(r"\s*+[-*]\s++\[([^\[\]()]{2,80}|[^\[\]()xX \-])\](?!\()\s++(\S.*)$")
 _RELATION = re.compile(
-    r"\s*[-*]\s+(?:\"([^\"]{1,200})\"|([^\[\]\"]{0,200}?))\s*\[\[([^\[\]]+)\]\](.*?)\s*$"
+    r"\s*+[-*]\s++(?:\"([^\"]{1,200})\"|([^\[\]\"]{0,200}?))\s*+\[\[([^\[\]]+)\]\](.*)$"
 )
 _TAG = re.compile(r"(?<!\S)#([\w/-]+)")
 _CONTEXT = re.compile(r"\(([^()]+)\)$")
@@ -60,7 +61,8 @@ def _facts(note: Note) -> tuple[list[ImportedMemory], Note]:
     fenced = False
     for number, line in enumerate(note.text.split("\n"), start=1):
         fenced ^= _FENCE.match(line) is not None
-        fact = None if fenced else _observation(note, line) or _relation(note, line)
+        said = line.rstrip()
+        fact = None if fenced else _observation(note, said) or _relation(note, said)
         if fact is None:
             rest.append(line)
         else:

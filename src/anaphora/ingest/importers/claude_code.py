@@ -32,6 +32,7 @@ from anaphora.ingest.importers.base import (
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of, check_room
 from anaphora.ingest.importers.json_reader import Record, read_log
+from anaphora.ingest.markup import elements
 
 _LEFT_OUT_BLOCKS = by_word(
     {
@@ -62,8 +63,6 @@ _WRAPPERS = (
 )
 _MOST_LOOKED_AT = 50
 _COMMAND = re.compile(r"\s*<command-(name|message|args)>")
-_COMMAND_NAME = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
-_COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 
 
 def _detect(sample: Sample) -> bool:
@@ -281,17 +280,20 @@ def _wrapper(text: str) -> str | None:
         if pattern.match(stripped):
             return kind
     if _COMMAND.match(stripped):
-        arguments = _COMMAND_ARGS.search(stripped)
-        return None if arguments and arguments[1].strip() else LeftOut.COMMAND
+        arguments = next(elements(stripped, "command-args"), "")
+        return None if arguments.strip() else LeftOut.COMMAND
     return None
 
 
 def _typed_command(text: str) -> str:
     """A slash command as it was typed, out of the tags that the program put around it."""
-    name, arguments = _COMMAND_NAME.search(text), _COMMAND_ARGS.search(text)
-    if not _COMMAND.match(text) or name is None or arguments is None:
+    if not _COMMAND.match(text):
         return text
-    return f"{name[1].strip()} {arguments[1].strip()}"
+    name = next(elements(text, "command-name"), None)
+    arguments = next(elements(text, "command-args"), None)
+    if name is None or arguments is None:
+        return text
+    return f"{name.strip()} {arguments.strip()}"
 
 
 FORMAT = Format("claude_code", _detect, _read)

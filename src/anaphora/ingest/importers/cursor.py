@@ -9,7 +9,6 @@ their workspaces.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
@@ -29,19 +28,18 @@ from anaphora.ingest.importers.facts import text_or
 from anaphora.ingest.importers.json_reader import Record, read_log
 from anaphora.ingest.importers.sqlite_reader import MAGIC, Row, rows
 from anaphora.ingest.importers.vscode_copilot import decoded, stored_sessions
+from anaphora.ingest.markup import elements
 from anaphora.values.conversations import ImportProblem
 
 _ROLES = ("user", "assistant")
 _CALLS = frozenset({"tool_use"})
 _OUTPUTS = {"tool_result": LeftOut.TOOL_OUTPUT, "thinking": LeftOut.THINKING}
-_TIMESTAMP = re.compile(r"\s*<timestamp>.*?</timestamp>\s*", re.DOTALL)
 _KEYS: Final = "cursorDiskKV"
 _PAIR: Final = ("key", "value")
 _COMPOSER, _BUBBLE = "composerData:", "bubbleId:"
 _OLD_CHATS = "workbench.panel.aichat.view.aichat.chatdata"
 _SPEAKERS = {1: "user", 2: "assistant", "user": "user", "ai": "assistant"}
 _ENDED = {"completed": False, "error": True, "cancelled": True}
-_QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 
 
 def _is_message(value: dict[str, object]) -> bool:
@@ -88,8 +86,14 @@ def _take(draft: Draft, value: dict[str, object]) -> None:
 
 def _typed(text: str) -> str:
     """What the user typed, out of the tags around it; other text as it is."""
-    queries = _QUERY.findall(text)
-    return "\n\n".join(queries) if queries else _TIMESTAMP.sub("", text, count=1)
+    queries = [query.strip() for query in elements(text, "user_query")]
+    return "\n\n".join(queries) if queries else _without_time(text)
+
+
+def _without_time(text: str) -> str:
+    before, _, rest = text.partition("<timestamp>")
+    _, end, behind = rest.partition("</timestamp>")
+    return before.rstrip() + behind.lstrip() if end else text
 
 
 def _composers(file: ImportFile) -> Iterator[ImportItem]:

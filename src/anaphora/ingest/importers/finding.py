@@ -20,8 +20,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from anaphora.core.word_lists import by_word, words
+from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.importers import basic_memory, markdown
-from anaphora.ingest.importers.base import BOUNDS, Bounds, ImportFile
+from anaphora.ingest.importers.base import ImportFile
 from anaphora.ingest.projects.files.walking import FoundFile, is_secret_file, walk
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.disk import open_regular

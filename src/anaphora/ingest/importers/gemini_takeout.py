@@ -37,7 +37,8 @@ _ASKED = re.compile(r"(?:Prompted(?: with:)?|Asked(?: Gemini:| Bard:)?|Said|Bran
 _NOT_SAID = re.compile(
     r"(?:Used|Created|Added|Gave|Selected|Shared|Deleted|Viewed|Visited|Searched|Edited|Opened)\s"
 )
-_ATTACHED = re.compile(r"\s*Attached \d+ files?\.?\s*$")
+_ATTACHED = re.compile(r"(?<!\s)\s*Attached \d+ files?\.?\s*$")
+_FILES = re.compile(r"Attached \d+ files?\.?$")
 _DATE = re.compile(
     r"(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), (?P<year>\d{4}), "
     r"(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)\s?(?P<half>AM|PM)\s?(?P<zone>\S+)?$"
@@ -183,6 +184,18 @@ def _asked(title: str) -> str | None:
     return _ATTACHED.sub("", said) or said
 
 
+def _without_files(said: str) -> str:
+    """The words without the files that are listed at their end."""
+    lines = said.split("\n")
+    first = len(lines) - 1
+    while first > 0 and lines[first].startswith("-"):
+        first -= 1
+    for number in range(first, len(lines)):
+        if found := _FILES.search(lines[number]):
+            return "\n".join([*lines[:number], lines[number][: found.start()]]).removesuffix("\n")
+    return said
+
+
 def _html(file: ImportFile) -> Iterator[ImportItem]:
     days, number = _Days(file), 0
     try:
@@ -213,7 +226,7 @@ def _cell(cell: str, place: str) -> _Entry | None:
             before = [one for one in lines[:number] if one.strip()]
             said = "\n".join(before).strip()
             files = len(_ATTACHED.findall(said.split("\n-")[0]))
-            said = re.sub(r"\n?Attached \d+ files?\.?(?:\n-.*)*$", "", said)
+            said = _without_files(said)
             answer = "\n".join(lines[number + 1 :]).strip()
             return _Entry(_date(found), _asked(said) if said else None, answer, files, place)
     raise Malformed(

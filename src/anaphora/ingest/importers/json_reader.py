@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 
+from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.importers.base import (
-    Bounds,
     Format,
     ImportFile,
     ImportItem,

@@ -20,16 +20,16 @@ from anaphora.container.home import Container
 from anaphora.container.namespace import NamespaceServices
 from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.ingest.export_lines import begins_as_export
 from anaphora.ingest.secrets.masking import mask
 from anaphora.ops.backup import staging
 from anaphora.ops.transfer.deep import gap_lines, origin_lines
 from anaphora.ops.transfer.documents import document_lines
-from anaphora.ops.transfer.lines import FORMAT, Line, from_line, to_line
+from anaphora.ops.transfer.lines import FORMAT, Line, to_line
 from anaphora.ops.transfer.memories import memory_lines
 from anaphora.ops.transfer.notes import project_note_lines
 from anaphora.ops.transfer.sessions import session_lines
 from anaphora.ops.transfer.threads import note_lines, thread_lines
-from anaphora.store.disk import open_regular
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportProblem
 
@@ -87,8 +87,7 @@ def is_export(path: str | os.PathLike[str]) -> bool:
     A folder, a pipe, or a file that cannot be opened, is none.
     """
     try:
-        with open_regular(Path(path)) as file:
-            return from_line(file.readline(1 << 20)).get("anaphora") == "export"
+        return begins_as_export(Path(path))
     except (OSError, ValueError):
         return False
 

@@ -8,7 +8,6 @@ is wrapped, see docs/formats.md. Nothing here touches a disk.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, fields
@@ -18,8 +17,8 @@ from typing import Any, Final, get_origin, get_type_hints
 from anaphora.core.arguments import has_utc
 from anaphora.core.json_codec import plain
 from anaphora.errors import InvalidInput
-from anaphora.store.escaping import escape, unescape
-from anaphora.store.nesting import is_too_deep
+from anaphora.ingest.export_child import read_object
+from anaphora.store.escaping import escape
 
 FORMAT = 1
 
@@ -64,36 +63,9 @@ def time_text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def from_line(line: bytes) -> dict[str, Any]:
+def from_line(line: bytes | str) -> dict[str, Any]:
     """The object of a line. ValueError for what is none, or is nested too deeply."""
-    found = _object(line.decode())
-    if isinstance(found, dict) and found.get("kind") == "escaped":
-        found = _object(unescape(string(found, "line")))
-    if not isinstance(found, dict):
-        raise ValueError("it is not a JSON object")
-    return found
-
-
-def _object(text: str) -> object:
-    try:
-        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    if is_too_deep(found, text):
-        raise ValueError("it is nested too deeply")
-    return found
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(text: str) -> float:
-    """A number of JSON; one that is beyond what a float holds could not be written again."""
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is not a number that can be stored")
-    return number
+    return read_object(line if isinstance(line, str) else line.decode())
 
 
 class LineFields:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from anaphora.container.home import Container
 from anaphora.container.namespace import NamespaceServices
 from anaphora.core.progress import Progress
+from anaphora.core.worker import WorkerEnded, WorkerFailed
 from anaphora.errors import CorruptThread, EmbeddingError, StoreError, UnknownFormat
 from anaphora.index.turns.index import INLINE_BACKLOG
+from anaphora.ingest.bounds import BOUNDS, Bounds
+from anaphora.ingest.export_lines import ReadLine, export_lines
 from anaphora.ingest.importing import import_files
 from anaphora.ingest.problems import Problems, shortened
 from anaphora.ops.transfer.deep import GapReader, OriginReader
@@ -39,7 +41,6 @@ _WRONG = (ValueError, TypeError, CorruptThread)
 # Bytes: no turn and no memory is longer, and one line never takes all of a machine's memory.
 _MOST_LINE = 128 << 20
 _MOST_PROBLEMS = 10_000
-_CHUNK = 1 << 16
 
 
 def import_sources(
@@ -109,6 +110,7 @@ def import_export(
     namespace: str | None = None,
     again: bool = False,
     progress: Progress | None = None,
+    bounds: Bounds = BOUNDS,
 ) -> ImportReport:
     """Bring the export at `source` in, each namespace into its own, or all into `namespace`.
 
@@ -122,27 +124,25 @@ def import_export(
     run = _Import(container, path, check_id(namespace) if namespace is not None else None, again)
     try:
         with open_regular(path) as file:
-            size = path.stat().st_size
-            run.begin(file.readline(_MOST_LINE))
-            for line in _lines(file):
-                run.read(line)
-                if progress is not None and run.number % BATCH == 0:
-                    progress(path.name, file.tell(), size)
+            size = os.fstat(file.fileno()).st_size
     except OSError as error:
         raise translate(error, "read", path) from error
+    lines = export_lines(path, size, _MOST_LINE, bounds)
+    try:
+        with closing(lines):
+            run.begin(next(lines, None))
+            for line in lines:
+                run.read(line)
+                if progress is not None and run.number % BATCH == 0:
+                    progress(path.name, line.done, size)
+    except WorkerEnded as error:
+        run.stop(str(error))
+    except WorkerFailed as error:
+        raise StoreError("read", path, str(error)) from error
     report = run.end()
     if progress is not None:
         progress(path.name, size, size)
     return report
-
-
-def _lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """Each line; None for one that is longer than any line may be, which is never held."""
-    while line := file.readline(_MOST_LINE):
-        rest = b"" if line.endswith(b"\n") else file.readline(_CHUNK)
-        yield None if rest else line
-        while rest and not rest.endswith(b"\n"):
-            rest = file.readline(_CHUNK)
 
 
 # The kinds of lines, in the order of the file: what refers to something comes after it.
@@ -181,32 +181,32 @@ class _Import:
         self._ended = False
         self.number = 1
 
-    def begin(self, line: bytes) -> None:
+    def begin(self, line: ReadLine | None) -> None:
         """Read the first line."""
-        try:
-            head = from_line(line)
-        except ValueError:
-            head = {}
+        head = {} if line is None or line.text is None else from_line(line.text)
         if head.get("anaphora") != "export":
             raise UnknownFormat("source", str(self._path), "an export of Anaphora")
         if head.get("version") != FORMAT:
             reason = f"its format {head.get('version')} is newer than this program"
             raise StoreError("read", self._path, reason)
 
-    def read(self, line: bytes | None) -> None:
-        """Read another line, and do what can be done by now; None for one that is too long."""
+    def read(self, line: ReadLine) -> None:
+        """Read another line, and do what can be done by now."""
         self.number += 1
-        if line is None:
-            self._problem(self.number, f"longer than {_MOST_LINE:,} bytes; it was skipped")
+        if line.text is None:
+            self._problem(self.number, line.reason)
             return
         try:
-            self._read(from_line(line))
-        except RecursionError:
-            self._problem(self.number, "it is nested too deeply")
+            self._read(from_line(line.text))
         except MemoryError:
             self._problem(self.number, "there is not memory enough for it")
         except _WRONG as error:
             self._problem(self.number, str(error))
+
+    def stop(self, reason: str) -> None:
+        """Reading was ended: what is behind the last line cannot be had."""
+        self._problem(self.number + 1, reason)
+        self._ended = True
 
     def _read(self, line: Line) -> None:
         kind = string(line, "kind")

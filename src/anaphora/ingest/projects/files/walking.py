@@ -18,7 +18,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.word_lists import words
-from anaphora.ingest.secrets.redacting import redact_path
 from anaphora.values.projects import Skipped
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ def without_secret_names(path: str) -> str:
     digits = sum(character.isdigit() for character in path)
     if digits <= _FEW_DIGITS and _SHORT_PARTS.fullmatch(path):
         return path
+    from anaphora.ingest.secrets.redacting import redact_path
+
     return redact_path(path).text
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from anaphora.ingest.projects.sections.base import SectionStart, first_words
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\r?$")
+_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|\r?$)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*\r?$")
 _NOT_PARAGRAPH = re.compile(r" {0,3}(?:[-+*][ \t]|\d{1,9}[.)][ \t]|>|<[!/?a-zA-Z]|\|)|(?: {4}|\t)")
@@ -100,7 +100,7 @@ def _markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
         atx = _ATX.match(line)
         if atx is not None:
             paragraph = None
-            yield _Heading(number, len(atx[1]), _plain(atx[2] or ""), number + 1)
+            yield _Heading(number, len(atx[1]), _plain(_atx_title(line[atx.end() :])), number + 1)
             continue
         underline = _UNDERLINE.match(line)
         if underline is not None and paragraph is not None:
@@ -110,6 +110,17 @@ def _markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
             paragraph = None
             continue
         paragraph = _paragraph(line, number, paragraph)
+
+
+def _atx_title(rest: str) -> str:
+    """What follows the marks of a heading, without those that close it.
+
+    A pattern that looks for these from each place on takes the square of the blanks in a line.
+    """
+    title = rest.removesuffix("\r").strip(" \t")
+    unclosed = title.rstrip("#")
+    closed = unclosed != title and unclosed.endswith((" ", "\t"))
+    return unclosed.rstrip(" \t") if closed else title
 
 
 def _paragraph(line: str, number: int, paragraph: int | None) -> int | None:

@@ -1,0 +1,106 @@
+"""What workers do for `export_lines`: lines of JSON are checked, and written again.
+
+Two surrogates side by side that were two characters would be read back as one: a line that has them
+is wrapped, see docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from anaphora.store.disk import open_regular
+from anaphora.store.escaping import escape, unescape
+from anaphora.store.nesting import is_too_deep
+
+_SPLIT_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_CHUNK = 1 << 16
+_EVERY = 64
+
+
+def is_beginning(head: bytes) -> Iterator[bool]:
+    """Whether a line is the first one of an export."""
+    try:
+        yield read_object(head.decode()).get("anaphora") == "export"
+    except ValueError:
+        yield False
+
+
+def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
+    """Every line of a file in order, or a list of the reason why it is none; now and then how many
+    bytes were read."""
+    with open_regular(Path(path)) as file:
+        for number, line in enumerate(_lines(file, most)):
+            if number % _EVERY == 0:
+                yield file.tell()
+            if line is None:
+                yield [f"longer than {most:,} bytes; it was skipped"]
+            else:
+                yield _checked(line, parts)
+
+
+def _lines(file: BinaryIO, most: int) -> Iterator[bytes | None]:
+    """Each line; None for one that is longer than any line may be, which is never held."""
+    while line := file.readline(most):
+        rest = b"" if line.endswith(b"\n") else file.readline(_CHUNK)
+        yield None if rest else line
+        while rest and not rest.endswith(b"\n"):
+            rest = file.readline(_CHUNK)
+
+
+def _checked(line: bytes, parts: int) -> str | list[str]:
+    if len(line) > parts and sum(line.count(mark) for mark in b"[{,") > parts:
+        return [f"more than {parts:,} values in one line; it was skipped"]
+    try:
+        return write_object(read_object(line.decode()))
+    except MemoryError:
+        return ["there is not memory enough for it"]
+    except (ValueError, TypeError) as error:
+        return [str(error)[:300]]
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """The object of a line. ValueError for what is none, or is nested too deeply."""
+    found = _parsed(text)
+    if isinstance(found, dict) and found.get("kind") == "escaped":
+        wrapped = found.get("line")
+        if not isinstance(wrapped, str):
+            raise ValueError('"line" is not a string')
+        found = _parsed(unescape(wrapped))
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")
+    return found
+
+
+def write_object(value: dict[str, Any]) -> str:
+    """The JSON that `read_object` reads as this object."""
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if _SPLIT_CHARACTER.search(written) is None:
+        return written
+    return json.dumps({"kind": "escaped", "line": escape(written)}, ensure_ascii=False)
+
+
+def _parsed(text: str) -> object:
+    try:
+        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if is_too_deep(found, text):
+        raise ValueError("it is nested too deeply")
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    """A number of JSON; one that is beyond what a float holds could not be written again."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is not a number that can be stored")
+    return number

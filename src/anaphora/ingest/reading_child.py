@@ -1,0 +1,42 @@
+"""What workers do for `reading`: they find the files under a path, and read them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from anaphora.core.worker import Piece
+from anaphora.ingest.bounds import Bounds
+from anaphora.ingest.importers import check_source, found_imports
+from anaphora.ingest.reading import SMALL, ReadFile, ReadFrom, ReadItem
+
+
+def check(folder: str, path: str, form: str | None, name: str) -> Iterator[None]:
+    """Yields nothing. Raises UnknownFormat or InvalidInput."""
+    with suppress(OSError):
+        os.chdir(folder)
+    check_source(path, form, name)
+    yield from ()
+
+
+def read(
+    folder: str, path: str, form: str | None, name: str, bounds: Bounds, begin: ReadFrom
+) -> Iterator[ReadItem | Piece]:
+    """The files under a path, in the caller's folder.
+
+    Each begins a piece of its own; what lies between it and the next is a part of that.
+    """
+    with suppress(OSError):
+        os.chdir(folder)
+    before = 0
+    for number, file in enumerate(found_imports(path, form, bounds, name)):
+        if number < begin.skip:
+            continue
+        _, size = file.progress()
+        # One behind a large one is told as well: it is the end of that.
+        soon = not begin.each and max(before, size) <= SMALL
+        before = size
+        yield Piece(bounds.seconds_for(size), ReadFile(file.label, size), soon)
+        for item in file.items:
+            yield ReadItem(item, file.progress()[0])
