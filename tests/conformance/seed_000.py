@@ -20,7 +20,7 @@ import anaphora
 from anaphora import AsyncMemory, ConversationStore, Memory, render_recall
 from anaphora.embed.base import Vector, Vectors
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.values.conversations import NewTurn
+from anaphora.values.conversations import NewTurn, RecallMode
 
 SEED = Seed("000", "conversational recall lane")
 row = SEED.row
