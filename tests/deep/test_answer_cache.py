@@ -128,7 +128,8 @@ def test_an_unrelated_turn_changes_nothing(open_home: Opening, script: Script) -
 
 
 def _turn(number: int) -> NewTurn:
-    return NewTurn("user", f"Ada tea drink number {number}")
+    # Each a little further from the question than the one before it.
+    return NewTurn("user", "Ada tea drink total" + " and cake" * number)
 
 
 @pytest.mark.promise("deep.cache")

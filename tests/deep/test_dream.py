@@ -37,7 +37,7 @@ def test_without_a_model_new_evidence_closes_a_gap(tmp_path: Path, clock: Clock,
         fill(memory)
         assert memory.deep_recall(WHERE).gap_id is not None
         assert memory.dream().closed == ()
-        said = "Zelda does keep the heronry keys under the blue flower pot by the gate"
+        said = "Zelda does keep the heronry keys: the heronry keys are under the pot"
         if how == "turn":
             memory.conversations.append_user("talk", said)
             wanted = f"talk#{FILLED}"

@@ -42,6 +42,10 @@ COMPARED: Final = 8
 SURE: Final = 0.9
 """The probability of what the wording of two statements tells."""
 
+CHANGED: Final = 0.6
+"""The least probability where the newer one says that something changed, and both hold most words
+of the question."""
+
 OFTEN: Final = 2
 """How many times more a statement must have been said again for one without a word of change to be
 no reason against it."""
@@ -272,7 +276,7 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     if len(cues.terms) > 1:
         doubtful = whole[:, None] & ~whole[None, :] & (replaces < REPLACED)
         before = np.maximum(before - WHOLLY_ASKED * doubtful, 0.0)
-    holds = _judge_frames(dated, able & ~echoes, before, replaces)
+    holds = _judge_frames(dated, cues, able & ~echoes, before, replaces)
     return Comparison(before, replaces, holds, dated.at)
 
 
@@ -313,7 +317,11 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
 
 
 def _judge_frames(
-    statements: Statements, able: NDArray[np.bool_], before: Floats, replaces: Floats
+    statements: Statements,
+    cues: QuestionCues,
+    able: NDArray[np.bool_],
+    before: Floats,
+    replaces: Floats,
 ) -> NDArray[np.bool_]:
     """Put what the wording of comparable pairs tells over what the regressions say, in place.
 
@@ -334,12 +342,24 @@ def _judge_frames(
         elif often[older, newer] and not read.changes:
             replaces[older, newer] = 0.0
             holds[older, newer] = True
+        elif read.changes and frame is Frame.OPEN and _of_one_question(other, read, cues):
+            before[older, newer] = max(before[older, newer], CHANGED)
+            if _with_digits(read.told - other.words):
+                replaces[older, newer] = max(replaces[older, newer], CHANGED)
         both_hold = other.several and not (read.changes or read.negated)
         if read.tentative and not read.changes:
             before[older, newer] = 0.0
         if read.tentative or read.asks or other.asks or both_hold:
             replaces[older, newer] = 0.0
     return holds
+
+
+def _of_one_question(older: StatementReading, newer: StatementReading, cues: QuestionCues) -> bool:
+    """Whether both hold most of the question, and numbers where the other one does."""
+    asked = cues.terms - cues.temporal
+    most = all(2 * len(read.told & asked) > len(asked) for read in (older, newer))
+    numbers = bool(_with_digits(older.told)) == bool(_with_digits(newer.told))
+    return most and numbers and len(asked) > 1
 
 
 @lru_cache(maxsize=1)

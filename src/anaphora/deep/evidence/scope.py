@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from anaphora.values.conversations import TurnHit
     from anaphora.values.memories import MemoryRecord
 
-NEAR: Final = 0.5
+NEAR: Final = 0.4
 """The similarity from which on a memory is evidence; what is below it is only weighed against."""
 
 HISTORY_CHARS: Final = 200_000
