@@ -177,6 +177,8 @@ def _memories(memory: Any, call: Call) -> None:
     gone = call("forget undoable", lambda: memory.forget(told.id, undoable=True))
     call("forget dry", lambda: memory.forget(told.id, dry_run=True))
     call("undo", lambda: memory.undo_forget(gone.ids[0]))
+    call("redact memories dry", lambda: memory.redact_memories(dry_run=True))
+    call("redact memories", memory.redact_memories)
     call("resolve", lambda: memory.resolve_id(told.id[-8:]))
     call("notes", memory.notes)
     call("diary", memory.diary)

@@ -80,6 +80,9 @@ class StoredSecrets:
         """Those of this kind, without what an adapter put word for word."""
         from anaphora.store.records.rows import MEMORY, STANDS_ALONE
 
+        if not ids:
+            # A change makes the home.
+            return []
         with self._records.change(kind) as work:
             work.load(ids=ids)
             return [

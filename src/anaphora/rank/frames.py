@@ -43,7 +43,7 @@ class Frame(Enum):
     OPEN = "not told by the wording"
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4096)
 def compare_frames(older: StatementReading, newer: StatementReading) -> Frame:
     """What `newer` makes of `older`, as far as their wording tells."""
     first, second = older.tokens, newer.tokens

@@ -193,7 +193,7 @@ class QuestionCues:
 _TIMES: Final = ("first", "now", "order", "before", "past", "first_in_past", "before_in_past")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
     code, small = language_of(question), question.lower()

@@ -132,7 +132,7 @@ def _ordered(
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int]
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def _judge(
     judged: tuple[_Judged, ...], question: str, spans: tuple[tuple[float, float], ...]
 ) -> tuple[CurrencyOrder, float]:

@@ -66,7 +66,7 @@ _AFTER: Final = 100
 """Characters around a secret by which it may be known, as "password:" is."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def mask_handle(name: str) -> str:
     """An id as it may leave the home: where it holds a secret, a name that stands for it.
 

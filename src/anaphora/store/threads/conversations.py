@@ -263,7 +263,9 @@ class Conversations(ABC):
         return self._attempt(operation, conversation_id, False, lambda: change(conversation_id))
 
     def _remove(self, operation: str, conversation_id: str, remove: Callable[[str], bool]) -> bool:
-        conversation_id = self._named(conversation_id)
+        if not self.enabled:
+            return False
+        conversation_id = self._named(self._check_id(conversation_id))
         removed = self._change(operation, conversation_id, remove)
         if removed and self._on_removed is not None:
             self._on_removed(conversation_id)

@@ -24,7 +24,7 @@ _PARTS: Final = (
         "memories.register",
         (
             "remember", "get", "update", "forget", "contradictions", "settle", "reopen", "history",
-            "list", "undo-forget", "memory",
+            "list", "undo-forget", "memory", "redact-memories",
         ),
     ),
     ("core.register", ("core",)),
