@@ -15,6 +15,7 @@ from anaphora.rank.currency import (
     date_echoes,
     order_by_currency,
 )
+from anaphora.rank.frames import Frame, compare_frames
 from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues, read_statement
 
@@ -216,3 +217,32 @@ def test_what_a_question_asks_of_time_is_read(
     """Past, first and now are read from the words of a question."""
     cues = read_cues(question)
     assert (cues.past, cues.first, cues.now) == (past, first, now)
+
+
+def test_wording_tells_a_change_from_another_thing() -> None:
+    """One place that differs is a value, two are two things; a negation takes back."""
+    cases = {
+        ("My rent is 950 euros a month.", "My rent is 1,020 euros a month."): Frame.VALUE,
+        ("I eat meat.", "I do not eat meat."): Frame.NEGATION,
+        ("Server alpha runs Debian 12.", "Server beta runs Ubuntu 24.04."): Frame.OTHER,
+        ("The key of the garage is in the blue drawer.", "The key of the attic is on the mat."): (
+            Frame.APART
+        ),
+        ("Mia likes green tea.", "Mia likes green apples."): Frame.ADDED,
+        ("Standing on one leg is hard.", "Lunch is at noon."): Frame.OPEN,
+        ("The web server moves on Monday.", "The web server might move on Friday."): Frame.ADDED,
+    }
+    frames = {pair: compare_frames(*map(read_statement, pair)) for pair in cases}
+    assert frames == cases
+
+
+def test_what_was_said_often_stays_before_a_near_one_off() -> None:
+    """Said many times and not changed, it stands first; another value of it stands before it."""
+    fact = "The user works in Neovim every day."
+    for other, first in (
+        ("The user opened a CSV file in an editor called Modern CSV.", fact),
+        ("The user works in Helix every day.", "The user works in Helix every day."),
+    ):
+        statements = replace(said((other, 40), (fact, 0)), restated=np.array([0, 12]))
+        ordered = order_by_currency(statements, "which editor does the user use?", 0.4)
+        assert statements.texts[ordered.order[0]] == first

@@ -332,26 +332,39 @@ def _judge_frames(
         often = statements.restated[:, None] > statements.restated[None, :] + OFTEN
     for older, newer in np.argwhere(able).tolist():
         read, other = readings[newer], readings[older]
-        frame = compare_frames(other, read)
-        if frame in (Frame.VALUE, Frame.NEGATION):
-            before[older, newer] = replaces[older, newer] = SURE
-        elif frame in (Frame.OTHER, Frame.ADDED):
-            before[older, newer] = replaces[older, newer] = 0.0
-        elif frame is Frame.APART:
-            replaces[older, newer] = 0.0
-        elif often[older, newer] and not read.changes:
-            replaces[older, newer] = 0.0
-            holds[older, newer] = True
-        elif read.changes and frame is Frame.OPEN and _of_one_question(other, read, cues):
-            before[older, newer] = max(before[older, newer], CHANGED)
-            if _with_digits(read.told - other.words):
-                replaces[older, newer] = max(replaces[older, newer], CHANGED)
+        pair = (float(before[older, newer]), float(replaces[older, newer]))
+        untold = compare_frames(other, read) in (Frame.OPEN, Frame.APART)
+        holds[older, newer] = often[older, newer] and untold and not read.changes
+        judged = _judge_wording(other, read, cues, pair, said_often=bool(holds[older, newer]))
         both_hold = other.several and not (read.changes or read.negated)
         if read.tentative and not read.changes:
-            before[older, newer] = 0.0
+            judged = (0.0, 0.0)
         if read.tentative or read.asks or other.asks or both_hold:
-            replaces[older, newer] = 0.0
+            judged = (judged[0], 0.0)
+        before[older, newer], replaces[older, newer] = judged
     return holds
+
+
+def _judge_wording(
+    older: StatementReading,
+    newer: StatementReading,
+    cues: QuestionCues,
+    pair: tuple[float, float],
+    *,
+    said_often: bool,
+) -> tuple[float, float]:
+    """The two probabilities of a pair, where its wording tells more than the regressions."""
+    frame = compare_frames(older, newer)
+    if frame in (Frame.VALUE, Frame.NEGATION):
+        return SURE, SURE
+    if frame in (Frame.OTHER, Frame.ADDED):
+        return 0.0, 0.0
+    if frame is Frame.APART or said_often:
+        return pair[0], 0.0
+    if newer.changes and _of_one_question(older, newer, cues):
+        another = bool(_with_digits(newer.told - older.words))
+        return max(pair[0], CHANGED), max(pair[1], CHANGED * another)
+    return pair
 
 
 def _of_one_question(older: StatementReading, newer: StatementReading, cues: QuestionCues) -> bool:

@@ -33,6 +33,7 @@ def worth_showing(prompt: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
     turns = [hit for hit in hits if hit.kind == "turn"]
     seen = [turn_evidence(prompt, hit) for hit in turns]
     worth = {hit.id for n, hit in enumerate(turns) if turn_relevance(seen, n) >= THRESHOLD}
-    memories = [hit for hit in hits if hit.kind in {"memory", "note"}]
+    # What was replaced has the score of its group: only what holds was not asked for in vain.
+    memories = [hit for hit in hits if hit.kind in {"memory", "note"} and hit.current]
     likely = [hit.id for hit in memories if hit.score >= MEMORY_THRESHOLD][:MOST_MEMORIES]
     return [hit for hit in hits if hit.id in worth or hit.id in likely]
