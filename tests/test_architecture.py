@@ -253,6 +253,7 @@ OFFERED = (
     "anaphora.index.memories.index",
     "anaphora.index.sections.index",
     "anaphora.index.turns.index",
+    "anaphora.ingest.bounds",
     "anaphora.ingest.importers*",
     "anaphora.ingest.projects.files.*",
     "anaphora.ingest.projects.git_history",

@@ -4,7 +4,7 @@ For rows, the share (0 … 1) of the question's IDF mass that they match: BM25 o
 absolute, never relative to the best match. BM25 lets the share of a text fall with its length
 without end, so that one of hundreds of words would stand behind texts that hold none of the
 question. As in BM25+ (Lv and Zhai, *Lower-Bounding Term Frequency Normalization*, 2011), a word
-that few texts hold has a least worth wherever it stands.
+that few texts hold has a least worth wherever it stands, and a higher one where no word is missing.
 """
 
 from __future__ import annotations
@@ -32,6 +32,12 @@ RARE: Final = 32
 LEAST_WORTH: Final = 0.5
 """That worth, as a share of what the word counts in a text of average length. BM25 falls below it
 in texts that are more than 3.5 times as long as the average."""
+
+WHOLE_WORTH: Final = 0.75
+"""The same for a text that holds all words of the question, each of them rare: the ranking counts
+a part of the words for less than its share, so that half a match, as above, would stand behind
+short texts that hold none of them. BM25 falls below it in texts 1.8 times as long as the average.
+It is no full match, which would make any long text that holds a word an exact answer."""
 
 PART_SIZES: Final = PartSizes()
 
@@ -114,8 +120,8 @@ class MemoryWords:
             for term, weight in wanted.weights.items():
                 for row in self._holders(term).tolist():
                     sums[row] = sums.get(row, 0.0) + weight
-            scores = LEAST_WORTH * np.fromiter(sums.values(), np.float64, len(sums))
-            shares = _share(scores, wanted).tolist()
+            held = _share(np.fromiter(sums.values(), np.float64, len(sums)), wanted)
+            shares = np.where(held == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * held, 5)).tolist()
             self._least = wanted, dict(zip(sums, shares, strict=True))
         return self._least[1]
 
