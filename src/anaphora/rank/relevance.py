@@ -32,6 +32,10 @@ MEMORY_THRESHOLD: Final = 0.75
 """The probability to answer from which a memory is worth it."""
 MOST_MEMORIES: Final = 2
 
+MEMORY_EVIDENCE: Final = 0.75
+"""The cosine of a memory and half of its share of the prompt's words, in sum, from which on it is
+worth it. It keeps as many as were put in before hits came in groups."""
+
 EVIDENCE: Final = ("words", "meaning", "context")
 """The factors of a turn that say how much it is about the prompt."""
 

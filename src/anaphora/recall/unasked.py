@@ -8,6 +8,7 @@ from typing import Final
 from anaphora.core.analyser import analyse, query_terms
 from anaphora.rank.relevance import (
     EVIDENCE,
+    MEMORY_EVIDENCE,
     MEMORY_THRESHOLD,
     MOST_MEMORIES,
     THRESHOLD,
@@ -33,7 +34,12 @@ def worth_showing(prompt: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
     turns = [hit for hit in hits if hit.kind == "turn"]
     seen = [turn_evidence(prompt, hit) for hit in turns]
     worth = {hit.id for n, hit in enumerate(turns) if turn_relevance(seen, n) >= THRESHOLD}
-    # What was replaced has the score of its group: only what holds was not asked for in vain.
-    memories = [hit for hit in hits if hit.kind in {"memory", "note"} and hit.current]
+    # The score is that of a group: each must bear on the prompt itself.
+    memories = [hit for hit in hits if hit.kind in {"memory", "note"} and _own_evidence(hit)]
     likely = [hit.id for hit in memories if hit.score >= MEMORY_THRESHOLD][:MOST_MEMORIES]
     return [hit for hit in hits if hit.id in worth or hit.id in likely]
+
+
+def _own_evidence(hit: SearchHit) -> bool:
+    own = hit.factors.get("meaning", 0.0) + hit.factors.get("words", 0.0) / 2
+    return own >= MEMORY_EVIDENCE

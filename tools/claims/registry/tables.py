@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.claims.model import Claim, Table, Value
 from tools.claims.registry.shared import always, category, history, recalled, share_first
-from tools.claims.sources import at, figure, target
+from tools.claims.sources import Step, at, figure, target
 
 __all__ = ["TABLES"]
 
@@ -85,6 +85,46 @@ QUALITY = Table(
             baseline=figure("deep_aggregation", "exact by plain recall, 20 hits", ".2f"),
             value=figure("deep_aggregation", "exact by deep recall", ".2f"),
         ),
+    ),
+)
+
+_FIGURES = ("first", "first three", "first ten", "recall@10")
+
+
+def _compared(name: str, lane: str, words: str) -> Claim:
+    """Four figures of a held-out set, by the better of two plain methods and by recall."""
+
+    def value(figure_name: str, *steps: Step) -> Value:
+        row = (("set", name), ("lane", lane), ("kind", "all"), ("figure", figure_name))
+        return at("parts", "rows", row, *steps)
+
+    count = (("set", name), ("lane", lane), ("kind", "all"), ("figure", "first"))
+    values = {"n": at("parts", "rows", count, "questions", form=",.0f")}
+    for number, figure_name in enumerate(_FIGURES):
+        values[f"part{number}"] = value(figure_name, "verdict", "part")
+        values[f"whole{number}"] = value(figure_name, "means", "hybrid")
+    cells = " | ".join(
+        " / ".join(f"{{{side}{number}}}" for number in range(len(_FIGURES)))
+        for side in ("part", "whole")
+    )
+    return Claim(f"parts.{name}_{lane}", (f"{words} ({{n}}) | {cells}",), values)
+
+
+PARTS = Table(
+    "parts",
+    "Never worse than its parts",
+    (
+        "held-out questions: the first hit, one of three, one of ten, recall@10",
+        "better of BM25 and cosine",
+        "Anaphora",
+    ),
+    (
+        _compared("realtalk", "turns", "REALTALK, turns"),
+        _compared("beam", "turns", "BEAM-100K, turns"),
+        _compared("changes", "turns", "stories in which facts change, turns"),
+        _compared("changes", "facts", "the same, facts"),
+        _compared("stories", "turns", "questions in other words than the answers, turns"),
+        _compared("stories", "facts", "the same, facts"),
     ),
 )
 
@@ -359,6 +399,7 @@ EVERYTHING = Table(
 
 TABLES: tuple[Table, ...] = (
     QUALITY,
+    PARTS,
     SPEED,
     CONVERSATIONS,
     CURRENT,
