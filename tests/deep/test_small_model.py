@@ -31,7 +31,7 @@ pytestmark = [
 
 BUDGET = Budget(iterations=2, sub_calls=2, tokens=40_000, seconds=240.0, dollars=None)
 # A model of this size rambles: what it writes after some lines is of no use to anybody.
-MAX_OUTPUT = 120
+MAX_OUTPUT = 60
 
 
 @pytest.fixture(scope="module")

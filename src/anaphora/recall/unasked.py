@@ -34,12 +34,15 @@ def worth_showing(prompt: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
     turns = [hit for hit in hits if hit.kind == "turn"]
     seen = [turn_evidence(prompt, hit) for hit in turns]
     worth = {hit.id for n, hit in enumerate(turns) if turn_relevance(seen, n) >= THRESHOLD}
-    # The score is that of a group: each must bear on the prompt itself.
-    memories = [hit for hit in hits if hit.kind in {"memory", "note"} and _own_evidence(hit)]
+    memories = [hit for hit in hits if hit.kind in {"memory", "note"}]
+    evidence: dict[float, float] = {}
+    for hit in memories:
+        # All of a group have one score: what holds is worth as much as what it replaced.
+        evidence[hit.score] = max(evidence.get(hit.score, 0.0), _own_evidence(hit))
+    memories = [hit for hit in memories if evidence[hit.score] >= MEMORY_EVIDENCE]
     likely = [hit.id for hit in memories if hit.score >= MEMORY_THRESHOLD][:MOST_MEMORIES]
     return [hit for hit in hits if hit.id in worth or hit.id in likely]
 
 
-def _own_evidence(hit: SearchHit) -> bool:
-    own = hit.factors.get("meaning", 0.0) + hit.factors.get("words", 0.0) / 2
-    return own >= MEMORY_EVIDENCE
+def _own_evidence(hit: SearchHit) -> float:
+    return hit.factors.get("meaning", 0.0) + hit.factors.get("words", 0.0) / 2
