@@ -333,9 +333,17 @@ def _judge_frames(
     for older, newer in np.argwhere(able).tolist():
         read, other = readings[newer], readings[older]
         pair = (float(before[older, newer]), float(replaces[older, newer]))
-        untold = compare_frames(other, read) in (Frame.OPEN, Frame.APART)
+        frame = compare_frames(other, read)
+        untold = frame in (Frame.OPEN, Frame.APART)
         holds[older, newer] = often[older, newer] and untold and not read.changes
-        judged = _judge_wording(other, read, cues, pair, said_often=bool(holds[older, newer]))
+        if frame in (Frame.VALUE, Frame.NEGATION):
+            judged = (SURE, SURE)
+        elif not untold:
+            judged = (0.0, 0.0)
+        elif frame is Frame.APART or holds[older, newer]:
+            judged = (pair[0], 0.0)
+        else:
+            judged = _judge_change(other, read, cues, pair)
         both_hold = other.several and not (read.changes or read.negated)
         if read.tentative and not read.changes:
             judged = (0.0, 0.0)
@@ -345,32 +353,21 @@ def _judge_frames(
     return holds
 
 
-def _judge_wording(
-    older: StatementReading,
-    newer: StatementReading,
-    cues: QuestionCues,
-    pair: tuple[float, float],
-    *,
-    said_often: bool,
+def _judge_change(
+    older: StatementReading, newer: StatementReading, cues: QuestionCues, pair: tuple[float, float]
 ) -> tuple[float, float]:
-    """The two probabilities of a pair, where its wording tells more than the regressions."""
-    frame = compare_frames(older, newer)
-    if frame in (Frame.VALUE, Frame.NEGATION):
-        return SURE, SURE
-    if frame in (Frame.OTHER, Frame.ADDED):
-        return 0.0, 0.0
-    if frame is Frame.APART or said_often:
-        return pair[0], 0.0
-    if newer.changes and _of_one_question(older, newer, cues):
-        another = bool(_with_digits(newer.told - older.words))
-        return max(pair[0], CHANGED), max(pair[1], CHANGED * another)
-    return pair
+    """The two probabilities of a pair, at least `CHANGED` where the newer one tells a change."""
+    if not (newer.changes and _of_one_question(older, newer, cues)):
+        return pair
+    another = bool(_with_digits(newer.told - older.words))
+    return max(pair[0], CHANGED), max(pair[1], CHANGED * another)
 
 
 def _of_one_question(older: StatementReading, newer: StatementReading, cues: QuestionCues) -> bool:
     """Whether both hold most of the question, and numbers where the other one does."""
     asked = cues.terms - cues.temporal
-    most = all(2 * len(read.told & asked) > len(asked) for read in (older, newer))
+    # Two of three words may be a name alone, which is in statements about much else.
+    most = all(3 * len(read.told & asked) > 2 * len(asked) for read in (older, newer))
     numbers = bool(_with_digits(older.told)) == bool(_with_digits(newer.told))
     return most and numbers and len(asked) > 1
 
