@@ -28,14 +28,14 @@ _BULLET: Final = (
     b'<w:p><w:pPr><w:numPr><w:ilvl w:val="%d"/><w:numId w:val="1"/></w:numPr></w:pPr>'
     b"<w:r><w:t>six</w:t></w:r></w:p>"
 )
-_TYPES: Final = (
+TYPES: Final = (
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
     '<Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" '
     'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
     '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-'
     'officedocument.wordprocessingml.document.main+xml"/></Types>'
 )
-_RELATIONS: Final = (
+RELATIONS: Final = (
     '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
     '<Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/'
     'relationships/officeDocument" Target="word/document.xml"/></Relationships>'
@@ -73,8 +73,8 @@ def word(part: bytes, closing: bytes = b"") -> Maker:
         body = _WORD + part * count + closing * count + b"</w:body></w:document>"
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("_rels/.rels", _RELATIONS)
-            archive.writestr("[Content_Types].xml", _TYPES)
+            archive.writestr("_rels/.rels", RELATIONS)
+            archive.writestr("[Content_Types].xml", TYPES)
             archive.writestr("word/styles.xml", _STYLES)
             archive.writestr("word/document.xml", body)
         return file.getvalue()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 from tests.sync import thieves
 from tests.sync.devices import Clock, devices, settle, state_of, words_of
+from tools.attacks.sync import unread_removal
 
 from anaphora import Memory
 from anaphora.errors import DeviceRemoved
@@ -171,19 +171,6 @@ def test_a_device_believed_it_and_compacted(
         assert state_of(one, tmp_path) == state_of(away, tmp_path)
         assert words_of(one, tmp_path) == {GATE, "The kettle is blue"}
         assert len(state_of(one, tmp_path)) == len(before)
-
-
-@contextmanager
-def unread_removal(remote: Path, remover: Memory, device: str) -> Iterator[None]:
-    """Remove a device; the entries that say so arrive when this is left."""
-    before = set(remote.rglob("*.entry"))
-    remover.sync.remove(device)
-    late = {file: file.read_bytes() for file in set(remote.rglob("*.entry")) - before}
-    for file in late:
-        file.unlink()
-    yield
-    for file, data in late.items():
-        file.write_bytes(data)
 
 
 @pytest.mark.promise("sync.removal")

@@ -112,11 +112,10 @@ def same_device(folder: Path) -> None:
 
 
 @contextmanager
-def _removal_on_its_way(folder: Path, owner: Memory, device: str) -> Iterator[None]:
-    """The owner removes a device; what says so arrives when this is left."""
-    remote = folder / "remote"
+def unread_removal(remote: Path, remover: Memory, device: str) -> Iterator[None]:
+    """Remove a device; the entries that say so arrive when this is left."""
     before = set(remote.rglob("*.entry"))
-    owner.sync.remove(device)
+    remover.sync.remove(device)
     late = {file: file.read_bytes() for file in set(remote.rglob("*.entry")) - before}
     for file in late:
         file.unlink()
@@ -134,7 +133,7 @@ def compacted(folder: Path) -> None:
         owner.conversations.set_title("chat", "Keys")
         owner.remember("Gate code is 1111.", path="gate.code", category="house")
         _exchange(owner, thief, away)
-        with _removal_on_its_way(folder, owner, thief.sync.status().device):
+        with unread_removal(folder / "remote", owner, thief.sync.status().device):
             thief.conversations.set_title("chat", "Evil")
             for record in thief.list():
                 thief.update(record.id, category="evil")
@@ -158,7 +157,7 @@ def each_other(folder: Path) -> None:
         first.remember("Gate code is 1111.", path="gate.code")
         _exchange(first, second, witness)
         names = [home.sync.status().device for home in (first, second)]
-        with _removal_on_its_way(folder, first, names[1]):
+        with unread_removal(folder / "remote", first, names[1]):
             second.sync.remove(names[0])
         witness.sync.now()
         first.sync.now()
