@@ -19,6 +19,7 @@ or says that it does not know, counts for less.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -27,31 +28,25 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.rank.currency_weights import BEFORE, CONSTANT, REPLACES
+from anaphora.rank.currency_weights import BEFORE, CONSTANT
 from anaphora.rank.frames import Frame, compare_frames
+from anaphora.rank.replacement import (
+    REPLACED,
+    SURE,
+    Statement,
+    reason_of,
+    replacement_probability,
+)
 from anaphora.rank.statements import QuestionCues, StatementReading, read_cues, read_statement
 
 Floats = NDArray[np.float32]
 
-WINDOW: Final = 12
-"""Candidates that are read, best first: those that answer nothing are put behind the others."""
-
 COMPARED: Final = 8
 """Of those, the ones that tell whether anything answers (`rank/silence`)."""
-
-SURE: Final = 0.9
-"""The probability of what the wording of two statements tells."""
-
-CHANGED: Final = 0.6
-"""The least probability where the newer one says that something changed, and both hold most words
-of the question."""
 
 OFTEN: Final = 2
 """How many times more a statement must have been said again for one without a word of change to be
 no reason against it."""
-
-REPLACED: Final = 0.5
-"""The probability from which on a statement is said to be replaced by another one."""
 
 LEAST_SHARE: Final = 0.4
 """The score that each of two statements must have, as a share of the other's, to be compared."""
@@ -62,10 +57,6 @@ PAST: Final = 0.6
 EVIDENT: Final = 0.2
 """The cosine to the question from which on a statement without a word of it is compared: what has
 nothing to do with the question has no order in time."""
-
-MARKED_SHARE: Final = 0.6
-"""The score that one of two must have as a share of the other's to be marked: what is less about
-the question is not said to be replaced."""
 
 WHOLLY_ASKED: Final = 0.3
 """What is taken from the probability that a statement stands before one that holds every word of
@@ -94,7 +85,8 @@ class Statements:
     `at` (S,) is when each was said, in seconds (NaN: not known), `speakers` (S,) by whom ("": not
     known), `assistant` (S,) whether by an assistant. `scores` (S,) is what they are ordered by,
     `meaning` (S,) the cosine to the question, 0 where it is not known. `asked_for` (S,): it is
-    by whom the question names. `restated` (S,): how many times it was said again.
+    by whom the question names. `restated` (S,): how many times it was said again. `closeness` (S,):
+    the cosine to the best one, place 0 (NaN: not known).
     """
 
     texts: Sequence[str]
@@ -105,6 +97,11 @@ class Statements:
     meaning: Floats
     asked_for: NDArray[np.bool_]
     restated: NDArray[np.int64] | None = None
+    closeness: Floats = field(default_factory=lambda: np.empty(0, np.float32))
+
+    def __post_init__(self) -> None:
+        if len(self.closeness) != len(self.texts):
+            object.__setattr__(self, "closeness", np.full(len(self.texts), np.nan, np.float32))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -126,6 +123,7 @@ class Statements:
             self.meaning[chosen],
             self.asked_for[chosen],
             None if self.restated is None else self.restated[chosen],
+            self.closeness[chosen],
         )
 
 
@@ -145,6 +143,15 @@ OF_PAIR: Final = (
     "name lost",  # the older one is about a name of the question, the newer one is not
     "name gained",
     "other name",  # the same as the first, and the newer one holds another name
+    "closeness",  # the cosine of the two, where it is known
+    "closeness known",
+    "gone",  # words that the newer one lacks
+    "new",  # words that only the newer one has
+    "number for number",  # each has one that the other lacks
+    "new name",
+    "perhaps another thing",
+    "another thing",
+    "replaces",  # the probability of `rank/replacement`
 )
 OF_ONE: Final = (
     "meaning",
@@ -156,6 +163,11 @@ OF_ONE: Final = (
     "personal",
     "asks",
     "unknown",
+    "changes",
+    "negated",
+    "several",
+    "tentative",
+    "adds",
 )
 OF_QUESTION: Final = ("past", "now", "long", "longer")
 # These mean another thing in long messages, which hold much else, than in short statements.
@@ -166,6 +178,7 @@ IN_LONG: Final = (
     "asked gap",
     "newer asked",
     "older of asked",
+    "closeness",
 )
 FEATURES: Final = (
     *OF_PAIR,
@@ -180,126 +193,188 @@ _ASKED: Final = slice(_NEWER.stop, _NEWER.stop + len(OF_QUESTION))
 _MESSAGE: Final = FEATURES.index("message")
 _PLACES: Final = [FEATURES.index(name) for name in IN_LONG]
 _FROM_LENGTH, _TO_LENGTH = 140, 260
+_MOST_WORDS: Final = 12
 
 
-def pair_features(statements: Statements, cues: QuestionCues) -> Floats:
-    """What is known of every pair, shape (S, S, F): [older, newer], F in the order of `FEATURES`.
+def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) -> Floats:
+    """What is known of the pair of each statement and the best one, place 0, shape (S, F).
 
-    For every two places, whichever was said first: the caller looks at those of the right order.
+    F in the order of `FEATURES`; `replaces` (S,) are the probabilities of replacement. Which of
+    the two is the older one depends on `at`; where a time is
+    not known, and for place 0 itself, the row means nothing.
     """
-    size, readings = len(statements), statements.readings
+    readings = statements.readings
     subjects = _subjects(statements, readings, cues)
     one = _of_each(statements, readings, subjects, cues)
-    asked = max(1, len(cues.terms))
-    common = _in_common([read.words for read in readings])
-    both = _in_common([read.words & cues.terms for read in readings])
-    about = _in_common(subjects)
-    count, shared, named = common.diagonal(), about > 0, about.diagonal() > 0
-    days = statements.at[None, :] - statements.at[:, None]
-    days = np.where(np.isnan(days), 0.0, days) / _DAY
-    personal = one[:, OF_ONE.index("personal")] > 0
-    others = _other_speaker(statements.speakers)
-    meaning, told = one[:, 0], one[:, 1]
-    asked_of = one[:, OF_ONE.index("of asked")] > 0
-    has_names = np.array([bool(read.names) for read in readings], np.bool_)
-    scores = np.maximum(statements.scores, 1e-6)
-    higher = np.maximum(scores[:, None], scores[None, :])
+    with np.errstate(invalid="ignore"):
+        later = statements.at > statements.at[0]
+    rows = [
+        _pair_row(statements, readings, subjects, cues, older, newer)
+        for older, newer in (
+            ((0, place) if later[place] else (place, 0)) for place in range(len(later))
+        )
+    ]
+    older = np.where(later[:, None], one[0], one)
+    newer = np.where(later[:, None], one, one[0])
+    features = np.empty((len(later), len(FEATURES)), np.float32)
+    features[:, : len(OF_PAIR)] = rows
+    features[:, OF_PAIR.index("replaces")] = replaces
+    features[:, _OLDER], features[:, _NEWER] = older, newer
+    asked = len(cues.terms)
+    features[:, _ASKED] = (cues.past / 2, cues.now, min(asked, 6) / 6, min(asked, 16) / 16)
     lengths = np.array([len(text) for text in statements.texts], np.float32)
-    longest = np.maximum(lengths[:, None], lengths[None, :])
-    pairs = (
-        common / np.maximum(count[:, None] + count[None, :] - common, 1),
-        common / np.maximum(np.minimum(count[:, None], count[None, :]), 1),
-        both / asked,
-        np.minimum((common - both) / 6, 1),
-        np.log1p(np.maximum(days, 0)) / 6,
-        days < 60 / _DAY,
-        (scores[None, :] - scores[:, None]) / higher,
-        meaning[None, :] - meaning[:, None],
-        told[None, :] - told[:, None],
-        shared,
-        named[:, None] & named[None, :] & ~shared,
-        personal[:, None] & personal[None, :] & others,
-        asked_of[:, None] & ~asked_of[None, :],
-        ~asked_of[:, None] & asked_of[None, :],
-        asked_of[:, None] & (~asked_of & has_names)[None, :],
-    )
-    features = np.empty((size, size, len(FEATURES)), np.float32)
-    for place, values in enumerate(pairs):
-        features[..., place] = values
-    features[..., _OLDER] = one[:, None, :]
-    features[..., _NEWER] = one[None, :, :]
-    features[..., _ASKED] = (cues.past / 2, cues.now, min(asked, 6) / 6, min(asked, 16) / 16)
-    message = (longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH)
-    features[..., _MESSAGE] = np.minimum(np.maximum(message, 0), 1)
-    features[..., _MESSAGE + 1 :] = features[..., _PLACES] * features[..., _MESSAGE, None]
+    message = (np.maximum(lengths, lengths[0]) - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH)
+    features[:, _MESSAGE] = np.minimum(np.maximum(message, 0), 1)
+    features[:, _MESSAGE + 1 :] = features[:, _PLACES] * features[:, _MESSAGE, None]
     return features
 
 
-def _other_speaker(speakers: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether two were said by different ones, that of the older one being known; (S, S)."""
-    if not any(speakers):
-        return np.zeros((len(speakers), len(speakers)), np.bool_)
-    names = np.array(speakers)
-    differ: NDArray[np.bool_] = (names[:, None] != names[None, :]) & (names != "")[:, None]
-    return differ
+def _pair_row(
+    statements: Statements,
+    readings: Sequence[StatementReading],
+    subjects: Sequence[frozenset[str]],
+    cues: QuestionCues,
+    older: int,
+    newer: int,
+) -> tuple[float, ...]:
+    """The features of one pair, in the order of `OF_PAIR`."""
+    first, second = readings[older], readings[newer]
+    common, asked = first.words & second.words, max(1, len(cues.terms))
+    both = len(common & cues.terms)
+    sizes = (len(first.words), len(second.words))
+    days = float(statements.at[newer] - statements.at[older]) / _DAY
+    days = 0.0 if math.isnan(days) else days
+    scores = (
+        max(float(statements.scores[older]), 1e-6),
+        max(float(statements.scores[newer]), 1e-6),
+    )
+    shared = bool(subjects[older] & subjects[newer])
+    speakers = (statements.speakers[older], statements.speakers[newer])
+    own = all(
+        readings[place].personal and not statements.assistant[place] for place in (older, newer)
+    )
+    of_asked = [bool(subjects[place] & cues.written) for place in (older, newer)]
+    close = statements.closeness[older or newer]
+    gone, new = first.told - second.words, second.told - first.words
+    frame = compare_frames(first, second)
+    return (
+        len(common) / max(sum(sizes) - len(common), 1),
+        len(common) / max(min(sizes), 1),
+        both / asked,
+        min((len(common) - both) / 6, 1.0),
+        math.log1p(max(days, 0.0)) / 6,
+        days < 60 / _DAY,
+        (scores[1] - scores[0]) / max(scores),
+        float(statements.meaning[newer] - statements.meaning[older]),
+        (len(second.told & cues.terms) - len(first.told & cues.terms)) / asked,
+        shared,
+        bool(subjects[older]) and bool(subjects[newer]) and not shared,
+        own and bool(speakers[0]) and speakers[0] != speakers[1],
+        of_asked[0] and not of_asked[1],
+        of_asked[1] and not of_asked[0],
+        of_asked[0] and not of_asked[1] and bool(second.names),
+        0.0 if math.isnan(close) else float(close),
+        not math.isnan(close),
+        min(len(gone), _MOST_WORDS) / _MOST_WORDS,
+        min(len(new), _MOST_WORDS) / _MOST_WORDS,
+        bool(_with_digits(gone)) and bool(_with_digits(new)),
+        bool(second.names - first.names),
+        frame is Frame.APART,
+        frame is Frame.OTHER,
+        0.0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What pairs are, (S, S): [older, newer]; 0 where the second was not said after the first.
+    """What the pair of each statement and the best one, place 0, is; each (S,), 0 at place 0.
 
-    `before` is the probability that the newer one should stand before the older, given that one of
-    the two is right, `replaces` that it says otherwise of the same thing. `holds`: the older one
-    was said again so often that the newer one, which tells of no change, is beside it. `at` (S,) is
-    when each was said first, as `date_echoes` has it.
+    `before` is the probability that the newer of the two should stand before the older, given that
+    one of them is right, `replaces` that it says otherwise of the same thing. `holds`: the older
+    one was said again so often that the newer one, which tells of no change, is beside it. `later`:
+    the best one is the older one. `able`: the two can be a change at all.
     """
 
     before: Floats
     replaces: Floats
     holds: NDArray[np.bool_]
-    at: NDArray[np.float64]
+    later: NDArray[np.bool_]
+    able: NDArray[np.bool_]
 
 
 def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison:
-    """Compare each with each. Where one of two has no known time, both probabilities are 0."""
+    """Compare each with the best one. Where a time is not known, both probabilities are 0."""
     dated = replace(statements, at=date_echoes(statements))
-    odds = pair_features(dated, cues) @ _weights() + _constants()
     able = comparable_pairs(dated, cues)
-    chances = np.where(able[..., None], 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60))), 0.0)
-    # An assistant who repeats what was said replaces nothing, and does not stand before it.
-    echoes = (dated.at != statements.at)[None, :]
     with np.errstate(invalid="ignore"):
-        of_this = dated.at[None, :] - dated.at[:, None] <= _MOMENT
-    before = np.where(echoes & of_this, 0.0, chances[..., 0])
-    replaces = np.where(echoes, 0.0, chances[..., 1])
-    whole = np.array([cues.terms <= read.words for read in dated.readings], np.bool_)
-    if len(cues.terms) > 1:
-        doubtful = whole[:, None] & ~whole[None, :] & (replaces < REPLACED)
-        before = np.maximum(before - WHOLLY_ASKED * doubtful, 0.0)
-    holds = _judge_frames(dated, cues, able & ~echoes, before, replaces)
-    return Comparison(before, replaces, holds, dated.at)
+        later = dated.at > dated.at[0]
+    replaces = _replacements(dated, dated.at != statements.at, np.flatnonzero(able))
+    before, holds = np.zeros(len(able), np.float32), np.zeros(len(able), np.bool_)
+    places = np.flatnonzero(able)
+    if not len(places):
+        return Comparison(before, replaces, holds, later, able)
+    taken = dated.take([0, *places.tolist()])
+    odds = pair_features(taken, cues, replaces[[0, *places]])[1:] @ _weights() + BEFORE[CONSTANT]
+    chances = 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60)))
+    for place, chance in zip(places.tolist(), chances.tolist(), strict=True):
+        older, newer = (0, place) if later[place] else (place, 0)
+        # An assistant who repeats what was just said does not stand before it.
+        if dated.at[newer] != statements.at[newer]:
+            if dated.at[newer] - dated.at[older] > _MOMENT:
+                before[place] = chance
+            continue
+        sure = float(replaces[place])
+        before[place], holds[place] = _judge_order(dated, cues, (older, newer), chance, sure)
+        if holds[place]:
+            replaces[place] = 0.0
+    return Comparison(before, replaces, holds, later, able)
+
+
+def _replacements(
+    statements: Statements, echoes: NDArray[np.bool_], places: NDArray[np.intp]
+) -> Floats:
+    """The probability that one of each pair replaces the other, (S,); an echo replaces nothing."""
+    read = [
+        Statement(text, at, speaker, assistant, reading)
+        for text, at, speaker, assistant, reading in zip(
+            statements.texts,
+            statements.at.tolist(),
+            statements.speakers,
+            statements.assistant.tolist(),
+            statements.readings,
+            strict=True,
+        )
+    ]
+    found = np.zeros(len(read), np.float32)
+    for place in places.tolist():
+        older, newer = (0, place) if read[0].at < read[place].at else (place, 0)
+        if not echoes[newer]:
+            close = float(statements.closeness[place])
+            found[place] = replacement_probability(read[older], read[newer], close)
+    return found
 
 
 def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
-    """Which pairs, an older and a newer one, can be a change, (S, S): [older, newer].
+    """Which statements can be a change of the best one, place 0, or it of them, (S,).
 
     None is where the two share no word but those of time; where one has nothing to do with the
     question or far less than the other; where the newer one says nothing new, lacks a number or
     identifier of the question that the older one holds, or is another person's than the one that
     the question names; nor where the question says the older one word for word.
     """
-    with np.errstate(invalid="ignore"):
-        later = statements.at[None, :] > statements.at[:, None]
-    readings, scores = statements.readings, statements.scores
-    lower = np.minimum(scores[:, None], scores[None, :])
-    higher = np.maximum(scores[:, None], scores[None, :])
-    able: NDArray[np.bool_] = later & (lower >= LEAST_SHARE * higher)
-    evident = (statements.meaning >= EVIDENT) | np.array(
-        [bool((read.words & cues.terms) - cues.temporal) for read in readings], np.bool_
-    )
-    able &= evident[:, None] & evident[None, :]
+    able = np.zeros(len(statements), np.bool_)
+    readings, scores, at = statements.readings, statements.scores.tolist(), statements.at.tolist()
+    evident = [
+        meaning >= EVIDENT or bool((read.words & cues.terms) - cues.temporal)
+        for meaning, read in zip(statements.meaning.tolist(), readings, strict=True)
+    ]
     exact, asked_for = _with_digits(cues.terms), statements.asked_for.tolist()
-    for older, newer in np.argwhere(able).tolist():
+    for place in range(1, len(statements)):
+        near = min(scores[0], scores[place]) >= LEAST_SHARE * max(scores[0], scores[place])
+        dated = at[0] < at[place] or at[place] < at[0]
+        if not (near and dated and evident[0] and evident[place]):
+            continue
+        older, newer = (0, place) if at[0] < at[place] else (place, 0)
         read, other = readings[newer], readings[older]
         again = read.news <= other.words and (
             read.negated == other.negated or (not read.negated and read.news < other.words)
@@ -311,76 +386,39 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
         common = (read.words & other.words) - cues.temporal
         unrelated = not any(len(word) > 1 for word in common)
         said = other.words <= cues.terms and compare_frames(other, read) is not Frame.NEGATION
-        if unrelated or again or person or lacking or said:
-            able[older, newer] = False
+        able[place] = not (unrelated or again or person or lacking or said)
     return able
 
 
-def _judge_frames(
+def _judge_order(
     statements: Statements,
     cues: QuestionCues,
-    able: NDArray[np.bool_],
-    before: Floats,
-    replaces: Floats,
-) -> NDArray[np.bool_]:
-    """Put what the wording of comparable pairs tells over what the regressions say, in place.
-
-    Returns `Comparison.holds`.
-    """
-    readings, often, holds = statements.readings, np.zeros_like(able), np.zeros_like(able)
+    pair: tuple[int, int],
+    chance: float,
+    replaces: float,
+) -> tuple[float, bool]:
+    """The probability that the newer of a pair stands first, by the wording too, and `holds`."""
+    other, read = (statements.readings[place] for place in pair)
+    often = False
     if statements.restated is not None:
-        often = statements.restated[:, None] > statements.restated[None, :] + OFTEN
-    for older, newer in np.argwhere(able).tolist():
-        read, other = readings[newer], readings[older]
-        pair = (float(before[older, newer]), float(replaces[older, newer]))
-        frame = compare_frames(other, read)
-        untold = frame in (Frame.OPEN, Frame.APART)
-        holds[older, newer] = often[older, newer] and untold and not read.changes
-        if frame in (Frame.VALUE, Frame.NEGATION):
-            judged = (SURE, SURE)
-        elif not untold:
-            judged = (0.0, 0.0)
-        elif frame is Frame.APART or holds[older, newer]:
-            judged = (pair[0], 0.0)
-        else:
-            judged = _judge_change(other, read, cues, pair)
-        both_hold = other.several and not (read.changes or read.negated)
-        if read.tentative and not read.changes:
-            judged = (0.0, 0.0)
-        if read.tentative or read.asks or other.asks or both_hold:
-            judged = (judged[0], 0.0)
-        before[older, newer], replaces[older, newer] = judged
-    return holds
-
-
-def _judge_change(
-    older: StatementReading, newer: StatementReading, cues: QuestionCues, pair: tuple[float, float]
-) -> tuple[float, float]:
-    """The two probabilities of a pair, at least `CHANGED` where the newer one tells a change."""
-    if not (newer.changes and _of_one_question(older, newer, cues)):
-        return pair
-    another = bool(_with_digits(newer.told - older.words))
-    return max(pair[0], CHANGED), max(pair[1], CHANGED * another)
-
-
-def _of_one_question(older: StatementReading, newer: StatementReading, cues: QuestionCues) -> bool:
-    """Whether both hold most of the question, and numbers where the other one does."""
-    asked = cues.terms - cues.temporal
-    # Two of three words may be a name alone, which is in statements about much else.
-    most = all(3 * len(read.told & asked) > 2 * len(asked) for read in (older, newer))
-    numbers = bool(_with_digits(older.told)) == bool(_with_digits(newer.told))
-    return most and numbers and len(asked) > 1
+        often = bool(statements.restated[pair[0]] > statements.restated[pair[1]] + OFTEN)
+    if often and not read.changes and replaces < SURE:
+        return chance, True
+    if replaces >= REPLACED:
+        # What is marked as replaced never precedes what replaced it.
+        return max(chance, replaces), False
+    frame = compare_frames(other, read)
+    if frame is Frame.ADDED or (read.tentative and not read.changes):
+        return 0.0, False
+    whole = cues.terms <= other.words and not cues.terms <= read.words
+    if whole and len(cues.terms) > 1:
+        chance = max(chance - WHOLLY_ASKED, 0.0)
+    return chance, False
 
 
 @lru_cache(maxsize=1)
 def _weights() -> Floats:
-    """(F, 2): of standing before, of replacing."""
-    return np.array([[BEFORE[name], REPLACES[name]] for name in FEATURES], np.float32)
-
-
-@lru_cache(maxsize=1)
-def _constants() -> Floats:
-    return np.array([BEFORE[CONSTANT], REPLACES[CONSTANT]], np.float32)
+    return np.array([BEFORE[name] for name in FEATURES], np.float32)
 
 
 def _of_each(
@@ -402,6 +440,11 @@ def _of_each(
             read.personal and not assistant,
             read.asks,
             read.unknown,
+            read.changes,
+            read.negated,
+            read.several,
+            read.tentative,
+            read.adds,
         )
         for text, meaning, assistant, read, about in zip(
             statements.texts,
@@ -440,17 +483,6 @@ def _with_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
 
 
-def _in_common(sets: Sequence[frozenset[str]]) -> Floats:
-    """How many members each two sets share, (S, S)."""
-    # Of so few small sets this takes a tenth of the time of a product of matrices.
-    rows = [[0.0] * len(sets) for _ in sets]
-    for at, one in enumerate(sets):
-        rows[at][at] = float(len(one))
-        for other in range(at):
-            rows[at][other] = rows[other][at] = float(len(one & sets[other]))
-    return np.array(rows, np.float32)
-
-
 def date_echoes(statements: Statements) -> NDArray[np.float64]:
     """When each was said first, (S,): an assistant's repetition has the time of what it repeats.
 
@@ -482,27 +514,24 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class CurrencyOrder:
-    """Places of S statements in their new order, and why.
+class GroupJudgement:
+    """What is about the same thing as place 0 of S statements.
 
-    `groups` (S,) is the score of the best one of each one's group: it descends in that order.
-    `lowered` is what one without an answer lost. `replaced` are (older, newer) places, surest
-    first, each with why.
+    `lifted` are the places that stand before it, in their order. `replaced` are (older, newer)
+    places, each with why; one of the two is place 0.
     """
 
-    order: tuple[int, ...]
-    groups: Mapping[int, float]
-    lowered: Mapping[int, float] = field(default_factory=dict)
+    lifted: tuple[int, ...] = ()
     replaced: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
-def order_by_currency(
+def judge_group(
     statements: Statements,
     question: str,
     threshold: float,
     spans: Sequence[tuple[float, float]] = (),
-) -> CurrencyOrder:
-    """Order `statements` for `question`: a newer one stands before an older by `threshold`.
+) -> GroupJudgement:
+    """Judge each statement against the best one, place 0: a newer one is lifted by `threshold`.
 
     `spans` are the times that the question names, in seconds: of two statements the one counts that
     held at the end of the last of them. Where it asks for the past and names no time, the older one
@@ -510,111 +539,85 @@ def order_by_currency(
     """
     cues = read_cues(question)
     pairs = compare_statements(statements, cues)
-    lost = unanswered(statements, cues)
-    for _, newer in np.argwhere(pairs.replaces >= SURE).tolist():
-        # A statement that takes another one back is an answer: "we do not know him any more".
-        lost.pop(newer, None)
-    scores = [float(s) - lost.get(at, 0.0) for at, s in enumerate(statements.scores.tolist())]
-    left = sorted(range(len(scores)), key=lambda place: -scores[place])
-    order: list[int] = []
-    groups: dict[int, float] = {}
-    replaced: list[tuple[float, int, int]] = []
-    waiting: list[int] = []
-    last = np.inf
-    while left:
-        best = left[0]
-        last = min(last, scores[best])
-        first = _before_the_best(best, left[1:], pairs, cues, threshold, spans)
-        order += (*first, best)
-        groups.update(dict.fromkeys((*first, best), last))
-        left = [place for place in left[1:] if place not in first]
-        marks = [
-            mark
-            for place in (*first, *left)
-            if (mark := _mark(best, place, pairs, scores)) and not lost.keys() & set(mark[1:])
-        ]
-        replaced += marks
-        # Of what was replaced one stands before the next group, which may be the best itself.
-        older = {old for _, old, _ in marks}
-        more = [place for place in left if place in older][not older & {*first, best} :]
-        left = [place for place in left if place not in more]
-        if not left:
-            left, more = more, []
-        left = sorted((*left, *waiting), key=lambda place: -scores[place])
-        waiting = more
-    readings = statements.readings
-    reasons = {
-        (older, newer): _reason(sure, compare_frames(readings[older], readings[newer]))
-        for sure, older, newer in sorted(replaced, reverse=True)
-    }
-    return CurrencyOrder(tuple(order), groups, lost, reasons)
+    if not pairs.able.any():
+        return GroupJudgement()
+    readings, replaced = statements.readings, {}
+    for place in np.argsort(-pairs.replaces, kind="stable").tolist():
+        sure = float(pairs.replaces[place])
+        if sure >= REPLACED:
+            older, newer = (0, place) if pairs.later[place] else (place, 0)
+            replaced[older, newer] = reason_of(readings[older], readings[newer], sure)
+    lifted = _before_the_best(statements.at, pairs, cues, threshold, spans)
+    return GroupJudgement(tuple(lifted), replaced)
 
 
-def _reason(sure: float, frame: Frame) -> str:
-    """Why a statement is said to be replaced: by the wording of both, or how probably."""
-    told = frame in (Frame.VALUE, Frame.NEGATION)
-    return frame.value if told else f"a later statement of it, probability {sure:.2f}"
+def arrange_group(
+    best: int, lifted: Sequence[int], replaced: Sequence[int], question: str
+) -> tuple[list[int], list[int]]:
+    """The places of a group that stand together, and those that stand behind other groups.
 
-
-def _mark(
-    best: int, place: int, pairs: Comparison, scores: Sequence[float]
-) -> tuple[float, int, int] | None:
-    """How surely one of the two replaced the other, the older and the newer; None for neither."""
-    older, newer = (place, best) if pairs.at[place] < pairs.at[best] else (best, place)
-    sure = float(pairs.replaces[older, newer])
-    about = scores[place] >= MARKED_SHARE * scores[best]
-    return (sure, older, newer) if sure >= REPLACED and about else None
+    What holds, then one of the `replaced`, which are the best first; where the past is asked for,
+    what was `lifted` for being older, and the best one.
+    """
+    if read_cues(question).past >= 2:
+        return [*lifted, best], []
+    holding = [place for place in (*lifted, best) if place not in replaced]
+    return [*holding, *replaced[:1]], list(replaced[1:])
 
 
 def _before_the_best(
-    best: int,
-    others: Sequence[int],
+    at: NDArray[np.float64],
     pairs: Comparison,
     cues: QuestionCues,
     threshold: float,
     spans: Sequence[tuple[float, float]],
 ) -> list[int]:
-    """Which of the `others`, best first, speak of the same thing as the best and stand before it.
+    """Which of the others, best first, speak of the same thing as place 0 and stand before it.
 
     The surest first, and of equal ones the latest; where the past is asked for, the best first.
     """
     end = max((end for _, end in spans), default=None) if cues.past or spans else None
     # What is lifted for being older was not said to have changed: it must be surer.
     least = threshold if cues.past < 2 else max(threshold, PAST)
-    first: list[tuple[float, float, int]] = []
-    for rank, place in enumerate(others):
-        at = float(pairs.at[place])
-        is_newer = at > float(pairs.at[best])
-        older, newer = (best, place) if is_newer else (place, best)
-        sure = float(pairs.before[older, newer])
+    lifted: list[tuple[float, float, int]] = []
+    for place in np.flatnonzero(pairs.able).tolist():
+        sure, is_newer = float(pairs.before[place]), bool(pairs.later[place])
         newer_first = cues.past < 2
         if end is not None and cues.past:
-            newer_first = bool(pairs.at[newer] < end)
-        if pairs.holds[older, newer]:
+            newer_first = float(at[place if is_newer else 0]) < end
+        if pairs.holds[place]:
             newer_first = False
         if sure < least or is_newer != newer_first:
             continue
         if cues.first:
-            key = (-at, 0.0)
+            key = (-float(at[place]), 0.0)
         elif cues.past < 2:
-            key = (round(sure, 1), at)
+            key = (round(sure, 1), float(at[place]))
         else:
-            key = (-float(rank), 0.0)
-        first.append((*key, place))
-    return [place for *_, place in sorted(first, reverse=True)]
+            key = (-float(place), 0.0)
+        lifted.append((*key, place))
+    return [place for *_, place in sorted(lifted, reverse=True)]
 
 
 def unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
     """What short turns lose that only ask, or that say that they do not know."""
-    found = {}
-    for place, text in enumerate(statements.texts):
-        if len(text) > _SHORT:
-            continue
-        read = read_statement(text)
-        asked = read.words - read.told
-        again = len(asked & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
-        if read.asks or read.unknown or (asked and again):
-            same = 2 * len(read.words & cues.terms) >= len(cues.terms)
-            score = max(0.0, float(statements.scores[place]))
-            found[place] = score * (ASKED_AGAIN if same else UNANSWERED)
-    return found
+    losses = {
+        place: answer_loss(text, float(statements.scores[place]), cues)
+        for place, text in enumerate(statements.texts)
+    }
+    return {place: loss for place, loss in losses.items() if loss > 0}
+
+
+def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
+    """What a short text of this score loses that only asks, or that says that it does not know."""
+    if len(text) > _SHORT:
+        return 0.0
+    read = read_statement(text)
+    asked = read.words - read.told
+    again = len(asked & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
+    # A statement that takes another one back is an answer: "we do not know him any more".
+    takes_back = read.unknown and read.changes
+    if not (read.asks or (read.unknown and not takes_back) or (asked and again)):
+        return 0.0
+    same = 2 * len(read.words & cues.terms) >= len(cues.terms)
+    return max(0.0, score) * (ASKED_AGAIN if same else UNANSWERED)

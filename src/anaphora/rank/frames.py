@@ -55,7 +55,7 @@ def compare_frames(older: StatementReading, newer: StatementReading) -> Frame:
     places = [(first[a:b], second[c:d]) for tag, a, b, c, d in codes if tag == "replace"]
     if not places and older.negated != newer.negated:
         whole = min(sizes) if newer.negated else max(sizes)
-        if shared >= NEGATED * whole and shared >= min(2, len(first)):
+        if shared >= NEGATED * whole and shared >= 2:
             return Frame.NEGATION
     if len(places) >= 2 and shared >= OF_OTHERS * max(sizes):
         return Frame.OTHER

@@ -78,7 +78,7 @@ class StatementReading:
     shows, `named` those that are written like a name inside it. `changes`: it says that something
     is new; `adds`: that it comes to what holds; `several`: what it tells of may have several values
     at once, or happens again; `tentative`: it is only thought of. `news` are its told words without
-    those that say that it still holds.
+    those that say that it still holds. `unchanged`: it says that something is as before.
     """
 
     words: frozenset[str]
@@ -97,6 +97,7 @@ class StatementReading:
     several: bool = False
     tentative: bool = False
     news: frozenset[str] = frozenset()
+    unchanged: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -141,7 +142,8 @@ def read_statement(text: str) -> StatementReading:
         _cue("added", code).search(small) is not None,
         _cue("several", code).search(small) is not None,
         _cue("tentative", code).search(small) is not None,
-        told - _tokens_of_cues(small, code, "now", "still"),
+        told - _tokens_of_cues(small, code, "now", "still", "unchanged"),
+        _cue("unchanged", code).search(small) is not None,
     )
 
 
@@ -165,6 +167,11 @@ def _frame_tokens(tokens: Sequence[str]) -> tuple[str, ...]:
 def _names(text: str) -> frozenset[str]:
     found = set(map(str.casefold, _CAPITAL.findall(text)))
     return frozenset(found - STOP_WORDS - _CALENDAR)
+
+
+def tokens_of_time() -> frozenset[str]:
+    """The tokens of weekdays and months: two statements that share no more are of two things."""
+    return _CALENDAR_TOKENS
 
 
 @dataclass(frozen=True, slots=True)

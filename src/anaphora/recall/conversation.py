@@ -22,6 +22,7 @@ from anaphora.core.hidden_ids import is_hidden, named_so
 from anaphora.core.limits import check_cancelled
 from anaphora.core.recalled import quotes_recalled, strip_recalled
 from anaphora.rank.budget import LONG, fill, token_cost
+from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
 from anaphora.rank.question import (
     TEXTS,
@@ -44,7 +45,7 @@ from anaphora.rank.turns import (
     score_by,
     score_turns,
 )
-from anaphora.recall.currency import Candidate, order_turns
+from anaphora.recall.currency import RELATED, Candidate, order_turns
 from anaphora.recall.narrowing import chosen_rows, narrow_by_times
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
@@ -390,7 +391,11 @@ class ConversationRecall:
         found = self._candidates(view, scores, limits, finder)
         if question.mode == "hybrid":
             ordered = order_turns(
-                found, question.text, question.spans, repetitions=question.repetitions
+                found,
+                question.text,
+                lambda candidate: self._sharing(question, scores, limits, finder, candidate),
+                question.spans,
+                repetitions=question.repetitions,
             )
             found = ordered.candidates
             calibrated = self._embedder.name.startswith(CALIBRATED_FOR)
@@ -413,22 +418,50 @@ class ConversationRecall:
     def _candidates(
         self, view: TurnView, scores: TurnScores, limits: _Limits, finder: PassageFinder
     ) -> Iterator[Candidate]:
-        table, meaning = view.table, scores.factors.get("meaning")
-        named = scores.factors.get("speaker")
         for place, text in self._with_texts(view, scores, limits):
-            row = int(scores.rows[place])
-            speaker = int(table.speaker[row])
-            yield Candidate(
-                place,
-                text,
-                float(scores.total[place]),
-                0.0 if meaning is None else float(meaning[place]) * self._weights.cosine_of_meaning,
-                float(table.ts[row]),
-                table.speakers[speaker] if speaker >= 0 else "",
-                int(table.role[row]) == ROLE_ASSISTANT,
-                named is not None and speaker >= 0 and float(named[place]) > 0.0,
-                finder.compared(text, row),
-            )
+            yield self._candidate(view.table, scores, finder, place, text)
+
+    def _candidate(
+        self, table: TurnTable, scores: TurnScores, finder: PassageFinder, place: int, text: str
+    ) -> Candidate:
+        meaning, named = scores.factors.get("meaning"), scores.factors.get("speaker")
+        row = int(scores.rows[place])
+        speaker = int(table.speaker[row])
+        return Candidate(
+            place,
+            text,
+            float(scores.total[place]),
+            0.0 if meaning is None else float(meaning[place]) * self._weights.cosine_of_meaning,
+            float(table.ts[row]),
+            table.speakers[speaker] if speaker >= 0 else "",
+            int(table.role[row]) == ROLE_ASSISTANT,
+            named is not None and speaker >= 0 and float(named[place]) > 0.0,
+            finder.compared(text, row),
+        )
+
+    def _sharing(
+        self,
+        question: _Question,
+        scores: TurnScores,
+        limits: _Limits,
+        finder: PassageFinder,
+        candidate: Candidate,
+    ) -> Iterator[Candidate]:
+        """The turns that share most of the words of a candidate and may be compared with it."""
+        view, rows = question.view, scores.rows
+        only, limit = question.scope()
+        told = candidate.told or candidate.text
+        shared = view.words(query_words(told), only, limit=limit)[rows]
+        near = np.flatnonzero((shared > 0) & (scores.total >= LEAST_SHARE * candidate.score))
+        # Of what shares as much the latest: it may be what holds now.
+        best = near[np.lexsort((-near, -shared[near]))][: RELATED + 1]
+        closeness = view.closeness(int(rows[candidate.place]), rows[best])
+        closeness = self._embedder.calibration.alike.applied(closeness)
+        close = dict(zip(best.tolist(), closeness.tolist(), strict=True))
+        for place, text in self._live_texts(view, scores, limits, best):
+            if place != candidate.place:
+                hit = self._candidate(view.table, scores, finder, place, text)
+                yield replace(hit, closeness=close[place])
 
     def _related(
         self,
@@ -464,15 +497,20 @@ class ConversationRecall:
             check_cancelled()
             places = best_rows(view.table, scores, done + size)
             chunk = places[done:]
-            texts = self._index.texts_of(view, scores.rows[chunk])
-            for place, text in zip(chunk, texts, strict=True):
-                # An empty text is a turn that was forgotten since the view was taken; one that
-                # only quotes what was recalled says nothing itself.
-                if strip_recalled(text) and text.strip() not in limits.live:
-                    yield int(place), text
+            yield from self._live_texts(view, scores, limits, chunk)
             if len(chunk) < size:
                 return
             done, size = done + size, 2 * size
+
+    def _live_texts(
+        self, view: TurnView, scores: TurnScores, limits: _Limits, places: Rows
+    ) -> Iterator[tuple[int, str]]:
+        texts = self._index.texts_of(view, scores.rows[places])
+        for place, text in zip(places, texts, strict=True):
+            # An empty text is a turn that was forgotten since the view was taken; one that
+            # only quotes what was recalled says nothing itself.
+            if strip_recalled(text) and text.strip() not in limits.live:
+                yield int(place), text
 
     def _hit(
         self,

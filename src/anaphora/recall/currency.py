@@ -1,15 +1,18 @@
 """What holds now first, in both lanes: repetitions become one candidate, and the order changes.
 
 In: candidates of one question, best first. Out: the same, those that say the same folded into one,
-what holds now before what it replaced, with what was added to or taken from each score.
+what holds now before what it replaced, with what was added to or taken from each score. Each one
+that opens a group is judged with what the index holds about the same thing, never with whatever
+stands beside it in the list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from heapq import merge
+from heapq import heappop, heappush
 from itertools import chain, islice
 from typing import Final, TypeAlias
 
@@ -17,15 +20,18 @@ import numpy as np
 
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
-    WINDOW,
-    CurrencyOrder,
+    COMPARED,
+    LEAST_SHARE,
+    GroupJudgement,
     Statements,
-    order_by_currency,
+    answer_loss,
+    arrange_group,
+    judge_group,
 )
 from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues
 
-__all__ = ["WINDOW", "Candidate", "order_memories", "order_turns"]
+__all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
 THRESHOLD: Final = 0.45
 """The probability from which on a statement stands before the one that it replaces."""
@@ -33,17 +39,31 @@ THRESHOLD: Final = 0.45
 READ: Final = 18
 """Candidates among which repetitions are folded."""
 
+RELATED: Final = 16
+"""Statements that are looked up for each one that opens a group."""
+
+COMPARABLE: Final = 0.2
+"""The share of the best score from which on a candidate opens a group: what lies further below
+answers something else, and stands for itself."""
+
+BEHIND: Final = 0.1
+"""The share of its score at which a replaced statement stands, but for one of each group: the
+latest values say what holds, and name what they replaced."""
+
+Spans: TypeAlias = Sequence[tuple[float, float]]
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One that was found: its place among the scores, and what its order depends on.
+    """A text of the index: its place among the scores, and what its order depends on.
 
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
     `told` is the passage of a very long text that is compared, None where that is all of it.
     `again` are the places of those that say the same, oldest first; `restated` is how many times it
     was said again. `group` is the score of its group, None for its own. `changes` are the factors
     that this module adds. `older_than` is the place of what replaces it and `reason` why,
-    `previous` are those of what it replaces, the surest first.
+    `previous` are those of what it replaces, the surest first. `closeness` is its cosine to the one
+    that it was looked up for (NaN: not known).
     """
 
     place: int
@@ -62,11 +82,21 @@ class Candidate:
     older_than: int | None = None
     reason: str = ""
     previous: tuple[int, ...] = ()
+    closeness: float = math.nan
 
     @property
     def standing(self) -> float:
         """The score by which it stands among the others: its group's."""
         return self.score if self.group is None else self.group
+
+    @property
+    def wording(self) -> tuple[str, str, bool]:
+        """The same for every candidate that says the same."""
+        return self.text.strip(" .!?\n").casefold(), self.speaker, self.assistant
+
+
+Lookup: TypeAlias = Callable[[Candidate], Iterable[Candidate]]
+"""What the index holds in the words of a candidate, at most `RELATED`, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,67 +108,171 @@ class Ordered:
 
 
 def order_turns(
-    found: Iterable[Candidate],
+    candidates: Iterable[Candidate],
     question: str,
-    spans: Sequence[tuple[float, float]] = (),
+    look_up: Lookup,
+    spans: Spans = (),
     *,
     repetitions: bool = False,
 ) -> Ordered:
-    """`found` with its first `WINDOW` different candidates in the order of what holds now.
+    """`candidates`, best first, in the order of what holds now.
 
-    Those that follow come as they are, and are not read before they are asked for. With
-    `repetitions` what says the same is not folded into one.
+    Groups are made one by one as they are asked for. With `repetitions` what says the same is not
+    folded into one.
     """
-    rest = iter(found)
-    if repetitions:
-        return _ordered(list(islice(rest, WINDOW)), question, spans, rest)
-    window, left = _folded(islice(rest, READ))
-    return _ordered(window, question, spans, chain(left, rest))
+    stream = iter(candidates)
+    head = list(islice(stream, COMPARED if repetitions else READ))
+    if not repetitions:
+        head = _folded(head)
+    groups = _Groups(question, tuple(spans), look_up, not repetitions)
+    confidence = _confidence(head[:COMPARED], question)
+    return Ordered(groups.ordered(chain(head, stream)), confidence)
 
 
-def order_memories(found: Iterable[Candidate], question: str) -> Ordered:
+def order_memories(candidates: Iterable[Candidate], question: str, look_up: Lookup) -> Ordered:
     """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
-    return order_turns(found, question, repetitions=True)
+    return order_turns(candidates, question, look_up, repetitions=True)
 
 
-def _ordered(
-    window: Sequence[Candidate],
-    question: str,
-    spans: Sequence[tuple[float, float]],
-    rest: Iterator[Candidate],
-) -> Ordered:
-    if not window:
-        return Ordered(rest, 0.0)
-    judged = tuple(
-        (
-            strip_recalled(one.told or one.text),
-            one.at,
-            one.speaker,
-            one.assistant,
-            # A score falls with every second: what lies behind six digits decides nothing.
-            round(one.score, 6),
-            round(one.meaning, 6),
-            one.asked_for,
-            one.restated,
-        )
-        for one in window
+@dataclass(slots=True)
+class _Groups:
+    """The groups of one question, each made when the one before it was taken."""
+
+    _question: str
+    _spans: tuple[tuple[float, float], ...]
+    _look_up: Lookup
+    _folds: bool
+    _heap: list[tuple[float, int, Candidate]] = field(default_factory=list)
+    _taken: set[int] = field(default_factory=set)
+    _behind: set[int] = field(default_factory=set)
+    _pushed: int = 0
+
+    def ordered(self, stream: Iterator[Candidate]) -> Iterator[Candidate]:
+        """All candidates of `stream`, group by group."""
+        standing, least = math.inf, -math.inf
+        coming = next(stream, None)
+        while True:
+            # One that was lowered may stand behind some that are still to come.
+            while coming is not None and (not self._heap or coming.score > -self._heap[0][0]):
+                self._push(self._lowered(coming))
+                coming = next(stream, None)
+            if not self._heap:
+                return
+            score, _, best = heappop(self._heap)
+            if best.place in self._taken:
+                continue
+            if standing == math.inf:
+                least = COMPARABLE * best.score
+            standing = min(standing, -score)
+            if best.place in self._behind or best.score < least:
+                front: Sequence[Candidate] = (best,)
+            else:
+                front = self._group(best)
+            for member in front:
+                self._taken.update((member.place, *member.again))
+                yield replace(self._after_what_replaced_it(member), group=standing)
+
+    def _after_what_replaced_it(self, member: Candidate) -> Candidate:
+        """A member without its mark where what replaced it is still to come.
+
+        Where the past is asked for, it may stand before that.
+        """
+        if member.older_than in self._taken or read_cues(self._question).past >= 2:
+            return member
+        return replace(member, older_than=None, reason="")
+
+    def _push(self, candidate: Candidate, share: float = 1.0) -> None:
+        """Let a candidate stand at a share of its score."""
+        if candidate.place not in self._taken | self._behind:
+            heappush(self._heap, (-share * candidate.score, self._pushed, candidate))
+            self._pushed += 1
+
+    def _lowered(self, candidate: Candidate) -> Candidate:
+        lost = answer_loss(_said(candidate), candidate.score, read_cues(self._question))
+        if not lost:
+            return candidate
+        return replace(candidate, score=candidate.score - lost, changes={"unanswered": -lost})
+
+    def _group(self, best: Candidate) -> Sequence[Candidate]:
+        """Those that stand with `best`, itself among them."""
+        others = self._members(best)
+        if self._folds:
+            best, *others = _folded((best, *others))
+        if not others:
+            return (best,)
+        members = {member.place: member for member in (best, *others)}
+        lifted, marks = self._judge(best, others)
+        if lifted:
+            # By what stands first, where it says so, else by the best: never through a third.
+            leader = members[lifted[0]]
+            near = {hit.place: hit for hit in self._members(leader)}
+            rest = [
+                replace(member, closeness=near[place].closeness if place in near else math.nan)
+                for place, member in members.items()
+                if place != leader.place
+            ]
+            marks = marks | self._judge(leader, rest)[1]
+        old = [place for place in members if place in marks]
+        front, behind = arrange_group(best.place, lifted, old, self._question)
+        marked = {place: _marked(member, marks) for place, member in members.items()}
+        for place in behind:
+            if place not in self._behind:
+                self._push(marked[place], BEHIND)
+                self._behind.add(place)
+        return [marked[place] for place in front]
+
+    def _judge(
+        self, best: Candidate, others: Sequence[Candidate]
+    ) -> tuple[list[int], dict[int, tuple[int, str]]]:
+        """The places that stand before the best, and by which one each was replaced, and why."""
+        members = (best, *others)
+        judged = _judge(tuple(map(_judged, members)), self._question, self._spans)
+        places = [member.place for member in members]
+        replaced: dict[int, tuple[int, str]] = {}
+        for (old, new), reason in judged.replaced.items():
+            replaced.setdefault(places[old], (places[new], reason))
+        return [places[at] for at in judged.lifted], replaced
+
+    def _members(self, best: Candidate) -> list[Candidate]:
+        """What the index holds in the words of `best` and may be compared with it, best first."""
+        least = LEAST_SHARE * best.score
+        hits = {
+            hit.place: hit
+            for hit in self._look_up(best)
+            if hit.score >= least and hit.place not in (best.place, *best.again)
+        }
+        left = [self._lowered(hit) for place, hit in hits.items() if place not in self._taken]
+        return sorted(left, key=lambda hit: (-hit.score, hit.place))
+
+
+def _said(candidate: Candidate) -> str:
+    return strip_recalled(candidate.told or candidate.text)
+
+
+_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None]
+
+
+def _judged(candidate: Candidate) -> _Judged:
+    """What the order of a candidate depends on. A score falls with every second: what lies behind
+    six digits decides nothing."""
+    return (
+        _said(candidate),
+        candidate.at,
+        candidate.speaker,
+        candidate.assistant,
+        round(candidate.score, 6),
+        round(candidate.meaning, 6),
+        candidate.asked_for,
+        candidate.restated,
+        None if math.isnan(candidate.closeness) else round(candidate.closeness, 4),
     )
-    ordered, confidence = _judge(judged, question, tuple(spans))
-    # What was lowered may come after some of the rest.
-    merged = merge(_related(window, ordered), rest, key=lambda one: -one.standing)
-    return Ordered(merged, confidence)
 
 
-_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int]
-
-
-@lru_cache(maxsize=128)
-def _judge(
-    judged: tuple[_Judged, ...], question: str, spans: tuple[tuple[float, float], ...]
-) -> tuple[CurrencyOrder, float]:
-    """The order of what is judged, and how probably it answers; most of a repeated question."""
-    texts, at, speakers, assistant, scores, meaning, asked_for, restated = zip(*judged, strict=True)
-    statements = Statements(
+def _statements(judged: Sequence[_Judged]) -> Statements:
+    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness = zip(
+        *judged, strict=True
+    )
+    return Statements(
         texts,
         np.array(at),
         speakers,
@@ -147,53 +281,55 @@ def _judge(
         np.array(meaning, np.float32),
         np.array(asked_for),
         np.array(restated),
+        np.array(closeness, np.float32),
     )
-    ordered = order_by_currency(statements, question, THRESHOLD, spans)
-    return ordered, answer_probability(statements, read_cues(question))
 
 
-def _folded(found: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-    """The first `WINDOW` that differ, those that say the same folded into them, and the others."""
+@lru_cache(maxsize=512)
+def _judge(
+    judged: tuple[_Judged, ...], question: str, spans: tuple[tuple[float, float], ...]
+) -> GroupJudgement:
+    """What a group makes of its best one; most of a repeated question."""
+    return judge_group(_statements(judged), question, THRESHOLD, spans)
+
+
+def _confidence(head: Sequence[Candidate], question: str) -> float:
+    """How probably one of these answers."""
+    return _probability(tuple(map(_judged, head)), question) if head else 0.0
+
+
+@lru_cache(maxsize=128)
+def _probability(judged: tuple[_Judged, ...], question: str) -> float:
+    return answer_probability(_statements(judged), read_cues(question))
+
+
+def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those that differ, those that say the same folded into the first of them."""
     first: dict[tuple[str, str, bool], Candidate] = {}
     again: dict[tuple[str, str, bool], list[Candidate]] = {}
-    left: list[Candidate] = []
-    for one in found:
-        key = (one.text.strip(" .!?\n").casefold(), one.speaker, one.assistant)
-        if key in first:
-            again.setdefault(key, []).append(one)
-        elif len(first) < WINDOW:
-            first[key] = one
+    for candidate in candidates:
+        if candidate.wording in first:
+            again.setdefault(candidate.wording, []).append(candidate)
         else:
-            left.append(one)
-    window = []
-    for key, one in first.items():
-        others = sorted(again.get(key, ()), key=lambda other: other.at)
+            first[candidate.wording] = candidate
+    folded = []
+    for wording, candidate in first.items():
+        others = sorted(again.get(wording, ()), key=lambda other: other.at)
         # What was said again holds from then on; an assistant only repeats it.
-        at = one.at if one.assistant or not others else max(one.at, others[-1].at)
-        window.append(replace(one, at=at, again=tuple(other.place for other in others)))
-    return window, left
+        silent = candidate.assistant or not others
+        at = candidate.at if silent else max(candidate.at, others[-1].at)
+        places = dict.fromkeys((*candidate.again, *(other.place for other in others)))
+        folded.append(replace(candidate, at=at, again=tuple(places)))
+    return folded
 
 
-def _related(window: Sequence[Candidate], ordered: CurrencyOrder) -> Iterator[Candidate]:
-    newer: dict[int, int] = {}
-    older: dict[int, list[int]] = {}
-    past = {old for old, _ in ordered.replaced}
-    for old, new in ordered.replaced:
-        older.setdefault(new, []).append(old)
-        # What replaces it in the end, where that is known.
-        if old not in newer or (newer[old] in past and new not in past):
-            newer[old] = new
-    for at in ordered.order:
-        one = window[at]
-        lost = ordered.lowered.get(at, 0.0)
-        previous = older.get(at, ())
-        yield replace(
-            one,
-            score=one.score - lost,
-            # The order was computed in single precision: no hit stands below its own score.
-            group=max(ordered.groups[at], one.score - lost),
-            changes={"unanswered": -lost} if lost else {},
-            older_than=window[newer[at]].place if at in newer else None,
-            reason=ordered.replaced[at, newer[at]] if at in newer else "",
-            previous=tuple(window[place].place for place in previous),
-        )
+def _marked(member: Candidate, marks: Mapping[int, tuple[int, str]]) -> Candidate:
+    """A member with what replaces it and what it replaces; `marks` has the newer one of each."""
+    newer, reason = marks.get(member.place, (None, ""))
+    seen = {member.place}
+    while newer is not None and newer in marks and newer not in seen:
+        # What replaces it in the end.
+        seen.add(newer)
+        newer = marks[newer][0]
+    previous = tuple(old for old, (new, _) in marks.items() if new == member.place)
+    return replace(member, older_than=newer, reason=reason, previous=previous)

@@ -18,9 +18,9 @@ import numpy as np
 from anaphora.core.analyser import query_words
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
-from anaphora.rank.memories import MemoryScores, rank_memories
+from anaphora.rank.memories import MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
-from anaphora.recall.currency import WINDOW, Candidate, order_memories
+from anaphora.recall.currency import RELATED, Candidate, order_memories
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -38,7 +38,7 @@ from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejecte
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.index.memories.state import Candidates, MemoryQuery
+    from anaphora.index.memories.state import Candidates, MemoryQuery, Related
     from anaphora.recall.view_cache import ViewCache
     from anaphora.store.records.store import Records
 
@@ -51,6 +51,11 @@ OVERFETCH: Final = 8
 FEW: Final = 32
 """Memories without a vector that a question embeds first. A backlog of short texts this long takes
 some 60 ms; a longer one is brought in by `reindex` or `ready`, or question by question."""
+
+_READ_FIRST: Final = 12
+"""Texts of candidates that are read at once, first; then twice as many."""
+
+_ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count")
 
 _SAME = "same"
 _SHARED = sorted(
@@ -146,13 +151,13 @@ class MemoryRecall:
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
-        work = _AnswerBuilder(self, query, wanted, not bare, explain, found.version)
-        hits = work.hits(found, top_k, -math.inf if min_score is None else min_score)
+        work = _AnswerBuilder(self, query, wanted, not bare, explain, found)
+        hits = work.hits(top_k, -math.inf if min_score is None else min_score)
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
             reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
             degraded.append(Degraded("memories", reason))
-        rejected = work.rejected(found) if explain else ()
+        rejected = work.rejected() if explain else ()
         sure = None
         if vector is not None and not found.pending and mode == "hybrid":
             sure = work.confidence if self.embedder.name.startswith(CALIBRATED_FOR) else None
@@ -177,9 +182,31 @@ class MemoryRecall:
         found = self.index.excluded(wanted)
         return found if self.notes is None else _joined(found, self.notes.index.excluded(wanted))
 
+    def related(self, wanted: MemoryQuery, text: str, to: str) -> Related:
+        """What the indexes hold in the words of `text`, which is of the memory `to`."""
+        from anaphora.index.memories.state import Related
+
+        wanted, words = replace(wanted, limit=RELATED), query_words(text)
+        found = self.index.related(wanted, words, to)
+        if self.notes is None:
+            return found
+        notes = self.notes.index.related(wanted, words, to)
+        return Related(
+            _joined(found.candidates, notes.candidates),
+            np.concatenate((found.closeness, notes.closeness)),
+        )
+
     def _candidates(self, wanted: MemoryQuery) -> Candidates:
         found = self.index.candidates(wanted)
         return found if self.notes is None else _joined(found, self.notes.index.candidates(wanted))
+
+
+def _taken(found: Candidates, rows: Sequence[int]) -> MemoryCandidates:
+    """The columns of some rows."""
+    columns = found.columns
+    arrays = {name: getattr(columns, name)[rows] for name in _ARRAYS}
+    cosine = None if columns.cosine is None else columns.cosine[rows]
+    return replace(columns, ids=tuple(columns.ids[row] for row in rows), cosine=cosine, **arrays)
 
 
 def _filled(fill: Fill) -> tuple[Degraded, ...]:
@@ -202,8 +229,7 @@ def _joined(one: Candidates, other: Candidates) -> Candidates:
     first, second = one.columns, other.columns
     if len(first.ids) and len(second.ids):
         arrays = {
-            name: np.concatenate((getattr(first, name), getattr(second, name)))
-            for name in ("words", "type", "created", "reinforced_at", "count")
+            name: np.concatenate((getattr(first, name), getattr(second, name))) for name in _ARRAYS
         }
         cosine = None
         if first.cosine is not None and second.cosine is not None:
@@ -235,97 +261,132 @@ class _AnswerBuilder:
     _wanted: MemoryQuery
     _hybrid: bool
     _explain: bool
-    _version: int
+    _found: Candidates
     confidence: float = 0.0
     _rejected: list[tuple[int, str]] = field(default_factory=list)
-    _scores: MemoryScores | None = None
+    _scores: MemoryScores = field(init=False)
+    _places: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
 
-    def hits(self, found: Candidates, top_k: int, least: float) -> tuple[MemoryHit, ...]:
+    def __post_init__(self) -> None:
+        self._scores = self._rank(self._found)
+        self._places = {one: place for place, one in enumerate(self._found.columns.ids)}
+
+    def hits(self, top_k: int, least: float) -> tuple[MemoryHit, ...]:
         """The best `top_k` of at least this score, restatements shown once."""
-        scores = self._scores = self._rank(found)
-        ids = found.columns.ids
         taken: list[Candidate] = []
-        best_first = [ids[p] for p in scores.order.tolist()]
-        links = _Links(self._lane.records, best_first, self._lane.reads.neighbours, self._version)
+        found_ids = self._found.columns.ids
+        best_first = [found_ids[p] for p in self._scores.order.tolist()]
+        version = self._found.version
+        links = _Links(self._lane.records, best_first, self._lane.reads.neighbours, version)
         same: dict[str, list[str]] = {}
-        for one in self._ordered(found, scores):
-            shown = (ids[other.place] for other in taken)
-            if one.standing < least or len(taken) == top_k:
+        for candidate in self._ordered():
+            own = self._id_of(candidate.place)
+            shown = (self._id_of(other.place) for other in taken)
+            if candidate.standing < least or len(taken) == top_k:
                 if not self._explain:
                     break
-                reason = "below_min_score" if one.standing < least else "beyond_top_k"
-                self._rejected.append((one.place, reason))
-            elif twin := self._hybrid and links.shown_twin(ids[one.place], shown):
-                same.setdefault(twin, []).append(ids[one.place])
-                self._rejected.append((one.place, f"same_as {twin}"))
+                reason = "below_min_score" if candidate.standing < least else "beyond_top_k"
+                self._rejected.append((candidate.place, reason))
+            elif twin := self._hybrid and links.shown_twin(own, shown):
+                same.setdefault(twin, []).append(own)
+                self._rejected.append((candidate.place, f"same_as {twin}"))
             else:
-                taken.append(one)
-        records = self._records(self._mentioned(ids, taken))
-        related = self._standing(links, [ids[one.place] for one in taken])
+                taken.append(candidate)
+        records = self._records(self._mentioned(taken))
+        ids, scores = self._found.columns.ids, self._scores
+        related = self._standing(links, [ids[candidate.place] for candidate in taken])
         versions = _versions(records, ids, taken)
         hits = []
-        for one in taken:
-            record = records.get(ids[one.place])
+        for candidate in taken:
+            record = records.get(ids[candidate.place])
             # Forgotten between the search and now: it must not come back.
             if record is not None and not record.forgotten:
                 others = tuple(i for i in links.others(record.id, "related") if i in related)
                 twins = [i for i in links.others(record.id, _SAME) if i in related]
                 shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
-                standing = _Standing(one, versions, others, shown_once)
-                hits.append(_hit(record, scores, one.place, standing))
+                standing = _Standing(candidate, versions, others, shown_once)
+                hits.append(_hit(record, scores, candidate.place, standing))
         return tuple(hits)
 
-    def _ordered(self, found: Candidates, scores: MemoryScores) -> Iterator[Candidate]:
+    def _id_of(self, place: int) -> str:
+        return self._found.columns.ids[place]
+
+    def _ordered(self) -> Iterator[Candidate]:
         """What has anything in common with the question, what holds now before what it replaced."""
+        scores = self._scores
         places: list[int] = scores.order.tolist()
         if self._hybrid and not self._wanted.every:
             silent = set(np.flatnonzero(scores.similarity <= 0.0).tolist())
             self._rejected += [(place, "nothing_in_common") for place in places if place in silent]
             places = [place for place in places if place not in silent]
-        candidates = self._candidates(found, scores, places)
         if not self._hybrid:
-            return candidates
-        ordered = order_memories(candidates, self._question)
+            return (self._candidate(place) for place in places)
+        ordered = order_memories(self._candidates(places), self._question, self._related)
         self.confidence = ordered.confidence
         return ordered.candidates
 
-    def _candidates(
-        self, found: Candidates, scores: MemoryScores, places: Sequence[int]
-    ) -> Iterator[Candidate]:
-        columns, meaning = found.columns, scores.factors.get("meaning")
-        read = self._records(columns.ids[p] for p in places[:WINDOW]) if self._hybrid else {}
-        for number, place in enumerate(places):
-            record = read.get(columns.ids[place])
-            if self._hybrid and number < WINDOW and record is None:
-                continue
-            yield Candidate(
-                place,
-                "" if record is None else record.text,
-                float(scores.score[place]),
-                0.0 if meaning is None else float(meaning[place]),
-                # What was said again holds from then on.
-                float(columns.reinforced_at[place]) / 1e6 if self._lane.by_currency else 0.0,
-                restated=int(columns.count[place]),
-            )
+    def _candidates(self, places: Sequence[int]) -> Iterator[Candidate]:
+        """Candidates with their texts, some at a time; without those that were forgotten since."""
+        ids = self._found.columns.ids
+        done, size = 0, _READ_FIRST
+        while some := places[done : done + size]:
+            read = self._records(ids[place] for place in some)
+            for place in some:
+                if (record := read.get(ids[place])) is not None:
+                    yield self._candidate(place, record.text)
+            done, size = done + size, 2 * size
+
+    def _candidate(self, place: int, text: str = "") -> Candidate:
+        columns, scores = self._found.columns, self._scores
+        meaning = scores.factors.get("meaning")
+        return Candidate(
+            place,
+            text,
+            float(scores.score[place]),
+            0.0 if meaning is None else float(meaning[place]),
+            # What was said again holds from then on.
+            float(columns.reinforced_at[place]) / 1e6 if self._lane.by_currency else 0.0,
+            restated=int(columns.count[place]),
+        )
+
+    def _related(self, candidate: Candidate) -> Iterator[Candidate]:
+        """The memories in the words of a candidate; those that were no candidates become ones."""
+        related = self._lane.related(self._wanted, candidate.text, self._id_of(candidate.place))
+        found, closeness = related.candidates, related.closeness.tolist()
+        ids = found.columns.ids
+        new = [at for at, one in enumerate(ids) if one not in self._places]
+        if new:
+            self._found = _joined(self._found, replace(found, columns=_taken(found, new)))
+            self._scores = self._rank(self._found)
+            for at in new:
+                self._places[ids[at]] = len(self._places)
+        records = self._records(ids)
+        for one, close in zip(ids, closeness, strict=True):
+            if (record := records.get(one)) is not None:
+                hit = self._candidate(self._places[one], record.text)
+                yield replace(
+                    hit, closeness=self._lane.embedder.calibration.alike.applied_to(close)
+                )
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
         unread = [one for one in ids if one not in self._read]
         if unread:
             lane = self._lane
-            self._read |= lane.reads.many(self._version, unread, lane.read_records)
+            self._read |= lane.reads.many(self._found.version, unread, lane.read_records)
         return self._read
 
-    def _mentioned(self, ids: Sequence[str], taken: Sequence[Candidate]) -> set[str]:
+    def _mentioned(self, taken: Sequence[Candidate]) -> set[str]:
         """The ids of the hits, and of what they replace or are replaced by."""
+        ids = self._found.columns.ids
         places = {place for one in taken for place in (one.place, *one.previous)}
         places |= {one.older_than for one in taken if one.older_than is not None}
         return {ids[place] for place in places}
 
-    def rejected(self, found: Candidates) -> tuple[Rejected, ...]:
+    def rejected(self) -> tuple[Rejected, ...]:
         """Candidates that were not shown, best first: of what could be shown, then of the rest."""
-        assert self._scores is not None
+        found = self._found
         rank = {place: at for at, place in enumerate(self._scores.order.tolist())}
         self._rejected.sort(key=lambda one: rank[one[0]])
         out = self._described(found, self._scores, self._rejected)

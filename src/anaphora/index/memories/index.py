@@ -26,7 +26,7 @@ from anaphora.index.maintenance import Background, IndexLost, try_lock
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.snapshot import RowsSnapshot, SnapshotFile
-from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState
+from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState, Related
 from anaphora.index.memories.vectors import MemoryVectors
 from anaphora.index.memories.words import PART_SIZES, MemoryWords, memory_segments
 from anaphora.index.rows import CURRENT, GONE
@@ -230,6 +230,13 @@ class MemoryIndex:
     def candidates(self, wanted: MemoryQuery) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
         return self._answer(lambda: self._state.candidates(wanted, self._seq))
+
+    def related(self, wanted: MemoryQuery, words: Sequence[Word], to: str) -> Related:
+        """The `limit` memories that share most of `words`, scored for the question of `wanted`.
+
+        Each has its closeness to the memory `to`.
+        """
+        return self._answer(lambda: self._state.related(wanted, words, to, self._seq))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of memories that hold any of the terms, past ones too: the best of them."""

@@ -70,6 +70,15 @@ class Candidates:
     version: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Memories in the words of another one; `closeness` (M,) are their cosines to it (NaN: not
+    known)."""
+
+    candidates: Candidates
+    closeness: NDArray[np.float64]
+
+
 def _nothing(seq: int, *, cosines: bool) -> Candidates:
     numbers, none = np.empty(0, np.int64), np.empty(0)
     columns = MemoryCandidates((), none if cosines else None, none, *[numbers] * 4)
@@ -106,7 +115,7 @@ class MemoryState:
     words: MemoryWords
     vectors: MemoryVectors
     _answers: OrderedDict[Hashable, _Cached[Candidates]] = field(default_factory=OrderedDict)
-    _visible: _Cached[NDArray[np.bool_]] | None = None
+    _visible_rows: _Cached[NDArray[np.bool_]] | None = None
 
     def candidates(self, wanted: MemoryQuery, seq: int) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown.
@@ -122,16 +131,8 @@ class MemoryState:
         if known is not None and known.holds(seq, now):
             self._answers.move_to_end(key)
             return known.value
-        if wanted.past:
-            # A moment in the past is part of the question.
-            keep = self.rows.visible(Moment(wanted.moment, past=True))
-            visible = _Cached(seq, -NEVER, NEVER, keep)
-        else:
-            visible = self._visible_now(wanted, seq)
-        keep = visible.value
-        if wanted.keep.fields:
-            keep = keep & self.filters.mask(wanted.keep, self.rows, self.records)
-        found = replace(self._among(wanted, keep), version=seq)
+        visible = self._visible(wanted, seq)
+        found = replace(self._among(wanted, self._kept(wanted, visible)), version=seq)
         if self.vectors.lost:
             # They are made again behind this, without a new number.
             return found
@@ -141,14 +142,48 @@ class MemoryState:
             self._answers.popitem(last=False)
         return found
 
+    def related(self, wanted: MemoryQuery, words: Sequence[Word], to: str, seq: int) -> Related:
+        """The `limit` memories that share most of `words`, scored for the question of `wanted`.
+
+        For what is about the same thing as the memory `to`, whatever else is near the question.
+        """
+        if not len(self.rows):
+            return Related(_nothing(seq, cosines=wanted.vector is not None), np.empty(0))
+        keep = self._kept(wanted, self._visible(wanted, seq))
+        shared = self.words.look_up(words)
+        rows, shares = self._matching(shared, keep, replace(wanted, all_words=False))
+        rows = rows[np.lexsort((-rows, -shares))][: wanted.limit]
+        near = None
+        if wanted.vector is not None:
+            near = Nearest(np.empty(0, np.int64), np.empty(0))
+        asked = self._shares(self.words.look_up(wanted.terms), rows, {})
+        columns = self._columns(rows, wanted, near, asked)
+        closeness = np.full(len(rows), np.nan)
+        if wanted.vector is not None and (row := self.rows.row(to)) >= 0:
+            closeness = self.vectors.closeness(row, rows)
+        return Related(Candidates(columns, ("",) * len(rows), version=seq), closeness)
+
+    def _kept(self, wanted: MemoryQuery, visible: _Cached[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        if not wanted.keep.fields:
+            return visible.value
+        return visible.value & self.filters.mask(wanted.keep, self.rows, self.records)
+
+    def _visible(self, wanted: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
+        """The rows that may be shown at the moment of a question, before its filter."""
+        if not wanted.past:
+            return self._visible_now(wanted, seq)
+        # A moment in the past is part of the question.
+        keep = self.rows.visible(Moment(wanted.moment, past=True))
+        return _Cached(seq, -NEVER, NEVER, keep)
+
     def _visible_now(self, wanted: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
         """The rows that may be shown now: the same ones until truth changes or one expires."""
         moment = Moment(wanted.moment)
-        now, known = moment.micros, self._visible
+        now, known = moment.micros, self._visible_rows
         if known is None or not known.holds(seq, now):
             ends = self.rows.column("expires")
             until = int(ends[ends > now].min(initial=NEVER))
-            known = self._visible = _Cached(seq, now, until, self.rows.visible(moment))
+            known = self._visible_rows = _Cached(seq, now, until, self.rows.visible(moment))
         return known
 
     def excluded(self, wanted: MemoryQuery) -> Candidates:

@@ -272,6 +272,26 @@ class MemoryVectors:
             found[far] = self._read_back(vector, rows[far])
         return found
 
+    def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The cosine of each of these few rows to another one; NaN where either has no vector."""
+        found = np.full(len(rows), np.nan)
+        entry = int(self._entry[row])
+        if entry >= 0:
+            view = self._matrix.view()
+            vector = view.parts[view.starts[entry]]
+        elif self._in_ann[row]:
+            parts = [
+                part
+                for batch in self._vectors.data_of(self._embedder, [self._ids[row]])
+                for part in batch
+            ]
+            vector = from_float16(parts[0][1], self._dimensions)[0]
+        else:
+            return found
+        known = (self._entry[rows] >= 0) | self._in_ann[rows]
+        found[known] = self.cosines(vector, rows[known])
+        return found
+
     def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
         """The cosines of rows in the ANN index, from truth."""
         best: dict[str, float] = {}

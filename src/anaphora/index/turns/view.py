@@ -121,6 +121,22 @@ class TurnView:
             return np.empty(0, np.float32)
         return self._matrix.each(vector, place)
 
+    def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The cosine of each of these few rows to another one.
+
+        NaN where either has no vector in memory: none yet, or one in the ANN index.
+        """
+        found = np.full(len(rows), np.nan, np.float32)
+        far = 0 if self._ann is None else len(self._ann.ids)
+        place = int(self._entries[row]) - far
+        if place < 0 or not self.embedded[row]:
+            return found
+        vector = self._matrix.parts[self._matrix.starts[place]]
+        places = self._entries[rows].astype(np.int64) - far
+        known = self.embedded[rows] & (places >= 0)
+        found[known] = self._matrix.some(vector, places[known])
+        return found
+
     def words(
         self, terms: Sequence[Word] | Lookup, conversation: int | None = None, limit: int = 1000
     ) -> NDArray[np.float32]:

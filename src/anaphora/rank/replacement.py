@@ -1,0 +1,212 @@
+"""Says whether a statement replaces an earlier one, whatever is asked.
+
+Where both are worded alike but for one place or a negation, `rank/frames` tells. Else a logistic
+regression of what the two say, by whom and when, gives a probability. `python -m
+tools.fit_currency` fits it on stories in which each change is labelled (`currency_weights`). A
+question has no part in it: what is replaced for one question is so for every other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.rank.currency_weights import CONSTANT, REPLACES
+from anaphora.rank.frames import Frame, compare_frames
+from anaphora.rank.statements import StatementReading, tokens_of_time
+
+SURE: Final = 0.9
+"""The probability of what the wording of two statements tells."""
+
+REPLACED: Final = 0.6
+"""The probability from which on a statement is said to be replaced by another one."""
+
+_NAMED: Final = re.compile(r"([^\W\d_a-z]\w{1,20}): ")
+_DAY: Final = 86_400.0
+_MOST_WORDS: Final = 12
+_FROM_LENGTH, _TO_LENGTH = 140, 260
+
+OF_PAIR: Final = (
+    "alike",  # words in common, as a share of the words of both
+    "held",  # the same as a share of the shorter text's
+    "in both",  # words in common, as a share of six
+    "days",  # between the two, as a logarithm
+    "reply",  # the newer one was said within a minute
+    "other person",  # they are not by the same speaker
+    "closeness",  # the cosine of the two, where it is known
+    "closeness known",
+    "gone",  # words that the newer one lacks
+    "new",  # words that only the newer one has
+    "number for number",  # each has one that the other lacks
+    "new name",
+    "name in both",
+    "other names",  # both have names, and none in common
+    "other subject",  # each has a word before its verb that the other lacks
+    "another thing",
+)
+OF_ONE: Final = (
+    "words",
+    "size",
+    "pasted",
+    "personal",
+    "asks",
+    "unknown",
+    "changes",
+    "negated",
+    "several",
+    "tentative",
+    "adds",
+)
+IN_LONG: Final = ("days", "closeness")
+"""These mean another thing in long messages, which hold much else, than in short statements."""
+
+FEATURES: Final = (
+    *OF_PAIR,
+    *(f"{side} {name}" for side in ("older", "newer") for name in OF_ONE),
+    "message",
+    *(f"{name} in a message" for name in IN_LONG),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What was said: `at` in seconds, by whom ("": not known), and what is read of it."""
+
+    text: str
+    at: float
+    speaker: str
+    assistant: bool
+    reading: StatementReading
+
+
+def is_possible(older: Statement, newer: Statement) -> bool:
+    """Whether the newer one can replace the older at all.
+
+    Both are dated and share a word that is none of time, neither asks, and the newer one tells
+    something that the older does not. Who speaks of themselves changes nothing of another one.
+    """
+    first, second = older.reading, newer.reading
+    if not older.at < newer.at or first.asks or second.asks:
+        return False
+    # A single Chinese character is in too many words to tell of one thing.
+    if not any(len(word) > 1 for word in (first.words & second.words) - tokens_of_time()):
+        return False
+    again = second.news <= first.words and (
+        second.negated == first.negated or (not second.negated and second.news < first.words)
+    )
+    return not (again or _still_holds(first, second) or _of_two_people(older, newer))
+
+
+def _still_holds(first: StatementReading, second: StatementReading) -> bool:
+    """Whether the newer one only says that it is still so: no name and no number is new in it."""
+    new = second.news - first.words
+    return second.unchanged and not new & second.named and not _with_digits(new)
+
+
+def _of_two_people(older: Statement, newer: Statement) -> bool:
+    """Whether two different people speak, and one of them of themselves."""
+    own = [one.reading.personal and not one.assistant for one in (older, newer)]
+    names = [_speaker_of(one) for one in (older, newer)]
+    return any(own) and all(names) and names[0] != names[1]
+
+
+def _speaker_of(statement: Statement) -> str:
+    """Who speaks: known, or the name before a colon with which the text begins."""
+    named = _NAMED.match(statement.text)
+    return statement.speaker or (named.group(1) if named else "")
+
+
+def replacement_probability(older: Statement, newer: Statement, closeness: float) -> float:
+    """The probability that `newer` replaces `older`; `closeness` is their cosine (NaN: unknown)."""
+    if not is_possible(older, newer):
+        return 0.0
+    first, second = older.reading, newer.reading
+    frame = compare_frames(first, second)
+    both_hold = first.several and not (second.changes or second.negated)
+    # "The car insurance is 112" and "the house insurance is 94"; but "because of the quiz the
+    # meetings moved to Thursdays".
+    other = frame is Frame.APART or (frame is Frame.OTHER and not second.changes)
+    if second.tentative or both_hold or other or frame is Frame.ADDED:
+        return 0.0
+    if frame in (Frame.VALUE, Frame.NEGATION):
+        return SURE
+    odds = float(np.dot(_weights(), replacement_features(older, newer, closeness))) + _constant()
+    return 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
+
+
+def replacement_features(
+    older: Statement, newer: Statement, closeness: float
+) -> NDArray[np.float32]:
+    """What is known of two statements, (F,) in the order of `FEATURES`."""
+    first, second = older.reading, newer.reading
+    common = len(first.words & second.words)
+    sizes = (len(first.words), len(second.words))
+    days = max(newer.at - older.at, 0.0) / _DAY
+    gone, new = first.told - second.words, second.told - first.words
+    frame, known = compare_frames(first, second), not math.isnan(closeness)
+    pair = (
+        common / max(sum(sizes) - common, 1),
+        common / max(min(sizes), 1),
+        min(common / 6, 1.0),
+        math.log1p(days) / 6,
+        days < 60 / _DAY,
+        bool(_speaker_of(older)) and _speaker_of(older) != _speaker_of(newer),
+        closeness if known else 0.0,
+        known,
+        min(len(gone), _MOST_WORDS) / _MOST_WORDS,
+        min(len(new), _MOST_WORDS) / _MOST_WORDS,
+        _with_digits(gone) and _with_digits(new),
+        bool(second.names - first.names),
+        bool(first.names & second.names),
+        bool(first.names) and bool(second.names) and not first.names & second.names,
+        bool(first.subject - second.words) and bool(second.subject - first.words),
+        frame is Frame.OTHER,
+    )
+    longest = max(len(older.text), len(newer.text))
+    message = min(max((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
+    in_long = (pair[OF_PAIR.index(name)] * message for name in IN_LONG)
+    row = (*pair, *_of_one(older), *_of_one(newer), message, *in_long)
+    return np.array(row, np.float32)
+
+
+def _of_one(statement: Statement) -> tuple[float, ...]:
+    read, size = statement.reading, len(statement.text)
+    return (
+        min(read.length, 60) / 60,
+        min(size, 400) / 400,
+        min(size, 2_000) / 2_000,
+        read.personal and not statement.assistant,
+        read.asks,
+        read.unknown,
+        read.changes,
+        read.negated,
+        read.several,
+        read.tentative,
+        read.adds,
+    )
+
+
+def _with_digits(words: frozenset[str]) -> bool:
+    return any(letter.isdigit() for word in words for letter in word)
+
+
+@lru_cache(maxsize=1)
+def _weights() -> NDArray[np.float32]:
+    return np.array([REPLACES[name] for name in FEATURES], np.float32)
+
+
+def _constant() -> float:
+    return REPLACES[CONSTANT]
+
+
+def reason_of(older: StatementReading, newer: StatementReading, probability: float) -> str:
+    """Why a statement is said to be replaced: by the wording of both, or how probably."""
+    frame = compare_frames(older, newer)
+    told = frame in (Frame.VALUE, Frame.NEGATION)
+    return frame.value if told else f"a later statement of it, probability {probability:.2f}"
