@@ -81,6 +81,6 @@ def asked(
 def written(folder: Path, story: dict[str, Any], author: str = "a01") -> Path:
     """The file of a story, in a folder of authors."""
     file = folder / author / f"{story['id']}.json"
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(story), "utf-8")
     return file
