@@ -279,10 +279,11 @@ def sharing(story: Story) -> dict[int, set[str]]:
     turns = story.turns()
     counts = counted(turn.text for turn in turns.values())
     names: set[str] = set().union(*(words(turn.speaker or "") for turn in turns.values()))
+    told = {lane: story.texts(lane) for lane in LANES}
     found: dict[int, set[str]] = {}
     for question in story.questions:
         if question.kind != "absent":
-            texts = [story.texts(lane)[key] for lane in LANES for key in question.answers(lane)]
+            texts = [told[lane][key] for lane in LANES for key in question.answers(lane)]
             found[question.number] = rare_shared(question.text, texts, counts, len(turns)) - names
     return found
 
