@@ -12,6 +12,7 @@ import ast
 import re
 import sysconfig
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from itertools import islice
@@ -31,22 +32,33 @@ _PERMISSIVE: Final = re.compile(
 )
 _COPYLEFT: Final = re.compile(r"GPL|GNU|MPL|Mozilla|EPL|CDDL|CC-BY", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s")
-_MARKUP: Final = re.compile(r"[`*_#|]+|:\w+:|\[([^\]]*)\]\([^)]*\)|https?://\S+|<[^>]+>")
+_MARKUP: Final = re.compile(r"[`*#|]+|:\w+:|\[([^\]]*)\]\([^)]*\)|https?://\S+|<[^>]+>")
 # One module or document in this many is measured on.
 _HELD_OUT: Final = 6
 _PER_MODULE: Final = 12
+# Large packages, some of them generated, would leave no room for others.
+_PER_PACKAGE: Final = 60
+_PER_LIBRARY: Final = 1200
 _PER_DOCUMENT: Final = 20
 _LONGEST_FILE: Final = 200_000
 
 
 def read_code(held_out: bool, *, limit: int) -> Iterator[Pool]:
     """Functions by what their docstrings say, a pool a module, at most `limit` questions."""
-    pools = (
-        pool
-        for group, file in _modules()
-        if _is_held_out(group) == held_out and (pool := _functions(group, file))
-    )
-    return _limited(pools, limit)
+    return _limited(_code(held_out), limit)
+
+
+def _code(held_out: bool) -> Iterator[Pool]:
+    seen: set[str] = set()
+    taken: Counter[str] = Counter()
+    for group, file in _modules():
+        package = group.split("/")[0]
+        room = _PER_LIBRARY if package == "stdlib" else _PER_PACKAGE
+        if _is_held_out(group) != held_out or taken[package] >= room:
+            continue
+        if pool := _functions(group, file, seen):
+            taken[package] += len(pool.asked)
+            yield pool
 
 
 def read_documents(held_out: bool, *, limit: int) -> Iterator[Pool]:
@@ -104,7 +116,8 @@ def _permissive() -> list[metadata.Distribution]:
     return kept
 
 
-def _functions(group: str, file: Path) -> Pool | None:
+def _functions(group: str, file: Path, seen: set[str]) -> Pool | None:
+    """The functions of a module whose docstrings nothing in `seen` repeats: it takes them in."""
     try:
         source = file.read_text("utf-8")
         if len(source) > _LONGEST_FILE:
@@ -117,8 +130,9 @@ def _functions(group: str, file: Path) -> Pool | None:
     asked: list[Asked] = []
     for title, node in islice(_documented(tree, ""), _PER_MODULE):
         said = _said(ast.get_docstring(node) or "")
-        if not said:
+        if not said or said in seen:
             continue
+        seen.add(said)
         whole = whole_text(title, (), _without_docstring(node, lines))
         key = f"code/{group}/{title}"
         asked.append(Asked(key, said, frozenset((len(passages),))))

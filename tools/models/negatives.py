@@ -70,7 +70,7 @@ def example_of(
     by_nearness = (pool.passages[place] for place in np.argsort(-nearness, kind="stable"))
     known = set(pool.passages)
     misleading = dict.fromkeys([*(text for text in candidates if text in known), *by_nearness])
-    queries = restyle(one.query, one.key)
+    queries = restyle(one.query, one.key, pool.language)
     if one.meant and one.meant not in {text for _, text in queries}:
         queries = (*queries, ("meant", one.meant))
     return Example(

@@ -17,7 +17,7 @@ _LEFT_OUT: Final = re.compile(
 )
 
 
-def restyle(query: str, key: str) -> tuple[tuple[str, str], ...]:
+def restyle(query: str, key: str, language: str = "en") -> tuple[tuple[str, str], ...]:
     """(style, text) of a question, the first as it is written; `key` decides the accidents."""
     chance = random.Random(f"styles:{key}")
     lower = query.lower().rstrip("?？ ¿").lstrip("¿ ")
@@ -25,9 +25,9 @@ def restyle(query: str, key: str) -> tuple[tuple[str, str], ...]:
         AS_WRITTEN: query,
         "lower": lower,
         "typo": _mistype(lower, chance),
-        "short": _shorten(lower),
     }
-    if query.isascii():
+    if language == "en":
+        found["short"] = _shorten(lower)
         found["asked"] = chance.choice(_OPENINGS) + lower
     seen: dict[str, str] = {}
     for style, text in found.items():
