@@ -1,7 +1,7 @@
 """Train the embedder: `python -m tools.models train --run FOLDER`, again to go on where it stopped.
 
 In: `examples.jsonl`, the weights to begin with, and `scores.jsonl` of a teacher where there is one.
-Out: in the run's folder `log.jsonl` (a line every few steps), `checkpoint.pt`, `weights/` and, as
+Out: in the run's folder `log.jsonl` (a line a step), `checkpoint.pt`, `weights/` and, as
 the product reads a model, `float/`. The word table stays as it was. The loss is the cross-entropy
 of the right passage among those of the batch, by cosines × 20, as in sentence-transformers'
 MultipleNegativesRankingLoss; with a teacher also the divergence from its order of a question's own
@@ -165,6 +165,10 @@ class Run:
         self._optimizer.load_state_dict(state["optimizer"])
         self._schedule.load_state_dict(state["schedule"])
         self.step = state["step"]
+        # Steps after the last checkpoint are taken again.
+        log = self._folder / "log.jsonl"
+        logged = log.read_text("utf-8").splitlines(keepends=True)
+        log.write_text("".join(logged[: self.step]), "utf-8")
         torch.set_rng_state(state["random"])
         if self.device == "cuda" and state["cuda"]:
             torch.cuda.set_rng_state_all(state["cuda"])
