@@ -14,7 +14,7 @@ from tools.models.examples import Example, read_examples, write_examples
 from tools.models.negatives import make_examples
 from tools.models.passages import Turn, form_passages
 from tools.models.prepare import trained_authors
-from tools.models.stories import pools_of, read_corpus
+from tools.models.stories import pools_of, read_corpus, told_twice
 from tools.models.styles import restyle
 from tools.models.teacher import read_scores, score_line
 
@@ -79,6 +79,14 @@ def test_an_outdated_value_is_neither_right_nor_wrong() -> None:
     assert "The key hangs in the eel trap." in turns.neutral
     assert "The key is in the eel trap." in facts.neutral
     assert "Bescond keeps the key." in turns.neutral
+
+
+def test_a_fact_is_drawn_to_the_turns_that_tell_the_same() -> None:
+    of_turns, of_facts = pools_of(STORY, "corpus", "text", "a01")
+    (told,) = make_examples([told_twice(of_turns, of_facts)], WordHashingEmbedder())
+    assert told.query == "Bescond keeps the key."
+    assert told.positives == ("It lives with Bescond now.", "Bescond has it, noted.")
+    assert told.neutral == ("The key hangs in the eel trap.",)
 
 
 def test_passages_are_the_words_alone_unless_asked_otherwise() -> None:

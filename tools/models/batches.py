@@ -90,8 +90,8 @@ def _visits(
 
 def _draw(example: Example, drawing: Drawing, chance: random.Random) -> Drawn:
     query = example.query
-    # Code and documentation are asked for by what is said of them: nobody mistypes a docstring.
-    others = () if example.source in {"code", "documents"} else example.queries[1:]
+    # Nobody mistypes a docstring, or what was stored as a fact.
+    others = () if example.source in {"code", "documents", "told"} else example.queries[1:]
     if others and chance.random() < drawing.styled:
         query = chance.choice(others)[1]
     misleading = example.negatives[: drawing.hardest]

@@ -22,7 +22,7 @@ from tools.models.examples import read_examples, write_examples
 from tools.models.negatives import make_examples
 from tools.models.passages import FORMS
 from tools.models.public import read_public
-from tools.models.stories import authors_of, read_corpus, read_split, read_stories
+from tools.models.stories import authors_of, read_corpus, read_split, read_stories, told_twice
 
 from anaphora.embed.minilm import MiniLM
 
@@ -68,11 +68,18 @@ def _sources(
     chosen: argparse.Namespace, authors: frozenset[str]
 ) -> Iterator[tuple[str, Iterator[Pool]]]:
     yield "corpus", read_corpus(chosen.corpus, authors, chosen.form)
+    yield "told", _told(read_corpus(chosen.corpus, authors, chosen.form))
     yield "changes", read_stories(chosen.data / "changes" / "dev.json", "changes", chosen.form)
     public = read_public(chosen.data / "reading", chosen.form)
     yield "public", (pool for pool in public if pool.source not in chosen.without)
     yield "code", read_code(held_out=False, limit=chosen.code)
     yield "documents", read_documents(held_out=False, limit=chosen.documents)
+
+
+def _told(pools: Iterator[Pool]) -> Iterator[Pool]:
+    # A story's turns and its facts come one after the other.
+    for of_turns in pools:
+        yield told_twice(of_turns, next(pools))
 
 
 def _counted(examples: Path) -> dict[str, Any]:
@@ -103,7 +110,7 @@ def _arguments() -> argparse.ArgumentParser:
         type=_names,
         default=frozenset(),
         metavar="code,selqa",
-        help="sources: corpus, changes, public (friendsqa, selqa, molweni), code, documents",
+        help="sources: corpus, told, changes, public (friendsqa, selqa, molweni), code, documents",
     )
     parser.add_argument("--form", choices=FORMS, default="text", help="what of a turn is embedded")
     parser.add_argument("--code", type=int, default=2500, help="functions at most")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,6 +88,25 @@ def pools_of(story: Mapping[str, Any], source: str, form: str, author: str) -> I
     language = str(story.get("lang", "en"))
     yield Pool(source, TURNS, group, told, of_turns, author, language)
     yield Pool(source, FACTS, group, facts, of_facts, author, language)
+
+
+def told_twice(of_turns: Pool, of_facts: Pool) -> Pool:
+    """Facts as what is asked for among the turns that tell the same: statements find statements.
+
+    Without it only questions would be drawn to what answers them, and the closeness of two
+    statements, by which memories are linked, would be left to chance.
+    """
+    answered = {one.key.removesuffix("/t"): one for one in of_turns.asked}
+    asked: dict[str, Asked] = {}
+    for one in of_facts.asked:
+        told = answered.get(one.key.removesuffix("/f"))
+        if told is None or len(one.positives) != 1:
+            continue
+        (place,) = one.positives
+        fact = of_facts.passages[place]
+        key = f"{of_facts.group}/fact {place}"
+        asked.setdefault(fact, Asked(key, fact, told.positives, told.neutral))
+    return replace(of_turns, source="told", asked=list(asked.values()))
 
 
 def _marked(

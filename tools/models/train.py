@@ -30,7 +30,14 @@ OUT = Path(__file__).resolve().parents[2] / ".models"
 SCALE = 20.0
 WARM_UP = 50
 # What a source counts in an epoch: our own stories twice, long public sets by half.
-WEIGHTS = {"corpus": 2.0, "selqa": 0.5, "molweni": 0.5, "code": 0.5, "documents": 0.5}
+WEIGHTS = {
+    "corpus": 2.0,
+    "told": 0.5,
+    "selqa": 0.5,
+    "molweni": 0.5,
+    "code": 0.5,
+    "documents": 0.5,
+}
 
 
 @dataclass(frozen=True, slots=True)
