@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 STEPS = {
@@ -20,6 +21,9 @@ def main(words: list[str]) -> int:
         print("usage: python -m tools.models STEP [options]\n")
         print("\n".join(f"  {name:9} {what}" for name, what in STEPS.items()))
         return 0 if words[:1] in (["-h"], ["--help"]) else 2
+    # Threads that wait for each other awake take ten times as long beside other work. Read by the
+    # library of threads as it is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # Only the step that runs is imported: two of them need torch, which others do not have.
     importlib.import_module(f"tools.models.{words[0]}").main(words[1:])
     return 0

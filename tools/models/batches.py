@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tools.models.examples import Example
+from tools.models.examples import MEANT, Example
 
 # Within so many batches questions are put together by their length: padding costs as much as text.
 _SORTED = 24
@@ -28,14 +28,16 @@ class Drawn:
 @dataclass(frozen=True, slots=True)
 class Drawing:
     """How questions are drawn. `weights` say how often a source's questions come in one epoch (1
-    where it has none); `styled` is the share that is typed in another style; negatives are drawn
-    from the first `hardest`, so many `negatives` a question."""
+    where it has none); `styled` is the share that is typed in another style, `meant` of those
+    that name a speaker the share that is asked as the product reads it; negatives are drawn from
+    the first `hardest`, so many `negatives` a question."""
 
     weights: Mapping[str, float]
     size: int = 16
     negatives: int = 2
     hardest: int = 10
     styled: float = 0.35
+    meant: float = 0.5
     seed: int = 1
 
 
@@ -92,8 +94,13 @@ def _draw(example: Example, drawing: Drawing, chance: random.Random) -> Drawn:
     query = example.query
     # Nobody mistypes a docstring, or what was stored as a fact.
     others = () if example.source in {"code", "documents", "told"} else example.queries[1:]
-    if others and chance.random() < drawing.styled:
-        query = chance.choice(others)[1]
+    # Where a question names a speaker, the product asks without the name.
+    meant = [text for style, text in others if style == MEANT]
+    styled = [text for style, text in others if style != MEANT]
+    if meant and chance.random() < drawing.meant:
+        query = meant[0]
+    elif styled and chance.random() < drawing.styled:
+        query = chance.choice(styled)
     misleading = example.negatives[: drawing.hardest]
     count = min(drawing.negatives, len(misleading))
     return Drawn(

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 AS_WRITTEN = "written"
+MEANT = "meant"
+"""How the product reads a question that names a speaker: without the name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from tools.models.asked import Asked, Pool
-from tools.models.examples import Example
+from tools.models.examples import MEANT, Example
 from tools.models.styles import restyle
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def example_of(
     misleading = dict.fromkeys([*(text for text in candidates if text in known), *by_nearness])
     queries = restyle(one.query, one.key, pool.language)
     if one.meant and one.meant not in {text for _, text in queries}:
-        queries = (*queries, ("meant", one.meant))
+        queries = (*queries, (MEANT, one.meant))
     return Example(
         key=one.key,
         source=pool.source,

@@ -69,6 +69,7 @@ def main(words: list[str]) -> None:
         chosen.negatives,
         chosen.hardest,
         chosen.styled,
+        chosen.meant,
         chosen.seed,
     )
     steps = chosen.steps or round(chosen.epochs * epoch_length(examples, drawing))
@@ -253,6 +254,7 @@ def _arguments() -> argparse.ArgumentParser:
     add("--negatives", type=int, default=2, help="passages a question that mislead")
     add("--hardest", type=int, default=10, help="of so many that mislead most")
     add("--styled", type=float, default=0.35, help="share of questions in another style")
+    add("--meant", type=float, default=0.5, help="share asked without a speaker's name")
     add("--weight", type=_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
     add("--rate", type=float, default=3e-5)
     add("--dropout", type=float, default=0.1)
