@@ -7,6 +7,7 @@ import os
 import sys
 
 STEPS = {
+    "candidates": "ask the product itself, keep what it brings",
     "prepare": "read the sets and the corpus, write examples",
     "distil": "score the examples' passages with a larger model",
     "train": "train on the examples, write weights",

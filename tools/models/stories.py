@@ -42,10 +42,15 @@ def authors_of(corpus: Path) -> list[str]:
 
 def read_corpus(corpus: Path, authors: Collection[str], form: str) -> Iterator[Pool]:
     """The pools of some authors' stories, in the order of their names."""
+    for author, story in raw_stories(corpus, authors):
+        yield from pools_of(story, "corpus", form, author)
+
+
+def raw_stories(corpus: Path, authors: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(author, story as it is written), in the order of their names."""
     for author in sorted(authors):
         for file in sorted((corpus / "stories" / author).glob("*.json")):
-            story = json.loads(file.read_text("utf-8"))
-            yield from pools_of(story, "corpus", form, author)
+            yield author, json.loads(file.read_text("utf-8"))
 
 
 def read_stories(file: Path, source: str, form: str) -> Iterator[Pool]:
@@ -56,7 +61,7 @@ def read_stories(file: Path, source: str, form: str) -> Iterator[Pool]:
 
 def pools_of(story: Mapping[str, Any], source: str, form: str, author: str) -> Iterator[Pool]:
     """A story's turns and its facts, each with the questions that have an answer among them."""
-    group = f"{source}/{author}/{story['id']}" if author else f"{source}/{story['id']}"
+    group = group_of(source, author, story)
     places: dict[tuple[str, int], int] = {}
     turns: list[Turn] = []
     for session in story["sessions"]:
@@ -88,6 +93,11 @@ def pools_of(story: Mapping[str, Any], source: str, form: str, author: str) -> I
     language = str(story.get("lang", "en"))
     yield Pool(source, TURNS, group, told, of_turns, author, language)
     yield Pool(source, FACTS, group, facts, of_facts, author, language)
+
+
+def group_of(source: str, author: str, story: Mapping[str, Any]) -> str:
+    """The name of a story's pools, with which the keys of its questions begin."""
+    return f"{source}/{author}/{story['id']}" if author else f"{source}/{story['id']}"
 
 
 def told_twice(of_turns: Pool, of_facts: Pool) -> Pool:
