@@ -1,0 +1,5 @@
+"""Written stories with questions, their evidence, changes and silence: reader, checks, scorer.
+
+`reading` makes values of the files, `checking` says what is wrong with them, `scoring` scores what
+a search found, `baselines` measures three searches. The first three need Python alone.
+"""

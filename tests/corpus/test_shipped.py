@@ -1,0 +1,53 @@
+"""The stories that are shipped, their split, and what the page says of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from corpus.checking import check_story, main
+from corpus.counting import BEGIN, END, PAGE, tables
+from corpus.reading import Story, read_split, read_stories, read_story
+from corpus.scoring import read_results
+
+
+@pytest.fixture(scope="module")
+def stories() -> tuple[Story, ...]:
+    return read_stories()
+
+
+def test_the_stories_keep_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    """No error in any file."""
+    code = main([])
+    assert code == 0, capsys.readouterr().out
+
+
+def test_every_author_wrote_ten(stories: tuple[Story, ...]) -> None:
+    """A third of the authors is held out."""
+    split = read_split()
+    authors = [story.author for story in stories]
+    assert {authors.count(one) for one in (*split.train, *split.held_out)} == {10}
+    assert len(split.held_out) * 3 == len(set(authors)) == 15
+
+
+def test_the_page_counts_them(stories: tuple[Story, ...]) -> None:
+    """`python -m corpus.counting` would change nothing."""
+    page = PAGE.read_text("utf-8")
+    assert page.split(BEGIN)[1].split(END)[0] == f"{tables(stories)}\n"
+
+
+def test_the_page_shows_the_form(tmp_path: Path) -> None:
+    """Its first example is a story, its second a result, and they are read."""
+    shown, line = re.findall(r"```json\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    file = tmp_path / "a01" / "shown.json"
+    file.parent.mkdir()
+    file.write_text(shown, "utf-8")
+    story = read_story(file)
+    places = [one.place for one in check_story(story) if one.error and one.place]
+    assert (len(story.relations), places) == (2, [])
+    file.write_text(line, "utf-8")
+    (result,) = read_results(file)
+    (asked,) = (one for one in read_stories(authors=["a01"]) if one.id == result.story)
+    assert asked.questions[result.question].evidence == (min(result.ranking[0]),)
+    assert result.marks == ((min(result.ranking[1]), min(result.ranking[0])),)
