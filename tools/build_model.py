@@ -41,6 +41,7 @@ TARGET = ROOT / "src" / "anaphora" / "embed" / "models" / "minilm"
 FIXTURE = ROOT / "tests" / "embed" / "fp32_reference.json"
 TEXTS = Path(__file__).with_name("model_texts.txt")
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+LICENCE = TARGET / "LICENSE"
 
 # What a vector of this recipe is called. Raise it when splitting, pooling or the tokens change.
 RECIPE = "1"
@@ -51,6 +52,22 @@ LEAST_SPEED_UP = 1.5
 
 Floats = npt.NDArray[np.float32]
 Feed = dict[str, npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a model is called and where its folder lies.
+
+    `name` begins the name of its vectors, `model` says what it is, `notice` whose work it is.
+    `fixture` is where some of its 32-bit vectors are kept for a test, None for nowhere.
+    """
+
+    name: str
+    model: str
+    weights_sha256: str
+    target: Path
+    notice: str
+    fixture: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,25 +220,28 @@ def choose(found: Sequence[Measured]) -> Measured:
     return max(fit, key=lambda m: m.mean)
 
 
-def write(best: Measured, weights: Path, measured_on: str) -> None:
+def write(best: Measured, weights: Path, measured_on: str, identity: Identity) -> None:
     """Write the package's data: the model, its tokenizer, licence, notice and manifest."""
-    TARGET.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(best.path, TARGET / "model.onnx")
-    shutil.copyfile(weights / "tokenizer.json", TARGET / "tokenizer.json")
-    if not (TARGET / "LICENSE").exists():
-        raise SystemExit(f"put the text of the Apache License 2.0 at {TARGET / 'LICENSE'} first")
-    (TARGET / "NOTICE").write_text(NOTICE.format(sha256=WEIGHTS_SHA256), "utf-8")
+    target = identity.target
+    target.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(best.path, target / "model.onnx")
+    shutil.copyfile(weights / "tokenizer.json", target / "tokenizer.json")
+    if not LICENCE.exists():
+        raise SystemExit(f"put the text of the Apache License 2.0 at {LICENCE} first")
+    if target != TARGET:
+        shutil.copyfile(LICENCE, target / "LICENSE")
+    (target / "NOTICE").write_text(identity.notice, "utf-8")
     files: dict[str, dict[str, Any]] = {
-        name: {"sha256": _sha256(TARGET / name), "bytes": (TARGET / name).stat().st_size}
+        name: {"sha256": _sha256(target / name), "bytes": (target / name).stat().st_size}
         for name in ("model.onnx", "tokenizer.json", "LICENSE", "NOTICE")
     }
     manifest = {
-        "name": f"minilm-l6-v2:{RECIPE}:{files['model.onnx']['sha256'][:12]}",
-        "model": "sentence-transformers/all-MiniLM-L6-v2",
+        "name": f"{identity.name}:{RECIPE}:{files['model.onnx']['sha256'][:12]}",
+        "model": identity.model,
         "variant": best.name,
         "dimensions": 384,
         "window": WINDOW,
-        "weights_sha256": WEIGHTS_SHA256,
+        "weights_sha256": identity.weights_sha256,
         "files": files,
         "measured": {
             "texts": measured_on,
@@ -230,7 +250,7 @@ def write(best: Measured, weights: Path, measured_on: str) -> None:
             "mean_cosine_long": round(best.mean_long, 4),
         },
     }
-    (TARGET / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    (target / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
 
 
 def export_fp32(weights: Path, folder: Path) -> None:
@@ -240,16 +260,16 @@ def export_fp32(weights: Path, folder: Path) -> None:
     shutil.copyfile(weights / "tokenizer.json", folder / "tokenizer.json")
 
 
-def write_fixture(bench: Bench, original: Path, sentences: Sequence[str]) -> None:
+def write_fixture(bench: Bench, original: Path, sentences: Sequence[str], fixture: Path) -> None:
     """A few 32-bit vectors, so that a test can compare the shipped model with the original."""
     vectors = bench.embed(_session(original), sentences, 1)
     entries = [
         {"text": text, "vector": [round(float(x), 4) for x in vector]}
         for text, vector in zip(sentences, vectors, strict=True)
     ]
-    FIXTURE.parent.mkdir(parents=True, exist_ok=True)
+    fixture.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
-    FIXTURE.write_text(f"[\n{lines}\n]\n", "utf-8")
+    fixture.write_text(f"[\n{lines}\n]\n", "utf-8")
 
 
 NOTICE = """all-MiniLM-L6-v2
@@ -312,42 +332,68 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
-    """Export, quantise in every way, measure, choose and write."""
-    arguments = _arguments()
+def build(
+    identity: Identity, weights: Path, texts: Path | None, variant: str | None = None
+) -> Measured:
+    """Export, quantise in every way or in the one that is named, measure, choose and write.
+
+    Raises SystemExit when the weights are not the identity's, or no variant is good enough.
+    """
     logging.disable(logging.WARNING)
-    weights = arguments.weights or _installed_weights()
-    if _sha256(weights / "model.safetensors") != WEIGHTS_SHA256:
-        raise SystemExit(f"{weights} does not hold the official weights")
-    if arguments.fp32 is not None:
-        export_fp32(weights, arguments.fp32)
-        return
+    if _sha256(weights / "model.safetensors") != identity.weights_sha256:
+        raise SystemExit(f"{weights} does not hold the weights of {identity.model}")
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(WINDOW)
     sentences = TEXTS.read_text("utf-8").splitlines()
-    texts, measured_on = sentences, TEXTS.name
-    if arguments.texts is not None:
-        texts = [t for t in json.loads(arguments.texts.read_text("utf-8")) if t.strip()]
-        random.Random(1).shuffle(texts)
+    measured_texts, measured_on = sentences, TEXTS.name
+    if texts is not None:
+        measured_texts = [t for t in json.loads(texts.read_text("utf-8")) if t.strip()]
+        random.Random(1).shuffle(measured_texts)
         measured_on = "300 short and 24 long turns of real and assistant chats"
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         original = folder / "original.onnx"
         minilm_network.export(weights, original)
-        bench = Bench(tokenizer, original, texts)
+        bench = Bench(tokenizer, original, measured_texts)
         feeds = [_feed([tokenizer.encode(text).ids]) for text in sentences]
         base = bench.measure("32 bits", original, portable=True)
         print(HEADER, base.row(), sep="\n")
         found: list[Measured] = []
         for name, path, portable in variants(folder, original, feeds):
+            if variant not in {None, name}:
+                continue
             kept = path.rename(folder / f"kept{len(found)}.onnx")
             found.append(bench.measure(name, kept, portable))
             print(found[-1].row(), flush=True)
         best = choose(found)
         print(f"\nchosen: {best.name}")
-        write(best, weights, measured_on)
-        write_fixture(bench, original, sentences[::7])
+        write(best, weights, measured_on, identity)
+        if identity.fixture is not None:
+            write_fixture(bench, original, sentences[::7], identity.fixture)
+    return best
+
+
+SHIPPED = Identity(
+    name="minilm-l6-v2",
+    model="sentence-transformers/all-MiniLM-L6-v2",
+    weights_sha256=WEIGHTS_SHA256,
+    target=TARGET,
+    notice=NOTICE.format(sha256=WEIGHTS_SHA256),
+    fixture=FIXTURE,
+)
+
+
+def main() -> None:
+    """Build what ships, or write its 32-bit network."""
+    arguments = _arguments()
+    weights = arguments.weights or _installed_weights()
+    if arguments.fp32 is None:
+        build(SHIPPED, weights, arguments.texts)
+    elif _sha256(weights / "model.safetensors") != WEIGHTS_SHA256:
+        raise SystemExit(f"{weights} does not hold the official weights")
+    else:
+        export_fp32(weights, arguments.fp32)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,176 @@
+"""What an embedder is trained on: who is left out, what counts against a question, and what not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.models.batches import Drawing, draw_steps, held_apart
+from tools.models.examples import Example, read_examples, write_examples
+from tools.models.negatives import make_examples
+from tools.models.passages import Turn, form_passages
+from tools.models.prepare import trained_authors
+from tools.models.stories import pools_of, read_corpus, told_twice
+from tools.models.styles import restyle
+from tools.models.teacher import read_scores, score_line
+
+from anaphora.embed.hashing import WordHashingEmbedder
+
+STORY: dict[str, Any] = {
+    "id": "mill",
+    "lang": "en",
+    "sessions": [
+        {
+            "id": "s1",
+            "when": "2024-03-04T07:41:00Z",
+            "turns": [
+                {"role": "user", "speaker": "Enora", "text": "The key hangs in the eel trap."},
+                {"role": "user", "speaker": "Riwal", "text": "Ice on the footbridge, mind."},
+            ],
+        },
+        {
+            "id": "s2",
+            "when": "2024-06-03T08:05:00Z",
+            "turns": [
+                {"role": "user", "speaker": "Enora", "text": "It lives with Bescond now."},
+                {"role": "user", "speaker": "Riwal", "text": "Bescond has it, noted."},
+                {"role": "user", "speaker": "Riwal", "text": "The goose bites."},
+            ],
+        },
+    ],
+    "facts": [
+        {"when": "2024-03-04T08:00:00Z", "text": "The key is in the eel trap.", "type": "semantic"},
+        {"when": "2024-06-03T09:00:00Z", "text": "Bescond keeps the key.", "type": "semantic"},
+        {"when": "2024-06-03T09:00:00Z", "text": "There is a goose.", "type": "semantic"},
+    ],
+    "questions": [
+        {
+            "q": "Who do we ask to get into the hut?",
+            "kind": "current",
+            "now": "2024-09-01T00:00:00Z",
+            "answer": ["bescond"],
+            "stale": ["eel trap"],
+            "evidence": [["s2", 0], ["s2", 1]],
+            "facts": [1],
+        },
+        {"q": "Who sells eels?", "kind": "absent", "now": "2024-09-01T00:00:00Z", "answer": []},
+    ],
+}
+
+
+def _examples(form: str = "text") -> list[Example]:
+    return list(make_examples(pools_of(STORY, "corpus", form, "a01"), WordHashingEmbedder()))
+
+
+def test_a_question_is_asked_of_turns_and_of_facts() -> None:
+    turns, facts = _examples()
+    assert turns.positives == ("It lives with Bescond now.", "Bescond has it, noted.")
+    assert facts.positives == ("Bescond keeps the key.",)
+    assert set(turns.negatives) == {"Ice on the footbridge, mind.", "The goose bites."}
+    assert facts.negatives == ("There is a goose.",)
+
+
+def test_an_outdated_value_is_neither_right_nor_wrong() -> None:
+    turns, facts = _examples()
+    assert "The key hangs in the eel trap." in turns.neutral
+    assert "The key is in the eel trap." in facts.neutral
+    assert "Bescond keeps the key." in turns.neutral
+
+
+def test_a_fact_is_drawn_to_the_turns_that_tell_the_same() -> None:
+    of_turns, of_facts = pools_of(STORY, "corpus", "text", "a01")
+    (told,) = make_examples([told_twice(of_turns, of_facts)], WordHashingEmbedder())
+    assert told.query == "Bescond keeps the key."
+    assert told.positives == ("It lives with Bescond now.", "Bescond has it, noted.")
+    assert told.neutral == ("The key hangs in the eel trap.",)
+
+
+def test_passages_are_the_words_alone_unless_asked_otherwise() -> None:
+    turns = [Turn("Enora", "Mind the ice."), Turn(None, "Minded.")]
+    assert form_passages(turns, "text", "g") == ["Mind the ice.", "Minded."]
+    assert form_passages(turns, "speaker", "g") == ["Enora: Mind the ice.", "Minded."]
+    assert form_passages(turns, "before", "g")[1] == "Minded.\n(before: Enora: Mind the ice.)"
+
+
+def test_a_question_in_other_styles_is_the_same_in_every_run() -> None:
+    styles = dict(restyle("Which day do we roll out the release?", "key"))
+    assert styles == dict(restyle("Which day do we roll out the release?", "key"))
+    assert styles["written"] == "Which day do we roll out the release?"
+    assert styles["lower"] == "which day do we roll out the release"
+    assert styles["short"] == "which day we roll out release"
+    assert styles["typo"] not in {styles["lower"], styles["written"]}
+    assert dict(restyle("鍵はどこ?", "key", "ja")) == {"written": "鍵はどこ?", "lower": "鍵はどこ"}
+
+
+def _corpus(folder: Path, authors: Sequence[str]) -> Path:
+    for author in authors:
+        file = folder / "stories" / author / "mill.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(STORY), "utf-8")
+    split = {"train": authors[:-1], "held_out": authors[-1:]}
+    (folder / "split.json").write_text(json.dumps(split), "utf-8")
+    return folder
+
+
+def test_authors_who_are_held_out_are_not_trained_on(tmp_path: Path) -> None:
+    corpus = _corpus(tmp_path, ["a01", "a02", "a03"])
+    assert trained_authors(corpus, frozenset()) == {"a01", "a02"}
+    trained = trained_authors(corpus, frozenset({"a02"}))
+    assert {pool.author for pool in read_corpus(corpus, trained, "text")} == {"a01"}
+
+
+def test_leaving_out_nobody_who_exists_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="a09"):
+        trained_authors(_corpus(tmp_path, ["a01", "a02"]), frozenset({"a09"}))
+
+
+def _numbered(count: int) -> list[Example]:
+    return [
+        Example(
+            key=f"k{number}",
+            source="corpus",
+            lane="turns",
+            group=f"g{number // 2}",
+            queries=(("written", f"Q{number}?"), ("lower", f"q{number}")),
+            positives=(f"right {number}",),
+            negatives=tuple(f"wrong {number} {place}" for place in range(5)),
+        )
+        for number in range(count)
+    ]
+
+
+def test_steps_depend_on_the_seed_alone() -> None:
+    drawing = Drawing({"corpus": 1.5}, size=4)
+    steps = list(islice(draw_steps(_numbered(20), drawing), 12))
+    again = islice(draw_steps(_numbered(20), drawing), 6, 12)
+    assert steps[6:] == list(again)
+    assert all(len(step) == 4 for step in steps)
+
+
+def test_what_answers_a_question_is_never_held_against_it() -> None:
+    drawn = next(draw_steps(_numbered(4), Drawing({}, size=4, negatives=1)))
+    passages = [one.positive for one in drawn] + [n for one in drawn for n in one.negatives]
+    apart = held_apart(drawn, passages)
+    for place, one in enumerate(drawn):
+        assert not apart[place][place]
+        told = [text for text, kept in zip(passages, apart[place], strict=True) if kept]
+        # The other question of its group has its answer there, which may be one to it as well.
+        assert told == [
+            other.positive
+            for other in drawn
+            if other is not one and other.example.group == one.example.group
+        ]
+
+
+def test_examples_and_scores_are_read_as_they_were_written(tmp_path: Path) -> None:
+    examples = _examples()
+    assert write_examples(tmp_path / "examples.jsonl", examples) == len(examples)
+    assert list(read_examples(tmp_path / "examples.jsonl")) == examples
+    (tmp_path / "scores.jsonl").write_text(score_line("k", ["a", "b"], [0.5, 0.25]) + "\n", "utf-8")
+    teacher = read_scores(tmp_path / "scores.jsonl")
+    assert teacher.scores("k", ["b", "a"]) == [0.25, 0.5]
+    assert teacher.scores("k", ["a", "never scored"]) is None

@@ -1,0 +1,34 @@
+"""`python -m tools.models STEP …`: one step of making an embedder (`STEP --help`)."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+STEPS = {
+    "candidates": "ask the product itself, keep what it brings",
+    "prepare": "read the sets and the corpus, write examples",
+    "distil": "score the examples' passages with a larger model",
+    "train": "train on the examples, write weights",
+    "evaluate": "measure a model on what it was not trained on",
+    "build": "make the product's folder of 8-bit weights",
+}
+
+
+def main(words: list[str]) -> int:
+    """Run one step; gives the exit code."""
+    if not words or words[0] not in STEPS:
+        print("usage: python -m tools.models STEP [options]\n")
+        print("\n".join(f"  {name:9} {what}" for name, what in STEPS.items()))
+        return 0 if words[:1] in (["-h"], ["--help"]) else 2
+    # Threads that wait for each other awake take ten times as long beside other work. Read by the
+    # library of threads as it is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Only the step that runs is imported: two of them need torch, which others do not have.
+    importlib.import_module(f"tools.models.{words[0]}").main(words[1:])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

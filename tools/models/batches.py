@@ -1,0 +1,121 @@
+"""Which questions stand in which step of training: decided by the seed and the step alone.
+
+So a run that goes on where it stopped sees what it would have seen. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tools.models.examples import MEANT, Example
+
+# Within so many batches questions are put together by their length: padding costs as much as text.
+_SORTED = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A question of a step: how it is typed this time, and what stands beside it."""
+
+    example: Example
+    query: str
+    positive: str
+    negatives: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How questions are drawn. `weights` say how often a source's questions come in one epoch (1
+    where it has none); `styled` is the share that is typed in another style, `meant` of those
+    that name a speaker the share that is asked as the product reads it; negatives are drawn from
+    the first `hardest`, so many `negatives` a question."""
+
+    weights: Mapping[str, float]
+    size: int = 16
+    negatives: int = 2
+    hardest: int = 10
+    styled: float = 0.35
+    meant: float = 0.5
+    seed: int = 1
+
+
+def draw_steps(examples: Sequence[Example], drawing: Drawing) -> Iterator[list[Drawn]]:
+    """The batches of all steps, epoch after epoch without end."""
+    epoch = 0
+    while True:
+        chance = random.Random(f"{drawing.seed}:{epoch}")
+        visited = _visits(examples, drawing.weights, chance)
+        if len(visited) < drawing.size:
+            raise SystemExit(f"{len(visited)} examples do not fill a batch of {drawing.size}")
+        drawn = [_draw(example, drawing, chance) for example in visited]
+        yield from _grouped(drawn, drawing.size, chance)
+        epoch += 1
+
+
+def epoch_length(examples: Sequence[Example], drawing: Drawing) -> int:
+    """About how many steps an epoch has."""
+    visits = sum(drawing.weights.get(example.source, 1.0) for example in examples)
+    return max(1, int(visits) // drawing.size)
+
+
+def held_apart(drawn: Sequence[Drawn], passages: Sequence[str]) -> list[list[bool]]:
+    """For each question, which passages of the batch must not count against it.
+
+    These are its other positives, what is neutral to it, and what answers another question of its
+    story. Its own positive, at its own place, is never held apart.
+    """
+    evidence: dict[str, set[str]] = {}
+    for one in drawn:
+        evidence.setdefault(one.example.group, set()).update(one.example.positives)
+    masks = []
+    for place, one in enumerate(drawn):
+        apart = {*one.example.positives, *one.example.neutral, *evidence[one.example.group]}
+        # A negative of its own stays one, even where another question of the story asks for it:
+        # it was looked at for this one.
+        apart -= set(one.negatives)
+        masks.append([text in apart and at != place for at, text in enumerate(passages)])
+    return masks
+
+
+def _visits(
+    examples: Sequence[Example], weights: Mapping[str, float], chance: random.Random
+) -> list[Example]:
+    visited = []
+    for example in examples:
+        whole, rest = divmod(weights.get(example.source, 1.0), 1.0)
+        visited += [example] * (int(whole) + (chance.random() < rest))
+    chance.shuffle(visited)
+    return visited
+
+
+def _draw(example: Example, drawing: Drawing, chance: random.Random) -> Drawn:
+    query = example.query
+    # Nobody mistypes a docstring, or what was stored as a fact.
+    others = () if example.source in {"code", "documents", "told"} else example.queries[1:]
+    # Where a question names a speaker, the product asks without the name.
+    meant = [text for style, text in others if style == MEANT]
+    styled = [text for style, text in others if style != MEANT]
+    if meant and chance.random() < drawing.meant:
+        query = meant[0]
+    elif styled and chance.random() < drawing.styled:
+        query = chance.choice(styled)
+    misleading = example.negatives[: drawing.hardest]
+    count = min(drawing.negatives, len(misleading))
+    return Drawn(
+        example, query, chance.choice(example.positives), tuple(chance.sample(misleading, count))
+    )
+
+
+def _grouped(drawn: Sequence[Drawn], size: int, chance: random.Random) -> Iterator[list[Drawn]]:
+    window = size * _SORTED
+    for start in range(0, len(drawn), window):
+        alike = sorted(drawn[start : start + window], key=_length)
+        batches = [alike[at : at + size] for at in range(0, len(alike) - size + 1, size)]
+        chance.shuffle(batches)
+        yield from batches
+
+
+def _length(one: Drawn) -> int:
+    return max(len(text) for text in (one.positive, *one.negatives))

@@ -1,0 +1,181 @@
+"""Measure models by bare cosine: `python -m tools.models evaluate --data FOLDER [MODEL …]`.
+
+A model is a folder as the product reads it (`model.onnx`, `manifest.json`): the one that ships
+where none is named, `RUN/float` after `train`, what `build` wrote. Texts are cut as the product
+cuts them; a turn's cosine is that of its best part. Out: `measured.json` and a table. `recall` is
+the share of a question's evidence in the first ten, the others the share of questions that have a
+right one first, in the first three, in the first ten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tools.models.asked import Pool
+from tools.models.measured_sets import measured_sets
+from tools.models.passages import FORMS
+
+from anaphora.embed.minilm import MINILM, MiniLM
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / ".models"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Of a set's lane: how many questions, and the shares."""
+
+    model: str
+    set: str
+    role: str
+    lane: str
+    questions: int
+    recall: float
+    first: float
+    three: float
+    ten: float
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A question: its evidence's share in the first ten, and the place of the best, from 1."""
+
+    recall: float
+    best: int
+
+
+def main(words: list[str]) -> None:
+    """Measure, print and write."""
+    chosen = _arguments().parse_args(words)
+    rows = []
+    for folder in chosen.models or [MINILM]:
+        model = Vectors(MiniLM(folder), chosen.cache)
+        name = "shipped" if folder == MINILM else f"{folder.parent.name}/{folder.name}"
+        rows += measure(model, name, chosen)
+    result = {"form": chosen.form, "meant": chosen.meant, "rows": [asdict(row) for row in rows]}
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    print("\n" + table(rows))
+
+
+class Vectors:
+    """A model whose vectors of texts are kept in a folder, where one is named."""
+
+    def __init__(self, model: MiniLM, cache: Path | None) -> None:
+        self.name = model.name
+        self._model, self._cache = model, cache
+
+    def of(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """The vectors of each text's parts."""
+        digest = hashlib.sha256(json.dumps([self.name, *texts]).encode()).hexdigest()[:24]
+        kept = self._cache / f"{digest}.npz" if self._cache else None
+        if kept and kept.is_file():
+            with np.load(kept) as found:
+                return np.split(found["vectors"], found["starts"])
+        parts = self._model.embed(texts)
+        if kept:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            starts = np.cumsum([len(own) for own in parts])[:-1]
+            np.savez(kept, vectors=np.concatenate(parts), starts=starts)
+        return parts
+
+    def of_query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question."""
+        return self._model.embed_query(text)
+
+
+def measure(model: Vectors, name: str, chosen: argparse.Namespace) -> list[Measured]:
+    """The rows of a model, by set and lane."""
+    rows = []
+    for one in measured_sets(chosen.data, chosen.corpus, chosen.form):
+        wanted = not chosen.sets or any(one.name.startswith(given) for given in chosen.sets)
+        if not wanted or one.name in chosen.without:
+            continue
+        began = time.perf_counter()
+        placed: dict[tuple[str, str], list[Placed]] = {}
+        for pool in one.read():
+            found = place_questions(pool, model, meant=chosen.meant)
+            for label in _labels(one.name, pool):
+                placed.setdefault((label, pool.lane), []).extend(found)
+        rows += [
+            _row(name, label, one.role, lane, found)
+            for (label, lane), found in sorted(placed.items())
+            if found
+        ]
+        print(f"{name}: {one.name}, {time.perf_counter() - began:.0f} s", flush=True)
+    return rows
+
+
+def place_questions(pool: Pool, model: Vectors, *, meant: bool) -> list[Placed]:
+    """Where the evidence of each question of a pool stands by cosine."""
+    parts = model.of(pool.passages)
+    owner = np.repeat(np.arange(len(parts)), [len(own) for own in parts])
+    vectors = np.concatenate(parts)
+    found = []
+    for one in pool.asked:
+        query = model.of_query(one.meant if meant and one.meant else one.query)
+        cosines = np.full(len(parts), -1.0)
+        np.maximum.at(cosines, owner, vectors @ query)
+        order = np.argsort(-cosines, kind="stable").tolist()
+        first_ten = one.positives.intersection(order[:10])
+        best = next(place for place, at in enumerate(order, 1) if at in one.positives)
+        found.append(Placed(len(first_ten) / len(one.positives), best))
+    return found
+
+
+def table(rows: Iterable[Measured]) -> str:
+    """The rows as a table in Markdown."""
+    lines = [
+        "| model | set | lane | questions | recall@10 | first | first 3 | first 10 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {row.model} | {row.set} | {row.lane} | {row.questions} | {row.recall:.3f} "
+        f"| {row.first:.3f} | {row.three:.3f} | {row.ten:.3f} |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def _labels(name: str, pool: Pool) -> list[str]:
+    if not pool.author:
+        return [name]
+    return [name, f"{name} by {pool.author}", f"{name} in {pool.language}"]
+
+
+def _row(model: str, label: str, role: str, lane: str, found: Sequence[Placed]) -> Measured:
+    best = np.array([one.best for one in found])
+    return Measured(
+        model=model,
+        set=label,
+        role=role,
+        lane=lane,
+        questions=len(found),
+        recall=round(float(np.mean([one.recall for one in found])), 4),
+        first=round(float((best == 1).mean()), 4),
+        three=round(float((best <= 3).mean()), 4),
+        ten=round(float((best <= 10).mean()), 4),
+    )
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.models evaluate", description=__doc__)
+    add = parser.add_argument
+    add("models", type=Path, nargs="*", help="folders, by default the model that ships")
+    add("--data", type=Path, required=True, help="folder of the public sets")
+    add("--corpus", type=Path, default=ROOT / "corpus", help="folder of the corpus")
+    add("--form", choices=FORMS[:3], default="text", help="what of a turn is embedded")
+    add("--meant", action="store_true", help="ask as the product reads a question: without names")
+    add("--sets", nargs="*", default=[], help="only sets whose names begin so")
+    add("--without", nargs="*", default=["memops"], help="sets to leave out (memops, unless given)")
+    add("--cache", type=Path, help="folder to keep vectors in")
+    add("--out", type=Path, default=OUT / "measured.json", help="where to write")
+    return parser

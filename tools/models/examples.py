@@ -1,0 +1,65 @@
+"""What training reads: a question, what answers it and what does not, as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+AS_WRITTEN = "written"
+MEANT = "meant"
+"""How the product reads a question that names a speaker: without the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question with the passages that answer it.
+
+    `queries` are (style, text), the first as it was written. Any of `positives` answers; none of
+    `negatives` does, the likeliest to be mistaken first. `neutral` is neither: an outdated value,
+    or the same told in the other lane; it is never held against the question. Texts of one `group`
+    are from one story, chat or package. `lane` is what is asked for: turns, facts, code, documents.
+    """
+
+    key: str
+    source: str
+    lane: str
+    group: str
+    queries: tuple[tuple[str, str], ...]
+    positives: tuple[str, ...]
+    negatives: tuple[str, ...]
+    neutral: tuple[str, ...] = ()
+
+    @property
+    def query(self) -> str:
+        """The question as it was written."""
+        return self.queries[0][1]
+
+
+def write_examples(path: Path, examples: Iterable[Example]) -> int:
+    """Write examples, one a line; how many."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with path.open("w", encoding="utf-8") as lines:
+        for example in examples:
+            lines.write(json.dumps(asdict(example), ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def read_examples(path: Path) -> Iterator[Example]:
+    """The examples of a file, in its order."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            raw = json.loads(line)
+            yield Example(
+                key=raw["key"],
+                source=raw["source"],
+                lane=raw["lane"],
+                group=raw["group"],
+                queries=tuple((style, text) for style, text in raw["queries"]),
+                positives=tuple(raw["positives"]),
+                negatives=tuple(raw["negatives"]),
+                neutral=tuple(raw["neutral"]),
+            )

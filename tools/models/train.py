@@ -1,0 +1,268 @@
+"""Train the embedder: `python -m tools.models train --run FOLDER`, again to go on where it stopped.
+
+In: `examples.jsonl`, the weights to begin with, and `scores.jsonl` of a teacher where there is one.
+Out: in the run's folder `log.jsonl` (a line a step), `checkpoint.pt`, `weights/` and, as
+the product reads a model, `float/`. The word table stays as it was. The loss is the cross-entropy
+of the right passage among those of the batch, by cosines × 20, as in sentence-transformers'
+MultipleNegativesRankingLoss; with a teacher also the divergence from its order of a question's own
+passages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+from tools.models import network as net
+from tools.models.batches import Drawing, Drawn, draw_steps, epoch_length, held_apart
+from tools.models.examples import read_examples
+from tools.models.teacher import Teacher, read_scores
+
+OUT = Path(__file__).resolve().parents[2] / ".models"
+SCALE = 20.0
+WARM_UP = 50
+# What a source counts in an epoch: our own stories twice, long public sets by half.
+WEIGHTS = {
+    "corpus": 2.0,
+    "told": 0.5,
+    "selqa": 0.5,
+    "molweni": 0.5,
+    "code": 0.5,
+    "documents": 0.5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a run's result depends on; a run that goes on must have the same.
+
+    `examples` is the SHA-256 of their file.
+    """
+
+    examples: str
+    steps: int
+    rate: float
+    dropout: float
+    both_ways: bool
+    teacher: float
+    drawing: Drawing
+
+
+def main(words: list[str]) -> None:
+    """Train until the last step, or as many steps as asked for."""
+    chosen = _arguments().parse_args(words)
+    if chosen.threads:
+        torch.set_num_threads(chosen.threads)
+    examples = list(read_examples(chosen.examples))
+    teacher = read_scores(chosen.scores) if chosen.teacher else None
+    drawing = Drawing(
+        {**WEIGHTS, **dict(chosen.weight)},
+        chosen.size,
+        chosen.negatives,
+        chosen.hardest,
+        chosen.styled,
+        chosen.meant,
+        chosen.seed,
+    )
+    steps = chosen.steps or round(chosen.epochs * epoch_length(examples, drawing))
+    plan = Plan(
+        hashlib.sha256(chosen.examples.read_bytes()).hexdigest(),
+        steps,
+        chosen.rate,
+        chosen.dropout,
+        chosen.both_ways,
+        chosen.teacher,
+        drawing,
+    )
+    weights = chosen.weights or net.installed_weights()
+    run = Run(plan, weights, chosen.run)
+    print(f"{len(examples)} examples, {steps} steps, from step {run.step} on {run.device}")
+    upto = min(steps, run.step + chosen.stop_after) if chosen.stop_after else steps
+    for drawn in islice(draw_steps(examples, drawing), run.step, upto):
+        run.take(drawn, teacher)
+        if run.step % chosen.every == 0 or run.step == upto:
+            run.keep()
+    run.finish(chosen.mix, chosen.name)
+
+
+class Run:
+    """A run of training in its folder, begun or taken up."""
+
+    def __init__(self, plan: Plan, weights: Path, folder: Path) -> None:
+        self.plan, self.step = plan, 0
+        self.device = net.chosen_device()
+        self._weights, self._folder = weights, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        _seed(plan.drawing.seed)
+        self._tokenizer = net.load_tokenizer(weights)
+        self._network = net.load_network(weights, self.device, plan.dropout).train()
+        trained = []
+        for name, parameter in self._network.named_parameters():
+            parameter.requires_grad = name != net.WORD_TABLE
+            if parameter.requires_grad:
+                trained.append(parameter)
+        self._trained = trained
+        self._optimizer = torch.optim.AdamW(trained, lr=plan.rate, weight_decay=0.01)
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(self._optimizer, self._rate_at)
+        self._take_up()
+
+    def take(self, drawn: Sequence[Drawn], teacher: Teacher | None) -> None:
+        """One step; prints and logs its loss and time."""
+        began = time.perf_counter()
+        with torch.autocast(self.device, dtype=torch.bfloat16):
+            loss, taught = self._loss(drawn, teacher)
+        self._optimizer.zero_grad(set_to_none=True)
+        (loss + self.plan.teacher * taught).backward()
+        torch.nn.utils.clip_grad_norm_(self._trained, 1.0)
+        self._optimizer.step()
+        self._schedule.step()
+        self.step += 1
+        entry = {
+            "step": self.step,
+            "loss": round(float(loss.detach()), 4),
+            "taught": round(float(taught.detach()), 4),
+            "ms": round((time.perf_counter() - began) * 1e3),
+        }
+        with (self._folder / "log.jsonl").open("a", encoding="utf-8") as log:
+            log.write(json.dumps(entry) + "\n")
+        if self.step % 10 == 0 or self.step <= 3:
+            print(" ".join(f"{name} {value}" for name, value in entry.items()), flush=True)
+
+    def keep(self) -> None:
+        """Write all that the next step depends on, in one move."""
+        state = {
+            "plan": asdict(self.plan),
+            "step": self.step,
+            "network": self._network.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "schedule": self._schedule.state_dict(),
+            "random": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state_all() if self.device == "cuda" else [],
+        }
+        made = self._folder / "checkpoint.new"
+        torch.save(state, made)
+        made.replace(self._folder / "checkpoint.pt")
+
+    def finish(self, share: float, name: str) -> None:
+        """Write the weights as they are now, mixed with those begun with, and as ONNX."""
+        folder = self._folder / "weights"
+        digest = net.save_weights(self._network.eval(), self._weights, folder, share)
+        net.export_for_product(folder, self._folder / "float", name)
+        about = {"step": self.step, "mix": share, "sha256": digest, "plan": asdict(self.plan)}
+        (self._folder / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+        print(f"step {self.step} of {self.plan.steps}: {folder} {digest[:12]}")
+
+    def _take_up(self) -> None:
+        kept = self._folder / "checkpoint.pt"
+        if not kept.is_file():
+            (self._folder / "log.jsonl").unlink(missing_ok=True)
+            return
+        # Written here by `keep`; nobody else's file is named.
+        state = torch.load(kept, map_location="cpu", weights_only=True)
+        if state["plan"] != asdict(self.plan):
+            raise SystemExit(f"{kept} is of a run with other options; name another --run")
+        self._network.load_state_dict(state["network"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._schedule.load_state_dict(state["schedule"])
+        self.step = state["step"]
+        # Steps after the last checkpoint are taken again.
+        log = self._folder / "log.jsonl"
+        logged = log.read_text("utf-8").splitlines(keepends=True)
+        log.write_text("".join(logged[: self.step]), "utf-8")
+        torch.set_rng_state(state["random"])
+        if self.device == "cuda" and state["cuda"]:
+            torch.cuda.set_rng_state_all(state["cuda"])
+
+    def _rate_at(self, step: int) -> float:
+        """Up in a line over the first steps, then down in a line to nothing."""
+        warm = min(WARM_UP, max(1, self.plan.steps // 4))
+        if step < warm:
+            return (step + 1) / warm
+        return max(0.0, (self.plan.steps - step) / max(1, self.plan.steps - warm))
+
+    def _loss(
+        self, drawn: Sequence[Drawn], teacher: Teacher | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        # A text that several bring along stands in the batch several times: the masks see to that.
+        passages = [one.positive for one in drawn] + [n for one in drawn for n in one.negatives]
+        queries = self._embed([one.query for one in drawn], net.QUERY_PIECES)
+        cut = [text[: net.PASSAGE_CHARACTERS] for text in passages]
+        found = self._embed(cut, net.PASSAGE_PIECES)
+        cosines = queries @ found.T
+        apart = torch.tensor(held_apart(drawn, passages), device=self.device)
+        logits = (cosines * SCALE).masked_fill(apart, -1e4)
+        right = torch.arange(len(drawn), device=self.device)
+        loss = torch.nn.functional.cross_entropy(logits, right)
+        if self.plan.both_ways:
+            # Which question a passage answers, among those that it may not answer as well.
+            back = logits[:, : len(drawn)].T
+            loss = (loss + torch.nn.functional.cross_entropy(back, right)) / 2
+        if teacher is None:
+            return loss, torch.zeros((), device=self.device)
+        return loss, _taught(drawn, cosines, teacher)
+
+    def _embed(self, texts: Sequence[str], pieces: int) -> torch.Tensor:
+        return net.embed(self._network, self._tokenizer, texts, pieces, self.device)
+
+
+def _taught(drawn: Sequence[Drawn], cosines: torch.Tensor, teacher: Teacher) -> torch.Tensor:
+    """How far each question's passages are from the teacher's order (Kullback-Leibler)."""
+    terms = []
+    first = len(drawn)
+    for place, one in enumerate(drawn):
+        own = [place, *range(first, first + len(one.negatives))]
+        first += len(one.negatives)
+        known = teacher.scores(one.example.key, (one.positive, *one.negatives))
+        if known is None or len(own) < 2:
+            continue
+        wanted = torch.tensor(known, device=cosines.device, dtype=torch.float32) * SCALE
+        logits = torch.log_softmax(cosines[place, own].float() * SCALE, dim=0)
+        target = torch.softmax(wanted, dim=0)
+        terms.append(torch.nn.functional.kl_div(logits, target, reduction="sum"))
+    return torch.stack(terms).mean() if terms else cosines.new_zeros(())
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def _weight(text: str) -> tuple[str, float]:
+    source, _, value = text.partition("=")
+    return source, float(value)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.models train", description=__doc__)
+    add = parser.add_argument
+    add("--run", type=Path, default=OUT / "run", help="folder of this run")
+    add("--examples", type=Path, default=OUT / "examples.jsonl")
+    add("--weights", type=Path, help="weights to begin with, by default the installed originals")
+    add("--steps", type=int, default=0, help="steps in all, instead of --epochs")
+    add("--epochs", type=float, default=3.0, help="passes over the examples")
+    add("--stop-after", type=int, default=0, help="steps now; the next call goes on")
+    add("--every", type=int, default=50, help="steps between two checkpoints")
+    add("--size", type=int, default=16, help="questions a step")
+    add("--negatives", type=int, default=2, help="passages a question that mislead")
+    add("--hardest", type=int, default=10, help="of so many that mislead most")
+    add("--styled", type=float, default=0.35, help="share of questions in another style")
+    add("--meant", type=float, default=0.5, help="share asked without a speaker's name")
+    add("--weight", type=_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
+    add("--rate", type=float, default=3e-5)
+    add("--dropout", type=float, default=0.1)
+    add("--both-ways", action="store_true", help="also which question a passage answers")
+    add("--scores", type=Path, default=OUT / "scores.jsonl", help="what `distil` wrote")
+    add("--teacher", type=float, default=0.0, help="weight of the teacher's order")
+    add("--mix", type=float, default=1.0, help="share of the trained weights in the result")
+    add("--seed", type=int, default=1)
+    add("--threads", type=int, default=0, help="processors, by default all")
+    add("--name", default="trained", help="what the vectors of float/ are called")
+    return parser
