@@ -410,6 +410,9 @@ def _judge_order(
     frame = compare_frames(other, read)
     if frame is Frame.ADDED or (read.tentative and not read.changes):
         return 0.0, False
+    if frame in (Frame.OTHER, Frame.APART) and (other.words - read.words) & cues.terms:
+        # "Nora wears size 31" does not stand before "Emil wears size 34" where Emil is asked for.
+        return 0.0, False
     whole = cues.terms <= other.words and not cues.terms <= read.words
     if whole and len(cues.terms) > 1:
         chance = max(chance - WHOLLY_ASKED, 0.0)
