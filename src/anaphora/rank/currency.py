@@ -482,6 +482,11 @@ def _first_name(name: str) -> str:
     return parts[0].casefold() if parts else ""
 
 
+def _numbers(words: frozenset[str]) -> frozenset[str]:
+    """Those that hold a digit, but for what is put together of others ("host:5433/name")."""
+    return frozenset(word for word in _with_digits(words) if word.isalnum() or word[0].isdigit())
+
+
 def _with_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
 
@@ -489,19 +494,31 @@ def _with_digits(words: frozenset[str]) -> frozenset[str]:
 def date_echoes(statements: Statements) -> NDArray[np.float64]:
     """When each was said first, (S,): an assistant's repetition has the time of what it repeats.
 
-    It supports the user's statement and is no news. It repeats where half of its words, and every
-    number in it, were the user's, or where it holds nearly all that the user said: of several
-    statements the one that it has most words of, then the last one.
+    It supports the user's statement and is no news.
     """
     at = statements.at.copy()
+    for echo, said in find_echoes(statements).items():
+        # A moment later: it must not count as the older of the two.
+        at[echo] = statements.at[said] + _MOMENT
+    return at
+
+
+def find_echoes(statements: Statements) -> dict[int, int]:
+    """The places where an assistant repeats what a user had said, and of what it repeats.
+
+    It repeats where half of its words, and every number in it, were the user's, or where it holds
+    nearly all that the user said: of several statements the one that it has most words of, then the
+    last one.
+    """
+    echoes: dict[int, int] = {}
     if not statements.assistant.any():
-        return at
+        return echoes
     readings = statements.readings
     told = np.array([not (read.asks or read.unknown) for read in readings], np.bool_)
-    numbers = [_with_digits(read.words) for read in readings]
+    numbers = [_numbers(read.told) for read in readings]
     users = np.flatnonzero(~statements.assistant & told).tolist()
     for place in np.flatnonzero(statements.assistant & told).tolist():
-        words, numeric = readings[place].words, numbers[place]
+        words, numeric = readings[place].told, numbers[place]
         said = []
         for other in users:
             if not statements.at[other] < statements.at[place]:
@@ -509,11 +526,10 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
             shared, whole = len(words & readings[other].words), len(readings[other].words)
             half = 2 * shared >= max(1, len(words)) and numeric <= numbers[other]
             if half or (whole >= _WHOLE and shared >= 0.9 * whole):
-                said.append((shared, float(statements.at[other])))
+                said.append((shared, float(statements.at[other]), other))
         if said:
-            # A moment later: it must not count as the older of the two.
-            at[place] = max(said)[1] + _MOMENT
-    return at
+            echoes[place] = max(said)[2]
+    return echoes
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,7 +537,7 @@ class GroupJudgement:
     """What is about the same thing as place 0 of S statements.
 
     `lifted` are the places that stand before it, in their order. `replaced` are (older, newer)
-    places, each with why; one of the two is place 0.
+    places, each with why; one of the two is place 0, or the older one repeats that.
     """
 
     lifted: tuple[int, ...] = ()
@@ -550,6 +566,11 @@ def judge_group(
         if sure >= REPLACED:
             older, newer = (0, place) if pairs.later[place] else (place, 0)
             replaced[older, newer] = reason_of(readings[older], readings[newer], sure)
+    for echo, said in find_echoes(statements).items():
+        # What an assistant repeated is outdated with it.
+        for (older, newer), reason in list(replaced.items()):
+            if older == said and statements.at[echo] < statements.at[newer]:
+                replaced.setdefault((echo, newer), reason)
     lifted = _before_the_best(statements.at, pairs, cues, threshold, spans)
     return GroupJudgement(tuple(lifted), replaced)
 
