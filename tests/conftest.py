@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,6 +20,11 @@ from hypothesis import HealthCheck, settings
 from tests.hostile import broken_json, naughty_strings, write_transcripts
 
 from anaphora.store.db.engine import Database, open_database
+
+# Bytecode is kept, whatever the shell says: else each worker and each process that a test starts
+# compiles all of it again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # How fast inputs are made says something about the machine, not about what is tested.
 settings.register_profile("anaphora", suppress_health_check=[HealthCheck.too_slow], deadline=None)
