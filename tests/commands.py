@@ -1,7 +1,8 @@
 """Commands of `anaphora` as processes, forked off one that has imported everything already.
 
-A command takes half a second, nearly all of it for imports. Each runs in a process of its own,
-with its own environment, folder and streams, through the entry point; only the imports are shared.
+A command takes half a second, nearly all of it for imports, those of its first question included.
+Each runs in a process of its own, with its own environment, folder and streams, through the entry
+point; only the imports are shared.
 A test of what is imported, or of the program's file, starts a real one.
 """
 
@@ -16,11 +17,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["run_command"]
+__all__ = ["run_command", "run_command_bytes"]
 
 _LENGTH = 1 << 20
 _PRELOADED = (
@@ -29,8 +31,10 @@ _PRELOADED = (
     "sqlalchemy",
     "tantivy",
     "anaphora.api.memory",
+    "anaphora.embed.minilm",
     "anaphora.surfaces.cli.program",
     "anaphora.surfaces.cli.app",
+    "anaphora.surfaces.hooks.session",
 )
 
 
@@ -38,33 +42,41 @@ def run_command(
     *words: object, environ: Mapping[str, str], text: str = "", folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `anaphora WORDS` with nothing but these variables; `text` is its standard input."""
+    done = run_command_bytes(*words, environ=environ, given=text.encode(), folder=folder)
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
+    )
+
+
+def run_command_bytes(
+    *words: object, environ: Mapping[str, str], given: bytes = b"", folder: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """The same for input and output as they are."""
     listed = [str(word) for word in words]
     place = str(folder or Path.cwd())
     if not hasattr(os, "fork"):
         return subprocess.run(
             [sys.executable, "-m", "anaphora", *listed],
             capture_output=True,
-            text=True,
             check=False,
-            input=text,
+            input=given,
             env=dict(environ),
             cwd=place,
         )
     with (
-        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as stdin,
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as errors,
     ):
-        given.write(text.encode())
-        given.seek(0)
+        stdin.write(given)
+        stdin.seek(0)
         request = json.dumps({"words": listed, "environ": dict(environ), "folder": place}).encode()
-        streams = [given.fileno(), out.fileno(), errors.fileno()]
+        streams = [stdin.fileno(), out.fileno(), errors.fileno()]
         socket.send_fds(_ready_process(), [request], streams)
         code = int(_ready_process().recv(_LENGTH))
         out.seek(0)
         errors.seek(0)
-        shown, said = out.read().decode("utf-8"), errors.read().decode("utf-8")
-    return subprocess.CompletedProcess(listed, code, shown, said)
+        return subprocess.CompletedProcess(listed, code, out.read(), errors.read())
 
 
 @cache
@@ -89,8 +101,9 @@ def _end(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
 
 def serve(connection: socket.socket) -> None:
     """Fork a process for each request, and answer with its exit code."""
-    for name in _PRELOADED:
-        importlib.import_module(name)
+    for name in (*_PRELOADED, *_imported_by_use()):
+        with suppress(ImportError):
+            importlib.import_module(name)
     while True:
         data, streams, _, _ = socket.recv_fds(connection, _LENGTH, 3)
         if not data:
@@ -102,6 +115,36 @@ def serve(connection: socket.socket) -> None:
             os.close(stream)
         _, status = os.waitpid(child, 0)
         connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _imported_by_use() -> list[str]:
+    """What a memory imports when it is used: in a process that ends, for it leaves threads."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder) / "names.json"
+        child = os.fork()
+        if child == 0:
+            try:
+                _use(Path(folder))
+                names.write_text(json.dumps(sorted(sys.modules)), "utf-8")
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        return [*json.loads(names.read_text("utf-8"))]
+
+
+def _use(folder: Path) -> None:
+    from anaphora import Memory
+
+    with Memory.open(folder / "home", embedder="hashing") as memory:
+        memory.remember("The ferry leaves at nine.")
+        memory.conversations.append_user("chat", "And the heron is grey.")
+        memory.ready()
+        memory.search("when does the ferry leave?")
+        memory.warm_up()
+        memory.recall_context("what of the heron?")
+        memory.doctor()
+        memory.export(folder / "all.jsonl")
+        memory.import_(folder / "all.jsonl")
 
 
 def _run(request: dict[str, Any], streams: list[int]) -> None:

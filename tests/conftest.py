@@ -5,6 +5,7 @@ Databases are SQLite files, and a real PostgreSQL that all tests of one worker s
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -14,9 +15,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sqlalchemy import Connection, MetaData, event, inspect
 from tests.hostile import broken_json, naughty_strings, write_transcripts
 
 from anaphora.store.db.engine import Database, open_database
@@ -29,6 +32,51 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # How fast inputs are made says something about the machine, not about what is tested.
 settings.register_profile("anaphora", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("anaphora")
+
+
+def _make_tables_as_before() -> None:
+    """The statements that make tables are compiled once in a worker, not for each of its homes.
+
+    The first database of a kind is made by SQLAlchemy; what that told the driver makes the others
+    that are empty.
+    """
+    create_all = MetaData.create_all
+    known: dict[tuple[MetaData, str], list[str]] = {}
+
+    def make(metadata: MetaData, bind: Any, *given: Any, **options: Any) -> None:
+        plain = isinstance(bind, Connection) and not given and not options
+        if not plain or inspect(bind).get_table_names():
+            create_all(metadata, bind, *given, **options)
+            return
+        told = known.get((metadata, bind.dialect.name))
+        if told is not None:
+            for statement in told:
+                bind.exec_driver_sql(statement)
+            return
+        told = []
+
+        def note(_: object, __: object, statement: str, *___: object) -> None:
+            if statement.lstrip().startswith("CREATE"):
+                told.append(statement)
+
+        event.listen(bind, "before_cursor_execute", note)
+        try:
+            create_all(metadata, bind)
+        finally:
+            event.remove(bind, "before_cursor_execute", note)
+        known[metadata, bind.dialect.name] = told
+
+    MetaData.create_all = make  # type: ignore[assignment, method-assign]
+
+
+_make_tables_as_before()
+
+
+def pytest_collection_finish() -> None:
+    """What collecting left stays to the end: no search for garbage need look at it."""
+    gc.collect()
+    gc.freeze()
+
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 
