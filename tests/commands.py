@@ -12,6 +12,9 @@ import atexit
 import importlib
 import json
 import os
+import select
+import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -22,9 +25,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["run_command", "run_command_bytes"]
+__all__ = ["program", "program_folder", "run_command", "run_command_bytes"]
 
 _LENGTH = 1 << 20
+_SHIM = Path(__file__).with_name("forked_program.py")
 _PRELOADED = (
     "alembic.command",
     "numpy",
@@ -35,6 +39,9 @@ _PRELOADED = (
     "anaphora.surfaces.cli.program",
     "anaphora.surfaces.cli.app",
     "anaphora.surfaces.hooks.session",
+    "anaphora.surfaces.mcp_server.server",
+    "anaphora.surfaces.mcp_server.stdio",
+    "anaphora.surfaces.rest",
 )
 
 
@@ -79,16 +86,46 @@ def run_command_bytes(
         return subprocess.CompletedProcess(listed, code, out.read(), errors.read())
 
 
+def program() -> list[str]:
+    """The beginning of a command line that runs `anaphora` in this way, for who starts it."""
+    if not hasattr(os, "fork"):
+        return [sys.executable, "-m", "anaphora"]
+    _ready_process()
+    return [sys.executable, "-I", "-S", str(_SHIM), str(_socket())]
+
+
+@cache
+def program_folder() -> Path:
+    """A folder for a search path, in which `anaphora` is that."""
+    folder = _socket().parent / "bin"
+    folder.mkdir()
+    (folder / "anaphora").write_text(f'#!/bin/sh\nexec {shlex.join(program())} "$@"\n', "utf-8")
+    (folder / "anaphora").chmod(0o755)
+    return folder
+
+
+@cache
+def _socket() -> Path:
+    """Where programs are asked for: a short path, as that of a socket must be."""
+    folder = Path(tempfile.mkdtemp(prefix="anp"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder / "socket"
+
+
 @cache
 def _ready_process() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    process = subprocess.Popen(
-        [sys.executable, __file__, str(theirs.fileno())],
-        pass_fds=[theirs.fileno()],
-        env={"PATH": ""},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(_socket()))
+        listener.listen(64)
+        given = [theirs.fileno(), listener.fileno()]
+        process = subprocess.Popen(
+            [sys.executable, __file__, *map(str, given)],
+            pass_fds=given,
+            env={"PATH": ""},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
     theirs.close()
     atexit.register(_end, ours, process)
     return ours
@@ -99,22 +136,45 @@ def _end(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def serve(connection: socket.socket) -> None:
-    """Fork a process for each request, and answer with its exit code."""
+def serve(connection: socket.socket, listener: socket.socket) -> None:
+    """Fork a process for each request, and answer with its exit code.
+
+    Who asks by `connection` is answered before the next one; programs run side by side.
+    """
     for name in (*_PRELOADED, *_imported_by_use()):
         with suppress(ImportError):
             importlib.import_module(name)
     while True:
+        if listener in select.select([connection, listener], [], [])[0]:
+            _begin(connection, listener)
+            continue
         data, streams, _, _ = socket.recv_fds(connection, _LENGTH, 3)
         if not data:
             return
         child = os.fork()
         if child == 0:
+            listener.close()
             _run(json.loads(data), streams)
         for stream in streams:
             os.close(stream)
         _, status = os.waitpid(child, 0)
         connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _begin(connection: socket.socket, listener: socket.socket) -> None:
+    """Fork a program that answers by itself. Its parent ends at once, so that nobody waits."""
+    asked, _ = listener.accept()
+    with asked:
+        child = os.fork()
+        if child == 0:
+            if os.fork():
+                os._exit(0)
+            connection.close()
+            listener.close()
+            data, streams, _, _ = socket.recv_fds(asked, _LENGTH, 3)
+            asked.send(str(os.getpid()).encode())
+            _run(json.loads(data), streams, asked)
+        os.waitpid(child, 0)
 
 
 def _imported_by_use() -> list[str]:
@@ -147,7 +207,7 @@ def _use(folder: Path) -> None:
         memory.import_(folder / "all.jsonl")
 
 
-def _run(request: dict[str, Any], streams: list[int]) -> None:
+def _run(request: dict[str, Any], streams: list[int], asked: socket.socket | None = None) -> None:
     from anaphora.surfaces.cli import main
 
     for number, stream in enumerate(streams):
@@ -169,8 +229,10 @@ def _run(request: dict[str, Any], streams: list[int]) -> None:
         # What a program does at its end: homes are closed, threads waited for.
         atexit._run_exitfuncs()
     finally:
+        if asked is not None:
+            asked.send(str(code).encode())
         os._exit(code)
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(*(socket.socket(fileno=int(word)) for word in sys.argv[1:]))

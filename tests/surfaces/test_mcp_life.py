@@ -177,7 +177,7 @@ def test_a_thousand_calls_take_no_memory(home: Path) -> None:
 
     async def scenario() -> None:
         before = children()
-        async with connected(home, "--tools", "all") as session:
+        async with connected(home, "--tools", "all", own=True) as session:
             (pid,) = children() - before
             for number in range(20):
                 await call(session, "store_memory", content=f"Topic {number} is about birds.")
