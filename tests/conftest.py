@@ -72,6 +72,12 @@ def _make_tables_as_before() -> None:
 _make_tables_as_before()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow ones first: at the end no worker waits long for the other."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_collection_finish() -> None:
     """What collecting left stays to the end: no search for garbage need look at it."""
     gc.collect()

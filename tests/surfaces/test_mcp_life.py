@@ -170,6 +170,7 @@ def test_a_server_whose_memory_is_closed_ends_in_peace(home: Path) -> None:
     assert desk.finish()
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.promise("mcp.steady")
 def test_a_thousand_calls_take_no_memory(home: Path) -> None:
