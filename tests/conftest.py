@@ -33,6 +33,20 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("anaphora", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("anaphora")
 
+_MEMORY = Path("/dev/shm")
+_ENOUGH = 4 << 30
+"""What all homes of a run take in memory at most, in bytes, with room to spare."""
+
+# Where there is a file system in memory, the homes of tests are in it: no test is about the disk of
+# this machine, and half of the time that a new home takes is waiting for one. With `TMPDIR` in the
+# environment they are there.
+if (
+    "TMPDIR" not in os.environ
+    and os.access(_MEMORY, os.W_OK)
+    and shutil.disk_usage(_MEMORY).free > _ENOUGH
+):
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
 
 def _make_tables_as_before() -> None:
     """The statements that make tables are compiled once in a worker, not for each of its homes.
@@ -194,7 +208,9 @@ def postgresql_server() -> Iterator[str]:
     pytest.importorskip("psycopg")
     # Not in pytest's folder: the path of a unix socket must be short, and the server's own user
     # must be able to reach it.
-    folder = Path(tempfile.mkdtemp(prefix="anaphora-pg-"))
+    folder = Path(
+        tempfile.mkdtemp(prefix="anaphora-pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
+    )
     server = pgserver.get_server(folder / "data", cleanup_mode="stop")
     try:
         yield server.get_uri()
