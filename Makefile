@@ -15,9 +15,9 @@ INSTALLED_PYTHONS = $(foreach python,python3.11 python3.12 python3.13 python3.14
 # SECONDS is a variable of the shell too: only what stands here or on the command line counts.
 SECONDS := 60
 LAST := 5
-# `make train`: the public sets (none unless named), sources to leave out, the stories, steps in all (three passes unless
-# given), the folder of the run, what the model is called, and an interpreter that has torch (made
-# here unless named; with a GPU, TORCH_FROM= takes the usual build of torch).
+# `make train`: the public sets (none unless named), sources to leave out, the stories, steps in all
+# (three passes unless given), the folder of the run, what the model is called, and an interpreter
+# that has torch (made here unless named; with a GPU, TORCH_FROM= takes the usual build of torch).
 DATA ?=
 WITHOUT ?=
 CORPUS ?= corpus
