@@ -87,7 +87,6 @@ CONSTANTS = (
         semantic=_lives("semantic"),
         procedural=_lives("procedural"),
     ),
-    _constant("window", "Among the first {n} hits", n=constant("rank.currency:WINDOW")),
     _constant(
         "unanswered",
         "loses {n} of its score, and {again} if it asks the same",
