@@ -323,7 +323,8 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
             if dated.at[newer] - dated.at[older] > _MOMENT:
                 before[place] = chance
             continue
-        sure = float(replaces[place])
+        # 0.9 is a little less in 32 bits.
+        sure = round(float(replaces[place]), 6)
         before[place], holds[place] = _judge_order(dated, cues, (older, newer), chance, sure)
         if holds[place]:
             replaces[place] = 0.0
