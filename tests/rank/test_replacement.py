@@ -69,7 +69,7 @@ def test_a_probability_is_one_and_stands_for_a_later_statement(
     if found:
         assert is_possible(older, newer)
         assert older.at < newer.at
-        assert not (older.reading.asks or newer.reading.asks)
+        assert not any(statement.reading.asks for statement in (older, newer))
         assert not replacement_probability(newer, older, closeness)
 
 
@@ -182,11 +182,18 @@ def test_two_places_that_differ_are_a_change_where_the_newer_one_says_so() -> No
     assert chance(older, "My gym is now Crunch and costs 45 euros a month.") > REPLACED
 
 
-def test_a_reason_names_the_wording_or_how_sure_it_is() -> None:
+@pytest.mark.parametrize(
+    ("older", "newer", "reason"),
+    [
+        ("My rent is 950 euros.", "My rent is 1,020 euros.", "another value"),
+        ("I eat meat.", "I do not eat meat.", "a negation"),
+        (
+            "Standing on one leg is hard.",
+            "Lunch is at noon.",
+            "a later statement of it, probability 0.70",
+        ),
+    ],
+)
+def test_a_reason_names_the_wording_or_how_sure_it_is(older: str, newer: str, reason: str) -> None:
     """What tells a change is said in words."""
-    value = [read_statement(text) for text in ("My rent is 950 euros.", "My rent is 1,020 euros.")]
-    assert reason_of(*value, SURE) == "another value"
-    taken_back = [read_statement(text) for text in ("I eat meat.", "I do not eat meat.")]
-    assert reason_of(*taken_back, SURE) == "a negation"
-    other = [read_statement(text) for text in ("Standing on one leg is hard.", "Lunch is at noon.")]
-    assert reason_of(*other, 0.7) == "a later statement of it, probability 0.70"
+    assert reason_of(read_statement(older), read_statement(newer), 0.7) == reason

@@ -36,6 +36,7 @@ from anaphora.rank.replacement import (
     Statement,
     reason_of,
     replacement_probability,
+    tells_of_another,
 )
 from anaphora.rank.statements import QuestionCues, StatementReading, read_cues, read_statement
 
@@ -409,7 +410,9 @@ def _judge_order(
         # What is marked as replaced never precedes what replaced it.
         return max(chance, replaces), False
     frame = compare_frames(other, read)
-    if frame is Frame.ADDED or (read.tentative and not read.changes):
+    if frame is Frame.ADDED or tells_of_another(other, read):
+        return 0.0, False
+    if read.tentative and not read.changes:
         return 0.0, False
     whole = cues.terms <= other.words and not cues.terms <= read.words
     if whole and len(cues.terms) > 1:
