@@ -4,14 +4,11 @@ Candidates stand in groups. The best one left opens a group, and what is judged 
 thing as that one, never as a third, belongs to it. A group stands where its best one stands, so
 that statements about other things change nothing in it.
 
-For a pair, an older and a newer one, two judges decide. Where both are worded alike but for one
-place or a negation, `rank/frames` says what became of the older one. Else two logistic regressions
-of features of the pair and the question say whether the newer one should stand before the older,
-if one of the two is right at all, and whether it replaces it. They are fitted by `python -m
-tools.fit_currency` on stories in which facts change and on questions of real chats
-(`currency_weights`). Words of change ("moved to", "no longer"), values of the same kind and the
-closeness of the two vectors were tried as features and are worth nothing beside these:
-docs/decisions/0027.
+For a pair, an older and a newer one, `rank/replacement` says whether the newer one replaces the
+older, whatever is asked. A logistic regression of features of the pair and the question says
+whether it should stand before the older, if one of the two is right at all. It is fitted by
+`python -m tools.fit_currency` on stories in which facts change and on questions of real chats
+(`currency_weights`): docs/decisions/0027 and 0054.
 
 Where the question asks for the past, those stand first that held then. A short turn that only asks,
 or says that it does not know, counts for less.
