@@ -4,14 +4,11 @@ Candidates stand in groups. The best one left opens a group, and what is judged 
 thing as that one, never as a third, belongs to it. A group stands where its best one stands, so
 that statements about other things change nothing in it.
 
-For a pair, an older and a newer one, two judges decide. Where both are worded alike but for one
-place or a negation, `rank/frames` says what became of the older one. Else two logistic regressions
-of features of the pair and the question say whether the newer one should stand before the older,
-if one of the two is right at all, and whether it replaces it. They are fitted by `python -m
-tools.fit_currency` on stories in which facts change and on questions of real chats
-(`currency_weights`). Words of change ("moved to", "no longer"), values of the same kind and the
-closeness of the two vectors were tried as features and are worth nothing beside these:
-docs/decisions/0027.
+For a pair, an older and a newer one, `rank/replacement` says whether the newer one replaces the
+older, whatever is asked. A logistic regression of features of the pair and the question says
+whether it should stand before the older, if one of the two is right at all. It is fitted by
+`python -m tools.fit_currency` on stories in which facts change and on questions of real chats
+(`currency_weights`): docs/decisions/0027 and 0054.
 
 Where the question asks for the past, those stand first that held then. A short turn that only asks,
 or says that it does not know, counts for less.
@@ -36,6 +33,7 @@ from anaphora.rank.replacement import (
     Statement,
     reason_of,
     replacement_probability,
+    tells_of_another,
 )
 from anaphora.rank.statements import QuestionCues, StatementReading, read_cues, read_statement
 
@@ -323,7 +321,8 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
             if dated.at[newer] - dated.at[older] > _MOMENT:
                 before[place] = chance
             continue
-        sure = float(replaces[place])
+        # 0.9 is a little less in 32 bits.
+        sure = round(float(replaces[place]), 6)
         before[place], holds[place] = _judge_order(dated, cues, (older, newer), chance, sure)
         if holds[place]:
             replaces[place] = 0.0
@@ -408,7 +407,9 @@ def _judge_order(
         # What is marked as replaced never precedes what replaced it.
         return max(chance, replaces), False
     frame = compare_frames(other, read)
-    if frame is Frame.ADDED or (read.tentative and not read.changes):
+    if frame is Frame.ADDED or tells_of_another(other, read):
+        return 0.0, False
+    if read.tentative and not read.changes:
         return 0.0, False
     if frame in (Frame.OTHER, Frame.APART) and (other.words - read.words) & cues.terms:
         # "Nora wears size 31" does not stand before "Emil wears size 34" where Emil is asked for.

@@ -129,15 +129,26 @@ def replacement_probability(older: Statement, newer: Statement, closeness: float
     first, second = older.reading, newer.reading
     frame = compare_frames(first, second)
     both_hold = first.several and not (second.changes or second.negated)
-    # "The car insurance is 112" and "the house insurance is 94"; but "because of the quiz the
-    # meetings moved to Thursdays".
-    other = frame is Frame.APART or (frame is Frame.OTHER and not second.changes)
+    other = frame is Frame.APART or tells_of_another(first, second)
     if second.tentative or both_hold or other or frame is Frame.ADDED:
         return 0.0
     if frame in (Frame.VALUE, Frame.NEGATION):
         return SURE
     odds = float(np.dot(_weights(), replacement_features(older, newer, closeness))) + _constant()
     return 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
+
+
+def tells_of_another(older: StatementReading, newer: StatementReading) -> bool:
+    """Whether the newer one is worded alike and tells of another thing.
+
+    "The car insurance is 112" and "the house insurance is 94"; but not "because of the quiz the
+    meetings moved to Thursdays", which tells of a change and lacks nothing of what the older one is
+    about.
+    """
+    if compare_frames(older, newer) is not Frame.OTHER:
+        return False
+    kind, own = older.subject & newer.words, older.subject - newer.words
+    return not newer.changes or bool(kind and own)
 
 
 def replacement_features(

@@ -201,17 +201,13 @@ class _Groups:
         if not others:
             return (best,)
         members = {member.place: member for member in (best, *others)}
-        lifted, marks = self._judge(best, others)
+        lifted, marks = self._judge(best, others, {hit.place: hit.closeness for hit in others})
         if lifted:
             # By what stands first, where it says so, else by the best: never through a third.
             leader = members[lifted[0]]
-            near = {hit.place: hit for hit in self._members(leader)}
-            rest = [
-                replace(member, closeness=near[place].closeness if place in near else math.nan)
-                for place, member in members.items()
-                if place != leader.place
-            ]
-            marks = marks | self._judge(leader, rest)[1]
+            near = {hit.place: hit.closeness for hit in self._look_up(leader)}
+            rest = [member for place, member in members.items() if place != leader.place]
+            marks = marks | self._judge(leader, rest, near)[1]
         old = [place for place in members if place in marks]
         front, behind = arrange_group(best.place, lifted, old, self._question)
         marked = {place: _marked(member, marks) for place, member in members.items()}
@@ -222,11 +218,12 @@ class _Groups:
         return [marked[place] for place in front]
 
     def _judge(
-        self, best: Candidate, others: Sequence[Candidate]
+        self, best: Candidate, others: Sequence[Candidate], closeness: Mapping[int, float]
     ) -> tuple[list[int], dict[int, tuple[int, str]]]:
         """The places that stand before the best, and by which one each was replaced, and why."""
         members = (best, *others)
-        judged = _judge(tuple(map(_judged, members)), self._question, self._spans)
+        near = [math.nan, *(closeness.get(other.place, math.nan) for other in others)]
+        judged = _judge(tuple(map(_judged, members, near)), self._question, self._spans)
         places = [member.place for member in members]
         replaced: dict[int, tuple[int, str]] = {}
         for (old, new), reason in judged.replaced.items():
@@ -252,7 +249,7 @@ def _said(candidate: Candidate) -> str:
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None]
 
 
-def _judged(candidate: Candidate) -> _Judged:
+def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
     """What the order of a candidate depends on. A score falls with every second: what lies behind
     six digits decides nothing."""
     return (
@@ -264,7 +261,7 @@ def _judged(candidate: Candidate) -> _Judged:
         round(candidate.meaning, 6),
         candidate.asked_for,
         candidate.restated,
-        None if math.isnan(candidate.closeness) else round(candidate.closeness, 4),
+        None if math.isnan(closeness) else round(closeness, 4),
     )
 
 
@@ -326,10 +323,12 @@ def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
 def _marked(member: Candidate, marks: Mapping[int, tuple[int, str]]) -> Candidate:
     """A member with what replaces it and what it replaces; `marks` has the newer one of each."""
     newer, reason = marks.get(member.place, (None, ""))
+    previous = tuple(old for old, (new, _) in marks.items() if new == member.place)
+    if newer is None and not previous:
+        return member
     seen = {member.place}
     while newer is not None and newer in marks and newer not in seen:
         # What replaces it in the end.
         seen.add(newer)
         newer = marks[newer][0]
-    previous = tuple(old for old, (new, _) in marks.items() if new == member.place)
     return replace(member, older_than=newer, reason=reason, previous=previous)

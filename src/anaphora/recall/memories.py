@@ -337,7 +337,7 @@ class _AnswerBuilder:
                     yield self._candidate(place, record.text)
             done, size = done + size, 2 * size
 
-    def _candidate(self, place: int, text: str = "") -> Candidate:
+    def _candidate(self, place: int, text: str = "", closeness: float = math.nan) -> Candidate:
         columns, scores = self._found.columns, self._scores
         meaning = scores.factors.get("meaning")
         return Candidate(
@@ -348,6 +348,7 @@ class _AnswerBuilder:
             # What was said again holds from then on.
             float(columns.reinforced_at[place]) / 1e6 if self._lane.by_currency else 0.0,
             restated=int(columns.count[place]),
+            closeness=closeness,
         )
 
     def _related(self, candidate: Candidate) -> Iterator[Candidate]:
@@ -362,12 +363,10 @@ class _AnswerBuilder:
             for at in new:
                 self._places[ids[at]] = len(self._places)
         records = self._records(ids)
+        alike = self._lane.embedder.calibration.alike
         for one, close in zip(ids, closeness, strict=True):
             if (record := records.get(one)) is not None:
-                hit = self._candidate(self._places[one], record.text)
-                yield replace(
-                    hit, closeness=self._lane.embedder.calibration.alike.applied_to(close)
-                )
+                yield self._candidate(self._places[one], record.text, alike.applied_to(close))
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
