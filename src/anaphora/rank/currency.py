@@ -560,10 +560,13 @@ def arrange_group(
     """The places of a group that stand together, and those that stand behind other groups.
 
     What holds, then one of the `replaced`, which are the best first; where the past is asked for,
-    what was `lifted` for being older, and the best one.
+    what was `lifted` for being older, and the best one: of these first what was replaced, unless
+    it is the oldest that is asked for.
     """
-    if read_cues(question).past >= 2:
-        return [*lifted, best], []
+    cues = read_cues(question)
+    if cues.past >= 2:
+        front = [*lifted, best]
+        return front if cues.first else sorted(front, key=lambda place: place not in replaced), []
     holding = [place for place in (*lifted, best) if place not in replaced]
     return [*holding, *replaced[:1]], list(replaced[1:])
 
