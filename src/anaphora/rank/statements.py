@@ -208,7 +208,7 @@ def _phrases(name: str, code: str, small: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _tense(code: str) -> re.Pattern[str]:
-    """What stands in the past, in a language alone where it is known: "was" is German for "what"."""
+    """What stands in the past, in the text's language alone: "was" is German for "what"."""
     own = languages().get(code)
     if own is None or not own.cues.get("past"):
         return _cue("past", code)
