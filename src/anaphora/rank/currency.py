@@ -17,7 +17,7 @@ or says that it does not know, counts for less.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
@@ -577,15 +577,24 @@ def judge_group(
 
 
 def arrange_group(
-    best: int, lifted: Sequence[int], replaced: Sequence[int], question: str
+    best: int,
+    lifted: Sequence[int],
+    replaced: Sequence[int],
+    question: str,
+    taking_back: Collection[int] = (),
 ) -> tuple[list[int], list[int]]:
     """The places of a group that stand together, and those that stand behind other groups.
 
     What holds, then one of the `replaced`, which are the best first; where the past is asked for,
-    what was `lifted` for being older, and the best one.
+    what was `lifted` for being older, and the best one: of these first what was replaced, then
+    those `taking_back` something, unless it is the oldest that is asked for.
     """
-    if read_cues(question).past >= 2:
-        return [*lifted, best], []
+    cues = read_cues(question)
+    if cues.past >= 2:
+        front = [*lifted, best]
+        if not cues.first:
+            front.sort(key=lambda place: 2 * (place not in replaced) + (place in taking_back))
+        return front, []
     holding = [place for place in (*lifted, best) if place not in replaced]
     return [*holding, *replaced[:1]], list(replaced[1:])
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
+from anaphora.core.analyser import STOP_WORDS, QueryWord, analyse, query_words
 from anaphora.core.languages.language import ENGLISH, Language, language_of, languages, loose
 from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
@@ -200,13 +200,27 @@ class QuestionCues:
 _TIMES: Final = ("first", "now", "order", "before", "past", "first_in_past", "before_in_past")
 
 
+def _phrases(name: str, code: str, small: str) -> list[str]:
+    """What of a text in small letters a cue matches."""
+    pattern = _tense(code) if name == "past" else _cue(name, code)
+    return [match.group() for match in pattern.finditer(small)]
+
+
+@lru_cache(maxsize=64)
+def _tense(code: str) -> re.Pattern[str]:
+    """What stands in the past, in the text's language alone: "was" is German for "what"."""
+    own = languages().get(code)
+    if own is None or not own.cues.get("past"):
+        return _cue("past", code)
+    return re.compile(own.any_of(own.cues["past"]))
+
+
 @lru_cache(maxsize=128)
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
     code, small = language_of(question), question.lower()
-    matches = {
-        name: [match.group() for match in _cue(name, code).finditer(small)] for name in _TIMES
-    }
+    timed = _cue("no_time", code).sub(" , ", small)
+    matches = {name: _phrases(name, code, timed) for name in _TIMES}
     tense = bool(matches["past"])
     first = bool(matches["first"] or (tense and matches["first_in_past"]))
     past = 0
@@ -216,7 +230,7 @@ def read_cues(question: str) -> QuestionCues:
         past = 1
     phrases = " ".join(phrase for cue in matches.values() for phrase in cue)
     return QuestionCues(
-        frozenset(query_terms(question)),
+        frozenset(word.tokens[0] for word in asked_words(question)),
         frozenset(word.casefold() for word in _WRITTEN.findall(question)) - STOP_WORDS - _CALENDAR,
         past,
         first,
@@ -224,3 +238,23 @@ def read_cues(question: str) -> QuestionCues:
         bool(matches["order"]),
         frozenset(analyse(phrases)) | _CALENDAR_TOKENS,
     )
+
+
+@lru_cache(maxsize=128)
+def asked_words(question: str) -> tuple[QueryWord, ...]:
+    """The words to look `question` up by: all but those that only say when.
+
+    A text that holds "first" answers "which bank do I ask first?" no better; "the first floor" is a
+    name. Where nothing else is left, they are looked up.
+    """
+    words = query_words(question)
+    code, small = language_of(question), question.lower()
+    timed = _cue("no_time", code).sub(" , ", small)
+    idle = {token for phrase in _phrases("idle", code, timed) for token in analyse(phrase)}
+    without = _cue("idle", code).sub(" , ", timed)
+    if not idle or not analyse(without, keep_stop_words=False):
+        return words
+    rest = frozenset(analyse(without))
+    names = frozenset(analyse(" ".join(_phrases("no_time", code, small))))
+    left = tuple(word for word in words if word.tokens[0] not in idle - rest - names)
+    return left or words

@@ -29,7 +29,7 @@ from anaphora.rank.currency import (
     judge_group,
 )
 from anaphora.rank.silence import answer_probability
-from anaphora.rank.statements import read_cues
+from anaphora.rank.statements import read_cues, read_statement
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
@@ -209,7 +209,8 @@ class _Groups:
             rest = [member for place, member in members.items() if place != leader.place]
             marks = marks | self._judge(leader, rest, near)[1]
         old = [place for place in members if place in marks]
-        front, behind = arrange_group(best.place, lifted, old, self._question)
+        taking_back = [place for place in old if read_statement(_said(members[place])).negated]
+        front, behind = arrange_group(best.place, lifted, old, self._question, taking_back)
         marked = {place: _marked(member, marks) for place, member in members.items()}
         for place in behind:
             if place not in self._behind:

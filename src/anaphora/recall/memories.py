@@ -20,6 +20,7 @@ from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.memories import MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
+from anaphora.rank.statements import asked_words
 from anaphora.recall.currency import RELATED, Candidate, order_memories
 from anaphora.recall.query import (
     BLANK,
@@ -137,7 +138,7 @@ class MemoryRecall:
             keep=keep,
             limit=OVERFETCH * top_k,
             vector=vector,
-            terms=() if bare else query_words(query),
+            terms=() if bare else asked_words(query),
             all_words=vector is None,
             every=every,
         )
