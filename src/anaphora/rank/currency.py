@@ -222,7 +222,7 @@ def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) 
     features[:, _OLDER], features[:, _NEWER] = older, newer
     asked = len(cues.terms)
     features[:, _ASKED] = (cues.past / 2, cues.now, min(asked, 6) / 6, min(asked, 16) / 16)
-    lengths = np.array([len(text) for text in statements.texts], np.float32)
+    lengths = np.array([read.size for read in readings], np.float32)
     message = (np.maximum(lengths, lengths[0]) - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH)
     features[:, _MESSAGE] = np.minimum(np.maximum(message, 0), 1)
     features[:, _MESSAGE + 1 :] = features[:, _PLACES] * features[:, _MESSAGE, None]
@@ -438,8 +438,8 @@ def _of_each(
             len(read.told & cues.terms) / asked,
             min(len(about & cues.written), 2) / 2,
             min(read.length, 60) / 60,
-            min(len(text), 400) / 400,
-            min(len(text), 2_000) / 2_000,
+            min(read.size, 400) / 400,
+            min(read.size, 2_000) / 2_000,
             read.personal and not assistant,
             read.asks,
             read.unknown,
@@ -449,8 +449,7 @@ def _of_each(
             read.tentative,
             read.adds,
         )
-        for text, meaning, assistant, read, about in zip(
-            statements.texts,
+        for meaning, assistant, read, about in zip(
             statements.meaning.tolist(),
             statements.assistant.tolist(),
             readings,
@@ -613,9 +612,9 @@ def unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
 
 def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
     """What a short text of this score loses that only asks, or that says that it does not know."""
-    if len(text) > _SHORT:
-        return 0.0
     read = read_statement(text)
+    if read.size > _SHORT:
+        return 0.0
     asked = read.words - read.told
     again = len(asked & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
     # A statement that takes another one back is an answer: "we do not know him any more".

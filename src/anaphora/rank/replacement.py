@@ -168,7 +168,7 @@ def replacement_features(
         bool(first.subject - second.words) and bool(second.subject - first.words),
         frame is Frame.OTHER,
     )
-    longest = max(len(older.text), len(newer.text))
+    longest = max(first.size, second.size)
     message = min(max((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
     in_long = (pair[OF_PAIR.index(name)] * message for name in IN_LONG)
     row = (*pair, *_of_one(older), *_of_one(newer), message, *in_long)
@@ -176,7 +176,7 @@ def replacement_features(
 
 
 def _of_one(statement: Statement) -> tuple[float, ...]:
-    read, size = statement.reading, len(statement.text)
+    read, size = statement.reading, statement.reading.size
     return (
         min(read.length, 60) / 60,
         min(size, 400) / 400,

@@ -8,6 +8,7 @@ The known words are those of the text's language (`core/languages`). It needs no
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +27,8 @@ _FRAME: Final = 24
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _ASKING_MARKS: Final = ("?", "？")
 _TELLING_MARKS: Final = (".", "!", "。", "！")
+_SPACES: Final = re.compile(r"[^\S\n]+")
+_LAST_MARKS: Final = " .!?…。！？\n"
 _END: Final = r"\b"
 _CAPITAL: Final = re.compile(r"\b[A-Z\u00c0-\u00dd][^\W\d_]+")
 # Not at the beginning of a sentence, unless it is somebody's: "Milo's tag".
@@ -79,6 +82,7 @@ class StatementReading:
     is new; `adds`: that it comes to what holds; `several`: what it tells of may have several values
     at once, or happens again; `tentative`: it is only thought of. `news` are its told words without
     those that say that it still holds. `unchanged`: it says that something is as before.
+    `size` are its characters without what ends it.
     """
 
     words: frozenset[str]
@@ -98,17 +102,26 @@ class StatementReading:
     tentative: bool = False
     news: frozenset[str] = frozenset()
     unchanged: bool = False
+    size: int = 0
 
 
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The `words` of `read_statement`, which takes three times as long."""
-    return frozenset(analyse(text[:_HEAD], keep_stop_words=False))
+    return frozenset(analyse(typed_text(text)[:_HEAD], keep_stop_words=False))
+
+
+def typed_text(text: str) -> str:
+    """A text in one form however it was typed: composed (NFC), without spaces that say nothing."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return _SPACES.sub(" ", text).strip()
 
 
 @lru_cache(maxsize=8192)
 def read_statement(text: str) -> StatementReading:
-    """Read the first 600 characters of `text`."""
+    """Read the first 600 characters of `text`; how it was typed changes nothing."""
+    text = typed_text(text)
     head = text[:_HEAD]
     code, small = language_of(head), head.lower()
     tokens = analyse(head, keep_stop_words=False)
@@ -125,6 +138,7 @@ def read_statement(text: str) -> StatementReading:
     if opening is not None and not _cue("negation", code).match(small, opening.end() + 1):
         # Without a mark, where it is one sentence: "do not push" asks for nothing.
         asks = not bare.endswith(_TELLING_MARKS) and not _SENTENCE_END.search(bare)
+        told = frozenset() if asks else told
     verb = _cue("verb", code).search(small, 1)
     return StatementReading(
         words,
@@ -144,6 +158,7 @@ def read_statement(text: str) -> StatementReading:
         _cue("tentative", code).search(small) is not None,
         told - _tokens_of_cues(small, code, "now", "still", "unchanged"),
         _cue("unchanged", code).search(small) is not None,
+        len(text.rstrip(_LAST_MARKS)),
     )
 
 

@@ -29,7 +29,7 @@ from anaphora.rank.currency import (
     judge_group,
 )
 from anaphora.rank.silence import answer_probability
-from anaphora.rank.statements import read_cues
+from anaphora.rank.statements import read_cues, typed_text
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
@@ -92,7 +92,7 @@ class Candidate:
     @property
     def wording(self) -> tuple[str, str, bool]:
         """The same for every candidate that says the same."""
-        return self.text.strip(" .!?\n").casefold(), self.speaker, self.assistant
+        return typed_text(self.text).strip(" .!?\n").casefold(), self.speaker, self.assistant
 
 
 Lookup: TypeAlias = Callable[[Candidate], Iterable[Candidate]]
@@ -247,7 +247,7 @@ class _Groups:
 
 
 def _said(candidate: Candidate) -> str:
-    return strip_recalled(candidate.told or candidate.text)
+    return typed_text(strip_recalled(candidate.told or candidate.text))
 
 
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None]
