@@ -37,7 +37,13 @@ from anaphora.rank.replacement import (
     reason_of,
     replacement_probability,
 )
-from anaphora.rank.statements import QuestionCues, StatementReading, read_cues, read_statement
+from anaphora.rank.statements import (
+    QuestionCues,
+    StatementReading,
+    names_asked,
+    read_cues,
+    read_statement,
+)
 
 Floats = NDArray[np.float32]
 
@@ -142,13 +148,11 @@ OF_PAIR: Final = (
     "other person",  # both speak in the first person, and are not the same speaker
     "name lost",  # the older one is about a name of the question, the newer one is not
     "name gained",
-    "other name",  # the same as the first, and the newer one holds another name
     "closeness",  # the cosine of the two, where it is known
     "closeness known",
     "gone",  # words that the newer one lacks
     "new",  # words that only the newer one has
     "number for number",  # each has one that the other lacks
-    "new name",
     "perhaps another thing",
     "another thing",
     "replaces",  # the probability of `rank/replacement`
@@ -272,13 +276,11 @@ def _pair_row(
         own and bool(speakers[0]) and speakers[0] != speakers[1],
         of_asked[0] and not of_asked[1],
         of_asked[1] and not of_asked[0],
-        of_asked[0] and not of_asked[1] and bool(second.names),
         0.0 if math.isnan(close) else float(close),
         not math.isnan(close),
         min(len(gone), _MOST_WORDS) / _MOST_WORDS,
         min(len(new), _MOST_WORDS) / _MOST_WORDS,
         bool(_with_digits(gone)) and bool(_with_digits(new)),
-        bool(second.names - first.names),
         frame is Frame.APART,
         frame is Frame.OTHER,
         0.0,
@@ -379,7 +381,7 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
         again = read.news <= other.words and (
             read.negated == other.negated or (not read.negated and read.news < other.words)
         )
-        another = not asked_for[newer] and not read.names & cues.written
+        another = not asked_for[newer] and not names_asked(read, cues)
         person = another and asked_for[older]
         lacking = exact & other.words - read.words
         # A single Chinese character is in too many words to tell of one thing.
@@ -468,10 +470,10 @@ def _subjects(
     Who speaks of themselves is one of them.
     """
     own = [_first_name(name) for name in statements.speakers]
-    known = cues.written | frozenset(name for name in own if name)
+    speaking = frozenset(name for name in own if name)
     found = []
     for read, name, assistant in zip(readings, own, statements.assistant.tolist(), strict=True):
-        about = read.names & known
+        about = names_asked(read, cues) | (read.written & speaking)
         found.append(about | {name} if name and read.personal and not assistant else about)
     return found
 
