@@ -46,6 +46,9 @@ class Weights:
     # Share of a neighbour's words and meaning that a turn is given, for either side: a question
     # and its answer, a topic that goes on. More drowns turns in their surroundings.
     neighbour: float = 0.15
+    # Words and meaning of its own from which on a turn is given that share in full, and from half
+    # of which on it is given any: what has nothing to do with the question has no answer beside it.
+    neighbour_evidence: float = 0.3
     # The turn is by whom the question names.
     speaker: float = 0.5
     # The turn is by the asker ("my", "I") or by who was asked ("you told me"). Less than a name
@@ -141,7 +144,9 @@ def score_turns(
     factors = {
         "words": near_words[at],
         "meaning": near[at],
-        "context": _neighbours(table, near_words + near, at) * np.float32(w.neighbour),
+        "context": _neighbours(table, near_words + near, at)
+        * _related(near_words[at] + near[at], unit * np.float32(w.neighbour_evidence))
+        * np.float32(w.neighbour),
         "time": _in_spans(table.ts[at], reading.spans, w.time_after)
         * _evident(near_words[at] + near[at], unit * np.float32(w.time_evidence))
         * (unit * np.float32(w.time)),
@@ -224,6 +229,12 @@ def _speaker(table: TurnTable, reading: QuestionReading, at: Rows | slice) -> ND
 def _evident(near: Floats, full: np.float32) -> Floats:
     """From a twentieth to 1, as the evidence of words and meaning goes from nothing to `full`."""
     share: Floats = np.clip(near / full, 0.05, 1.0)
+    return share
+
+
+def _related(near: Floats, full: np.float32) -> Floats:
+    """From 0 to 1, as the evidence of words and meaning goes from half of `full` to all of it."""
+    share: Floats = np.clip(near / full * 2.0 - 1.0, 0.0, 1.0)
     return share
 
 
