@@ -35,7 +35,13 @@ from anaphora.rank.replacement import (
     replacement_probability,
     tells_of_another,
 )
-from anaphora.rank.statements import QuestionCues, StatementReading, read_cues, read_statement
+from anaphora.rank.statements import (
+    QuestionCues,
+    StatementReading,
+    names_asked,
+    read_cues,
+    read_statement,
+)
 
 Floats = NDArray[np.float32]
 
@@ -140,13 +146,11 @@ OF_PAIR: Final = (
     "other person",  # both speak in the first person, and are not the same speaker
     "name lost",  # the older one is about a name of the question, the newer one is not
     "name gained",
-    "other name",  # the same as the first, and the newer one holds another name
     "closeness",  # the cosine of the two, where it is known
     "closeness known",
     "gone",  # words that the newer one lacks
     "new",  # words that only the newer one has
     "number for number",  # each has one that the other lacks
-    "new name",
     "perhaps another thing",
     "another thing",
     "replaces",  # the probability of `rank/replacement`
@@ -220,7 +224,7 @@ def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) 
     features[:, _OLDER], features[:, _NEWER] = older, newer
     asked = len(cues.terms)
     features[:, _ASKED] = (cues.past / 2, cues.now, min(asked, 6) / 6, min(asked, 16) / 16)
-    lengths = np.array([len(text) for text in statements.texts], np.float32)
+    lengths = np.array([read.size for read in readings], np.float32)
     message = (np.maximum(lengths, lengths[0]) - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH)
     features[:, _MESSAGE] = np.minimum(np.maximum(message, 0), 1)
     features[:, _MESSAGE + 1 :] = features[:, _PLACES] * features[:, _MESSAGE, None]
@@ -270,13 +274,11 @@ def _pair_row(
         own and bool(speakers[0]) and speakers[0] != speakers[1],
         of_asked[0] and not of_asked[1],
         of_asked[1] and not of_asked[0],
-        of_asked[0] and not of_asked[1] and bool(second.names),
         0.0 if math.isnan(close) else float(close),
         not math.isnan(close),
         min(len(gone), _MOST_WORDS) / _MOST_WORDS,
         min(len(new), _MOST_WORDS) / _MOST_WORDS,
         bool(_with_digits(gone)) and bool(_with_digits(new)),
-        bool(second.names - first.names),
         frame is Frame.APART,
         frame is Frame.OTHER,
         0.0,
@@ -378,7 +380,7 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
         again = read.news <= other.words and (
             read.negated == other.negated or (not read.negated and read.news < other.words)
         )
-        another = not asked_for[newer] and not read.names & cues.written
+        another = not asked_for[newer] and not names_asked(read, cues)
         person = another and asked_for[older]
         lacking = exact & other.words - read.words
         # A single Chinese character is in too many words to tell of one thing.
@@ -439,8 +441,8 @@ def _of_each(
             len(read.told & cues.terms) / asked,
             min(len(about & cues.written), 2) / 2,
             min(read.length, 60) / 60,
-            min(len(text), 400) / 400,
-            min(len(text), 2_000) / 2_000,
+            min(read.size, 400) / 400,
+            min(read.size, 2_000) / 2_000,
             read.personal and not assistant,
             read.asks,
             read.unknown,
@@ -450,8 +452,7 @@ def _of_each(
             read.tentative,
             read.adds,
         )
-        for text, meaning, assistant, read, about in zip(
-            statements.texts,
+        for meaning, assistant, read, about in zip(
             statements.meaning.tolist(),
             statements.assistant.tolist(),
             readings,
@@ -470,10 +471,10 @@ def _subjects(
     Who speaks of themselves is one of them.
     """
     own = [_first_name(name) for name in statements.speakers]
-    known = cues.written | frozenset(name for name in own if name)
+    speaking = frozenset(name for name in own if name)
     found = []
     for read, name, assistant in zip(readings, own, statements.assistant.tolist(), strict=True):
-        about = read.names & known
+        about = names_asked(read, cues) | (read.written & speaking)
         found.append(about | {name} if name and read.personal and not assistant else about)
     return found
 
@@ -644,9 +645,9 @@ def unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
 
 def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
     """What a short text of this score loses that only asks, or that says that it does not know."""
-    if len(text) > _SHORT:
-        return 0.0
     read = read_statement(text)
+    if read.size > _SHORT:
+        return 0.0
     asked = read.words - read.told
     again = len(asked & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
     # A statement that takes another one back is an answer: "we do not know him any more".

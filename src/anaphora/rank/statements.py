@@ -8,6 +8,7 @@ The known words are those of the text's language (`core/languages`). It needs no
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,8 +27,9 @@ _FRAME: Final = 24
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _ASKING_MARKS: Final = ("?", "？")
 _TELLING_MARKS: Final = (".", "!", "。", "！")
+_SPACES: Final = re.compile(r"[^\S\n]+")
+_LAST_MARKS: Final = " .!?…。！？\n"
 _END: Final = r"\b"
-_CAPITAL: Final = re.compile(r"\b[A-Z\u00c0-\u00dd][^\W\d_]+")
 # Not at the beginning of a sentence, unless it is somebody's: "Milo's tag".
 _INNER_NAME: Final = re.compile(
     r"(?<=[^\W\d_][ ,] )[A-Z\u00c0-\u00dd]\w+|(?<=[^\W\d_] )[A-Z\u00c0-\u00dd]\w+"
@@ -70,7 +72,7 @@ class StatementReading:
     """What is read of one text, whoever asks.
 
     `words` are its tokens without stop words, `told` those outside its questions, `names` what is
-    written like a name, folded. `personal`: it speaks in the first person; `negated`: it
+    written like a name inside it, folded. `personal`: it speaks in the first person; `negated`: it
     holds a negation; `asks`: it is a question and little else; `unknown`: it says that something is
     not known.
 
@@ -79,6 +81,7 @@ class StatementReading:
     is new; `adds`: that it comes to what holds; `several`: what it tells of may have several values
     at once, or happens again; `tentative`: it is only thought of. `news` are its told words without
     those that say that it still holds. `unchanged`: it says that something is as before.
+    `size` are its characters without what ends it, `written` its words as they are written, folded.
     """
 
     words: frozenset[str]
@@ -98,17 +101,27 @@ class StatementReading:
     tentative: bool = False
     news: frozenset[str] = frozenset()
     unchanged: bool = False
+    size: int = 0
+    written: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The `words` of `read_statement`, which takes three times as long."""
-    return frozenset(analyse(text[:_HEAD], keep_stop_words=False))
+    return frozenset(analyse(typed_text(text)[:_HEAD], keep_stop_words=False))
+
+
+def typed_text(text: str) -> str:
+    """A text in one form however it was typed: composed (NFC), without spaces that say nothing."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return _SPACES.sub(" ", text).strip()
 
 
 @lru_cache(maxsize=8192)
 def read_statement(text: str) -> StatementReading:
-    """Read the first 600 characters of `text`."""
+    """Read the first 600 characters of `text`; how it was typed changes nothing."""
+    text = typed_text(text)
     head = text[:_HEAD]
     code, small = language_of(head), head.lower()
     tokens = analyse(head, keep_stop_words=False)
@@ -125,6 +138,7 @@ def read_statement(text: str) -> StatementReading:
     if opening is not None and not _cue("negation", code).match(small, opening.end() + 1):
         # Without a mark, where it is one sentence: "do not push" asks for nothing.
         asks = not bare.endswith(_TELLING_MARKS) and not _SENTENCE_END.search(bare)
+        told = frozenset() if asks else told
     verb = _cue("verb", code).search(small, 1)
     return StatementReading(
         words,
@@ -144,6 +158,8 @@ def read_statement(text: str) -> StatementReading:
         _cue("tentative", code).search(small) is not None,
         told - _tokens_of_cues(small, code, "now", "still", "unchanged"),
         _cue("unchanged", code).search(small) is not None,
+        len(text.rstrip(_LAST_MARKS)),
+        frozenset(word.casefold() for word in _WRITTEN.findall(head)),
     )
 
 
@@ -165,7 +181,7 @@ def _frame_tokens(tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def _names(text: str) -> frozenset[str]:
-    found = set(map(str.casefold, _CAPITAL.findall(text)))
+    found = set(map(str.casefold, _INNER_NAME.findall(text)))
     return frozenset(found - STOP_WORDS - _CALENDAR)
 
 
@@ -178,8 +194,9 @@ def tokens_of_time() -> frozenset[str]:
 class QuestionCues:
     """What a question says of time, its words and the names in it.
 
-    `written` are its words as they are written, folded: a name of a statement that is among them is
-    one that the question names, with a capital or without.
+    `written` are its words as they are written, folded, `names` those that are written like a name.
+    A name of a statement that is among the first is one that the question names, and so is a word
+    that is among the second: with a capital or without.
 
     `past` is 0 for the present, 1 where only a tense speaks of the past ("was"), 2 where words do
     ("used to"; "before" and "in March" beside such a tense); `first` asks for the oldest ("at
@@ -195,6 +212,7 @@ class QuestionCues:
     now: bool
     order: bool = False
     temporal: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
 
 
 _TIMES: Final = ("first", "now", "order", "before", "past", "first_in_past", "before_in_past")
@@ -237,6 +255,7 @@ def read_cues(question: str) -> QuestionCues:
         bool(matches["now"]),
         bool(matches["order"]),
         frozenset(analyse(phrases)) | _CALENDAR_TOKENS,
+        _names(question),
     )
 
 
@@ -258,3 +277,8 @@ def asked_words(question: str) -> tuple[QueryWord, ...]:
     names = frozenset(analyse(" ".join(_phrases("no_time", code, small))))
     left = tuple(word for word in words if word.tokens[0] not in idle - rest - names)
     return left or words
+
+
+def names_asked(read: StatementReading, cues: QuestionCues) -> frozenset[str]:
+    """The names that a statement and a question share, whichever of them writes them as names."""
+    return (read.names & cues.written) | (read.written & cues.names)

@@ -29,7 +29,7 @@ from anaphora.rank.currency import (
     judge_group,
 )
 from anaphora.rank.silence import answer_probability
-from anaphora.rank.statements import read_cues, read_statement
+from anaphora.rank.statements import read_cues, read_statement, typed_text
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
@@ -92,7 +92,7 @@ class Candidate:
     @property
     def wording(self) -> tuple[str, str, bool]:
         """The same for every candidate that says the same."""
-        return self.text.strip(" .!?\n").casefold(), self.speaker, self.assistant
+        return typed_text(self.text).strip(" .!?\n").casefold(), self.speaker, self.assistant
 
 
 Lookup: TypeAlias = Callable[[Candidate], Iterable[Candidate]]
@@ -144,7 +144,7 @@ class _Groups:
     _folds: bool
     _heap: list[tuple[float, int, Candidate]] = field(default_factory=list)
     _taken: set[int] = field(default_factory=set)
-    _behind: set[int] = field(default_factory=set)
+    _behind: dict[int, Candidate] = field(default_factory=dict)
     _pushed: int = 0
 
     def ordered(self, stream: Iterator[Candidate]) -> Iterator[Candidate]:
@@ -159,7 +159,7 @@ class _Groups:
             if not self._heap:
                 return
             score, _, best = heappop(self._heap)
-            if best.place in self._taken:
+            if best.place in self._taken or self._behind.get(best.place, best) is not best:
                 continue
             if standing == math.inf:
                 least = COMPARABLE * best.score
@@ -183,7 +183,7 @@ class _Groups:
 
     def _push(self, candidate: Candidate, share: float = 1.0) -> None:
         """Let a candidate stand at a share of its score."""
-        if candidate.place not in self._taken | self._behind:
+        if candidate.place not in self._taken:
             heappush(self._heap, (-share * candidate.score, self._pushed, candidate))
             self._pushed += 1
 
@@ -214,8 +214,9 @@ class _Groups:
         marked = {place: _marked(member, marks) for place, member in members.items()}
         for place in behind:
             if place not in self._behind:
+                # What was pushed of it before is passed over.
+                self._behind[place] = marked[place]
                 self._push(marked[place], BEHIND)
-                self._behind.add(place)
         return [marked[place] for place in front]
 
     def _judge(
@@ -244,7 +245,7 @@ class _Groups:
 
 
 def _said(candidate: Candidate) -> str:
-    return strip_recalled(candidate.told or candidate.text)
+    return typed_text(strip_recalled(candidate.told or candidate.text))
 
 
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None]
