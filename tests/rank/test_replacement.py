@@ -165,6 +165,11 @@ def test_a_new_name_or_number_may_replace_whatever_stayed() -> None:
             "The key of the attic is on the mat now.",
             0.0,
         ),
+        (
+            "The search database listens on port 6015.",
+            "We moved the staging database, it listens on port 5439 now.",
+            0.0,
+        ),
         # Nothing but a weekday in common.
         ("Lunch is on Monday.", "We travel on Monday.", 0.0),
     ],
