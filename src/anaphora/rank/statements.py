@@ -111,6 +111,7 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(analyse(typed_text(text)[:_HEAD], keep_stop_words=False))
 
 
+@lru_cache(maxsize=8192)
 def typed_text(text: str) -> str:
     """A text in one form however it was typed: composed (NFC), without spaces that say nothing."""
     if not text.isascii():

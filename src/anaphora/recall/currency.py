@@ -39,7 +39,7 @@ THRESHOLD: Final = 0.45
 READ: Final = 18
 """Candidates among which repetitions are folded."""
 
-RELATED: Final = 16
+RELATED: Final = 8
 """Statements that are looked up for each one that opens a group."""
 
 COMPARABLE: Final = 0.2

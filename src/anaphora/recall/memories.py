@@ -18,6 +18,7 @@ import numpy as np
 from anaphora.core.analyser import query_words
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
+from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.memories import MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.statements import asked_words
@@ -365,9 +366,11 @@ class _AnswerBuilder:
                 self._places[ids[at]] = len(self._places)
         records = self._records(ids)
         alike = self._lane.embedder.calibration.alike
+        least, scores = LEAST_SHARE * candidate.score, self._scores.score
         for one, close in zip(ids, closeness, strict=True):
-            if (record := records.get(one)) is not None:
-                yield self._candidate(self._places[one], record.text, alike.applied_to(close))
+            place, record = self._places[one], records.get(one)
+            if record is not None and scores[place] >= least:
+                yield self._candidate(place, record.text, alike.applied_to(close))
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
