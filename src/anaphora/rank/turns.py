@@ -142,7 +142,9 @@ def score_turns(
         near = np.maximum(cosine, 0.0, dtype=np.float32)
         near *= unit * np.float32(w.meaning)
     flags = table.flags[at]
-    related = _related(near_words[at] + near[at], unit * np.float32(w.related))
+    related: Floats | float = 1.0
+    if cosine is not None:
+        related = _related(near_words[at] + near[at], unit * np.float32(w.related))
     factors = {
         "words": near_words[at],
         "meaning": near[at],
