@@ -63,7 +63,7 @@ class Weights:
     # Standing instructions apply whenever their topic comes up, however they are worded.
     standing: float = 0.1
     # Words and meaning of its own from which on a turn is given its neighbours' share, and what it
-    # gets for being personal or an instruction, in full, and from half of which on it is given any:
+    # gets for being personal or an instruction, in full, and below half of it a twentieth:
     # what has nothing to do with the question is not told apart by them.
     related: float = 0.3
     # Lost for a better turn of the same stage, where the order of events is asked for, and for two
@@ -142,7 +142,9 @@ def score_turns(
         near = np.maximum(cosine, 0.0, dtype=np.float32)
         near *= unit * np.float32(w.meaning)
     flags = table.flags[at]
-    related = _related(near_words[at] + near[at], unit * np.float32(w.related))
+    related: Floats | float = 1.0
+    if cosine is not None:
+        related = _related(near_words[at] + near[at], unit * np.float32(w.related))
     factors = {
         "words": near_words[at],
         "meaning": near[at],
@@ -234,8 +236,8 @@ def _evident(near: Floats, full: np.float32) -> Floats:
 
 
 def _related(near: Floats, full: np.float32) -> Floats:
-    """From 0 to 1, as the evidence of words and meaning goes from half of `full` to all of it."""
-    share: Floats = np.clip(near / full * 2.0 - 1.0, 0.0, 1.0)
+    """From a twentieth to 1, as words and meaning go from half of `full` to all of it."""
+    share: Floats = np.clip(near / full * 2.0 - 1.0, 0.05, 1.0)
     return share
 
 
