@@ -104,9 +104,10 @@ def is_possible(older: Statement, newer: Statement) -> bool:
 
 
 def _still_holds(first: StatementReading, second: StatementReading) -> bool:
-    """Whether the newer one only says that it is still so: no name and no number is new in it."""
+    """Whether the newer one only says that it is still so: no name, number or weekday is new."""
     new = second.news - first.words
-    return second.unchanged and not new & second.named and not _with_digits(new)
+    value = new & (second.named | tokens_of_time())
+    return second.unchanged and not value and not _with_digits(new)
 
 
 def _of_two_people(older: Statement, newer: Statement) -> bool:
