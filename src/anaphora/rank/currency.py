@@ -554,29 +554,6 @@ def judge_group(
     return GroupJudgement(tuple(lifted), replaced)
 
 
-def replaced_by_wording(statements: Statements) -> dict[tuple[int, int], str]:
-    """The (older, newer) places of which the wording alone tells that one replaces the other.
-
-    Each with why. Of several newer ones the first is taken. An assistant's words replace nothing.
-    """
-    readings, found = statements.readings, {}
-    said = [
-        Statement(text, at, speaker, False, reading)
-        for text, at, speaker, reading in zip(
-            statements.texts, statements.at.tolist(), statements.speakers, readings, strict=True
-        )
-    ]
-    by_user = np.flatnonzero(~statements.assistant).tolist()
-    for old in by_user:
-        for new in by_user:
-            frame = compare_frames(readings[old], readings[new])
-            told = said[old].at < said[new].at and frame in (Frame.VALUE, Frame.NEGATION)
-            if told and replacement_probability(said[old], said[new], math.nan) >= SURE:
-                found[old, new] = frame.value
-                break
-    return found
-
-
 def arrange_group(
     best: int,
     lifted: Sequence[int],

@@ -27,7 +27,6 @@ from anaphora.rank.currency import (
     answer_loss,
     arrange_group,
     judge_group,
-    replaced_by_wording,
 )
 from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues, read_statement
@@ -213,9 +212,6 @@ class _Groups:
                 if place != leader.place
             ]
             marks = marks | self._judge(leader, rest)[1]
-            # The others that stand before the best are of the same thing: their wording may tell.
-            block = [members[place] for place in dict.fromkeys((*lifted, best.place))]
-            marks = _by_wording(block) | marks
         old = [place for place in members if place in marks]
         taking_back = [place for place in old if read_statement(_said(members[place])).negated]
         front, behind = arrange_group(best.place, lifted, old, self._question, taking_back)
@@ -248,12 +244,6 @@ class _Groups:
         }
         left = [self._lowered(hit) for place, hit in hits.items() if place not in self._taken]
         return sorted(left, key=lambda hit: (-hit.score, hit.place))
-
-
-def _by_wording(block: Sequence[Candidate]) -> dict[int, tuple[int, str]]:
-    """By which one of a group each was replaced, where the wording of both tells, and why."""
-    found = replaced_by_wording(_statements(tuple(map(_judged, block))))
-    return {block[old].place: (block[new].place, reason) for (old, new), reason in found.items()}
 
 
 def _said(candidate: Candidate) -> str:
