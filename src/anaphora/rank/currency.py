@@ -568,11 +568,13 @@ def judge_group(
         if sure >= REPLACED:
             older, newer = (0, place) if pairs.later[place] else (place, 0)
             replaced[older, newer] = reason_of(readings[older], readings[newer], sure)
-    for echo, said in find_echoes(statements).items():
-        # What an assistant repeated is outdated with it.
-        for (older, newer), reason in list(replaced.items()):
-            if older == said and statements.at[echo] < statements.at[newer]:
-                replaced.setdefault((echo, newer), reason)
+    # What an assistant repeated is outdated with it, and it with what was repeated.
+    echoes = find_echoes(statements)
+    for (older, newer), reason in list(replaced.items()):
+        said = echoes.get(older, older)
+        for place in (said, *(echo for echo, of in echoes.items() if of == said)):
+            if statements.at[place] < statements.at[newer]:
+                replaced.setdefault((place, newer), reason)
     lifted = _before_the_best(statements.at, pairs, cues, threshold, spans)
     return GroupJudgement(tuple(lifted), replaced)
 

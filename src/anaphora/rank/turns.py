@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ Floats = NDArray[np.float32]
 Rows = NDArray[np.intp]
 
 DAY = 86_400.0
+
+
+ASKED_WORDS: Final = 16
+"""Words of a question up to which a turn needs the whole evidence of `Weights.related`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,10 @@ def score_turns(
     flags = table.flags[at]
     related: Floats | float = 1.0
     if cosine is not None:
-        related = _related(near_words[at] + near[at], unit * np.float32(w.related))
+        # In a question of a page one turn holds few of the words and little of the meaning.
+        share = min(1.0, ASKED_WORDS / max(1, len(reading.words)))
+        full = unit * np.float32(w.related * share)
+        related = _related(near_words[at] + near[at], full)
     factors = {
         "words": near_words[at],
         "meaning": near[at],

@@ -454,8 +454,17 @@ class ConversationRecall:
         told = candidate.told or candidate.text
         shared = view.words(query_words(told), only, limit=limit)[rows]
         near = np.flatnonzero((shared > 0) & (scores.total >= LEAST_SHARE * candidate.score))
-        # Of what shares as much the latest: it may be what holds now.
-        best = near[np.lexsort((-near, -shared[near]))][: RELATED + 1]
+        # Of what shares as much the latest: it may be what holds now. A text that was said many
+        # times is one of them.
+        latest: dict[tuple[bytes, int, int], int] = {}
+        table = view.table
+        for place in near[np.lexsort((-near, -shared[near]))].tolist():
+            row = int(rows[place])
+            wording = (view.hashes[row], int(table.speaker[row]), int(table.role[row]))
+            latest.setdefault(wording, place)
+            if len(latest) > RELATED:
+                break
+        best = np.array(list(latest.values()), np.intp)
         closeness = view.closeness(int(rows[candidate.place]), rows[best])
         closeness = self._embedder.calibration.alike.applied(closeness)
         close = dict(zip(best.tolist(), closeness.tolist(), strict=True))
