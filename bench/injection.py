@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
+from uuid import uuid4
 
 from anaphora import Memory
 from anaphora.rank.budget import token_cost
@@ -204,11 +205,13 @@ def _session(
     memory: Memory, where: str, fitted: bool, prompts: Sequence[Prompt]
 ) -> Iterator[Injected]:
     """What the prompts of one session got, one after the other."""
+    # Of a home that is kept, another run's session must not be gone on with.
+    session = f"bench-{uuid4().hex}"
     hooks = SessionHooks(memory, user=Path.home(), background=lambda _: None, clock=lambda: 0.0)
     for prompt in prompts:
         told = {
             "hook_event_name": "UserPromptSubmit",
-            "session_id": "bench",
+            "session_id": session,
             "transcript_path": "",
             "cwd": "",
             "prompt": prompt.text,
