@@ -32,6 +32,7 @@ from bench.homes import home_of
 from corpus.reading import LANES, Lane, Story, read_split
 from corpus.reading import read_stories as read_corpus
 from numpy.typing import NDArray
+from tools.fitting.outcome import Figure, figures_table
 from tools.fitting.told import asked_chat, asked_story
 
 from anaphora.rank import currency as ranking
@@ -444,15 +445,6 @@ def fit_before(pairs: Sequence[Ordered]) -> Fitted:
 # -- what was held out
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """What is measured on what was held out, with the weights of before and the new ones."""
-
-    name: str
-    before: float
-    after: float
-
-
 def measure(
     name: str, material: Material, old: tuple[Weights, Weights], new: tuple[Weights, Weights]
 ) -> Iterator[Figure]:
@@ -462,10 +454,11 @@ def measure(
         own = [one for one in pairs if one.lane == lane]
         so = sum(one.replaced for one in own)
         both = [_marks(own, weights[1]) for weights in (old, new)]
-        for what, *values in zip(
+        for what, before, after in zip(
             ("precision of marks", "recall of marks", "average precision"), *both, strict=True
         ):
-            yield Figure(f"{name}, {lane} ({len(own):,} pairs, {so:,} changed): {what}", *values)
+            told = f"{name}, {lane} ({len(own):,} pairs, {so:,} changed)"
+            yield Figure(f"{told}: {what}", before, after)
     rows = [ordered_pairs(material.groups, weights[1]) for weights in (old, new)]
     orders = [_right(own, weights[0]) for own, weights in zip(rows, (old, new), strict=True)]
     yield Figure(f"{name}: order of {len(rows[0]):,} pairs right", *orders)
@@ -554,13 +547,6 @@ def source_of(fit: Fit) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(figures: Iterable[Figure]) -> str:
-    """Figures as Markdown."""
-    lines = ["| held out | before | after |", "|---|---:|---:|"]
-    lines += [f"| {one.name} | {one.before:.3f} | {one.after:.3f} |" for one in figures]
-    return "\n".join(lines)
-
-
 def main() -> None:
     """Run with the arguments of the command line."""
     parser = argparse.ArgumentParser(
@@ -575,7 +561,7 @@ def main() -> None:
     fit = fit_currency(given.data, given.homes, given.stories)
     if not given.show:
         given.to.write_text(source_of(fit), "utf-8")
-    print(table(fit.figures))
+    print(figures_table(fit.figures))
 
 
 if __name__ == "__main__":
