@@ -8,14 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from corpus.reading import read_split, read_stories
-from tools.fit_currency import CONSTANT, Fit, Fitted, changed_texts, source_of
+from corpus.reading import RelationKind, read_split, read_stories
+from tools.fit_currency import Fit, Fitted, changed_texts, source_of
 from tools.fitting import constants
 from tools.fitting.__main__ import NAMES
 from tools.fitting.constants import Constant, UnknownConstant, Value, rewritten
 from tools.fitting.steps import STEPS, TRIED, UNASKED
 
 from anaphora.rank import currency, currency_weights, replacement
+from anaphora.rank.currency_weights import CONSTANT
 
 WRITTEN = (
     Constant("embed/calibration.py", "MINILM", 4, call="apart"),
@@ -133,7 +134,11 @@ def test_the_module_of_weights_is_written_as_it_stands() -> None:
 def test_what_is_said_again_is_replaced_and_replaces_as_well() -> None:
     story = read_stories(authors=[read_split().train[0]])[0]
     keys = list(story.texts("facts"))[:4]
-    pairs = ((0, 1, "replaces"), (1, 2, "same"), (2, 3, "replaces"))
+    pairs: tuple[tuple[int, int, RelationKind], ...] = (
+        (0, 1, "replaces"),
+        (1, 2, "same"),
+        (2, 3, "replaces"),
+    )
     relations = tuple(
         replace(story.relations[0], lane="facts", older=keys[old], newer=keys[new], kind=kind)
         for old, new, kind in pairs
