@@ -66,7 +66,7 @@ def _read(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--step", choices=NAMES, help=argparse.SUPPRESS)
     parser.add_argument("--report", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
-    if given.embedder != "minilm":
+    if Path(given.embedder).is_dir():
         given.embedder = f"{Path(given.embedder).resolve()}"
     return given
 

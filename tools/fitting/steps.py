@@ -229,52 +229,63 @@ CLOSE: Final = Constant("ingest/linking.py", "CLOSE")
 NEAR: Final = Constant("rank/contradiction.py", "NEAR")
 EVIDENT: Final = Constant("rank/currency.py", "EVIDENT")
 
-ABOUT_ONE: Final = 0.55
-"""The share of linked pairs that are about one thing as labelled, at least."""
+LINKED: Final = 0.002
+"""The share of facts of one story that are about different things and linked, at most."""
 REACHED: Final = 0.43
 """The share of facts and what replaced them that are looked at for a contradiction, at least."""
-ANSWERS: Final = 0.93
-"""The share of evidence that is compared though it has no word of the question, at least."""
+ANSWERS: Final = 0.74
+"""The share of evidence that would be compared if it had no word of the question, at least."""
 
 Cosines: TypeAlias = NDArray[np.float32]
-GRID: Final = tuple(step / 100 for step in range(99, 0, -1))
+# From all there is to the very same: a value is always found.
+GRID: Final = tuple(step / 100 for step in range(-100, 102))
 
 
 def fit_links(given: Given) -> Outcome:
     """The cosines from which on memories are linked, may contradict, and are about a question."""
     model = given.model()
     fitting, held = (_closeness(given, model, held_out=one) for one in (False, True))
-    values: dict[Constant, tuple[float, float]] = {}
+    found: dict[Constant, Value] = {}
     figures = []
-    for constant, in_use, least, share, what in (
-        (CLOSE, linking.CLOSE, ABOUT_ONE, _about_one, "linked pairs about one thing"),
-        (NEAR, contradiction.NEAR, REACHED, _reached, "changes that are looked at"),
-        (EVIDENT, currency.EVIDENT, ANSWERS, _evident, "evidence that is compared"),
+    for constant, in_use, best, share, what in (
+        (
+            CLOSE,
+            linking.CLOSE,
+            min(one for one in GRID if _linked(fitting, one) <= LINKED),
+            _linked,
+            "of 1, unrelated pairs that are linked",
+        ),
+        (
+            NEAR,
+            contradiction.NEAR,
+            max(one for one in GRID if _reached(fitting, one) >= REACHED),
+            _reached,
+            "of 1, changes that are looked at",
+        ),
+        (
+            EVIDENT,
+            currency.EVIDENT,
+            max(one for one in GRID if _evident(fitting, one) >= ANSWERS),
+            _evident,
+            "of 1, evidence that is compared",
+        ),
     ):
-        # Links are surer the closer they are, the others rarer: the lowest or the highest that do.
-        good = [one for one in GRID if share(fitting, one) >= least]
-        best = in_use
-        if good:
-            best = min(good) if constant is CLOSE else max(good)
-        values[constant] = (in_use, best)
+        found[constant] = best
         figures.append(Figure(f"corpus: {what}", share(held, in_use), share(held, best)))
-    found: dict[Constant, Value] = {constant: best for constant, (_, best) in values.items()}
     return Outcome(found, HELD_AUTHORS, tuple(figures))
 
 
 @dataclass(frozen=True, slots=True)
 class _Closeness:
-    """Cosines: of facts of one story that are related as labelled, of those where one replaced the
-    other, of the rest, and of questions and their evidence."""
+    """Cosines: of facts of one story where one replaced the other, of facts that no relation was
+    labelled of, and of questions and their evidence."""
 
-    related: Cosines
     replaced: Cosines
     others: Cosines
     answers: Cosines
 
 
 def _closeness(given: Given, model: Embedder, *, held_out: bool) -> _Closeness:
-    related: list[float] = []
     replaced: list[float] = []
     others: list[float] = []
     answers: list[float] = []
@@ -292,18 +303,18 @@ def _closeness(given: Given, model: Embedder, *, held_out: bool) -> _Closeness:
         for older in range(len(texts)):
             for newer in range(older + 1, len(texts)):
                 kind, cosine = kinds.get(frozenset((older, newer))), float(cosines[older, newer])
-                (others if kind is None else related).append(cosine)
-                if kind == "replaces":
+                if kind is None:
+                    others.append(cosine)
+                elif kind == "replaces":
                     replaced.append(cosine)
         for question in story.questions:
             asked = model.embed_query(question.text) if question.facts else None
             answers += [float(first[place[key]] @ asked) for key in question.facts]
-    return _Closeness(*(np.array(some) for some in (related, replaced, others, answers)))
+    return _Closeness(*(np.array(some) for some in (replaced, others, answers)))
 
 
-def _about_one(found: _Closeness, close: float) -> float:
-    related, others = (int((some >= close).sum()) for some in (found.related, found.others))
-    return related / max(related + others, 1)
+def _linked(found: _Closeness, close: float) -> float:
+    return float((found.others >= close).mean())
 
 
 def _reached(found: _Closeness, near: float) -> float:
