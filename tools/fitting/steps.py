@@ -253,25 +253,27 @@ def fit_links(given: Given) -> Outcome:
             linking.CLOSE,
             min(one for one in GRID if _linked(fitting, one) <= LINKED),
             _linked,
-            "of 1, unrelated pairs that are linked",
+            "unrelated pairs that are linked, of 1,000",
         ),
         (
             NEAR,
             contradiction.NEAR,
             max(one for one in GRID if _reached(fitting, one) >= REACHED),
             _reached,
-            "of 1, changes that are looked at",
+            "changes that are looked at, of 1,000",
         ),
         (
             EVIDENT,
             currency.EVIDENT,
             max(one for one in GRID if _evident(fitting, one) >= ANSWERS),
             _evident,
-            "of 1, evidence that is compared",
+            "evidence that is compared, of 1,000",
         ),
     ):
         found[constant] = best
-        figures.append(Figure(f"corpus: {what}", share(held, in_use), share(held, best)))
+        figures.append(
+            Figure(f"corpus: {what}", *(1000 * share(held, one) for one in (in_use, best)))
+        )
     return Outcome(found, HELD_AUTHORS, tuple(figures))
 
 
@@ -407,7 +409,7 @@ def fit_confidence(given: Given) -> Outcome:
         both = [_trust(held, kind, one) for one in (in_use, new[kind])]
         names = ("squared error", f"share right of those at {SURE}", f"number at {SURE}")
         figures += [
-            Figure(f"{kind}s: {what}", before, after)
+            Figure(f"{kind} hits: {what}", before, after)
             for what, before, after in zip(names, *both, strict=True)
         ]
     found: dict[Constant, Value] = {
