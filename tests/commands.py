@@ -1,7 +1,8 @@
 """Commands of `anaphora` as processes, forked off one that has imported everything already.
 
-A command takes half a second, nearly all of it for imports. Each runs in a process of its own,
-with its own environment, folder and streams, through the entry point; only the imports are shared.
+A command takes half a second, nearly all of it for imports, those of its first question included.
+Each runs in a process of its own, with its own environment, folder and streams, through the entry
+point; only the imports are shared.
 A test of what is imported, or of the program's file, starts a real one.
 """
 
@@ -11,26 +12,36 @@ import atexit
 import importlib
 import json
 import os
+import select
+import shlex
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["run_command"]
+__all__ = ["program", "program_folder", "run_command", "run_command_bytes"]
 
 _LENGTH = 1 << 20
+_SHIM = Path(__file__).with_name("forked_program.py")
 _PRELOADED = (
     "alembic.command",
     "numpy",
     "sqlalchemy",
     "tantivy",
     "anaphora.api.memory",
+    "anaphora.embed.minilm",
     "anaphora.surfaces.cli.program",
     "anaphora.surfaces.cli.app",
+    "anaphora.surfaces.hooks.session",
+    "anaphora.surfaces.mcp_server.server",
+    "anaphora.surfaces.mcp_server.stdio",
+    "anaphora.surfaces.rest",
 )
 
 
@@ -38,45 +49,83 @@ def run_command(
     *words: object, environ: Mapping[str, str], text: str = "", folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `anaphora WORDS` with nothing but these variables; `text` is its standard input."""
+    done = run_command_bytes(*words, environ=environ, given=text.encode(), folder=folder)
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
+    )
+
+
+def run_command_bytes(
+    *words: object, environ: Mapping[str, str], given: bytes = b"", folder: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """The same for input and output as they are."""
     listed = [str(word) for word in words]
     place = str(folder or Path.cwd())
     if not hasattr(os, "fork"):
         return subprocess.run(
             [sys.executable, "-m", "anaphora", *listed],
             capture_output=True,
-            text=True,
             check=False,
-            input=text,
+            input=given,
             env=dict(environ),
             cwd=place,
         )
     with (
-        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as stdin,
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as errors,
     ):
-        given.write(text.encode())
-        given.seek(0)
+        stdin.write(given)
+        stdin.seek(0)
         request = json.dumps({"words": listed, "environ": dict(environ), "folder": place}).encode()
-        streams = [given.fileno(), out.fileno(), errors.fileno()]
+        streams = [stdin.fileno(), out.fileno(), errors.fileno()]
         socket.send_fds(_ready_process(), [request], streams)
         code = int(_ready_process().recv(_LENGTH))
         out.seek(0)
         errors.seek(0)
-        shown, said = out.read().decode("utf-8"), errors.read().decode("utf-8")
-    return subprocess.CompletedProcess(listed, code, shown, said)
+        return subprocess.CompletedProcess(listed, code, out.read(), errors.read())
+
+
+def program() -> list[str]:
+    """The beginning of a command line that runs `anaphora` in this way, for who starts it."""
+    if not hasattr(os, "fork"):
+        return [sys.executable, "-m", "anaphora"]
+    _ready_process()
+    return [sys.executable, "-I", "-S", str(_SHIM), str(_socket())]
+
+
+@cache
+def program_folder() -> Path:
+    """A folder for a search path, in which `anaphora` is that."""
+    folder = _socket().parent / "bin"
+    folder.mkdir()
+    (folder / "anaphora").write_text(f'#!/bin/sh\nexec {shlex.join(program())} "$@"\n', "utf-8")
+    (folder / "anaphora").chmod(0o755)
+    return folder
+
+
+@cache
+def _socket() -> Path:
+    """Where programs are asked for: a short path, as that of a socket must be."""
+    folder = Path(tempfile.mkdtemp(prefix="anp"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder / "socket"
 
 
 @cache
 def _ready_process() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    process = subprocess.Popen(
-        [sys.executable, __file__, str(theirs.fileno())],
-        pass_fds=[theirs.fileno()],
-        env={"PATH": ""},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(_socket()))
+        listener.listen(64)
+        given = [theirs.fileno(), listener.fileno()]
+        process = subprocess.Popen(
+            [sys.executable, __file__, *map(str, given)],
+            pass_fds=given,
+            env={"PATH": ""},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
     theirs.close()
     atexit.register(_end, ours, process)
     return ours
@@ -87,16 +136,24 @@ def _end(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def serve(connection: socket.socket) -> None:
-    """Fork a process for each request, and answer with its exit code."""
-    for name in _PRELOADED:
-        importlib.import_module(name)
+def serve(connection: socket.socket, listener: socket.socket) -> None:
+    """Fork a process for each request, and answer with its exit code.
+
+    Who asks by `connection` is answered before the next one; programs run side by side.
+    """
+    for name in (*_PRELOADED, *_imported_by_use()):
+        with suppress(ImportError):
+            importlib.import_module(name)
     while True:
+        if listener in select.select([connection, listener], [], [])[0]:
+            _begin(connection, listener)
+            continue
         data, streams, _, _ = socket.recv_fds(connection, _LENGTH, 3)
         if not data:
             return
         child = os.fork()
         if child == 0:
+            listener.close()
             _run(json.loads(data), streams)
         for stream in streams:
             os.close(stream)
@@ -104,7 +161,53 @@ def serve(connection: socket.socket) -> None:
         connection.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
-def _run(request: dict[str, Any], streams: list[int]) -> None:
+def _begin(connection: socket.socket, listener: socket.socket) -> None:
+    """Fork a program that answers by itself. Its parent ends at once, so that nobody waits."""
+    asked, _ = listener.accept()
+    with asked:
+        child = os.fork()
+        if child == 0:
+            if os.fork():
+                os._exit(0)
+            connection.close()
+            listener.close()
+            data, streams, _, _ = socket.recv_fds(asked, _LENGTH, 3)
+            asked.send(str(os.getpid()).encode())
+            _run(json.loads(data), streams, asked)
+        os.waitpid(child, 0)
+
+
+def _imported_by_use() -> list[str]:
+    """What a memory imports when it is used: in a process that ends, for it leaves threads."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder) / "names.json"
+        child = os.fork()
+        if child == 0:
+            try:
+                _use(Path(folder))
+                names.write_text(json.dumps(sorted(sys.modules)), "utf-8")
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        return [*json.loads(names.read_text("utf-8"))]
+
+
+def _use(folder: Path) -> None:
+    from anaphora import Memory
+
+    with Memory.open(folder / "home", embedder="hashing") as memory:
+        memory.remember("The ferry leaves at nine.")
+        memory.conversations.append_user("chat", "And the heron is grey.")
+        memory.ready()
+        memory.search("when does the ferry leave?")
+        memory.warm_up()
+        memory.recall_context("what of the heron?")
+        memory.doctor()
+        memory.export(folder / "all.jsonl")
+        memory.import_(folder / "all.jsonl")
+
+
+def _run(request: dict[str, Any], streams: list[int], asked: socket.socket | None = None) -> None:
     from anaphora.surfaces.cli import main
 
     for number, stream in enumerate(streams):
@@ -126,8 +229,10 @@ def _run(request: dict[str, Any], streams: list[int]) -> None:
         # What a program does at its end: homes are closed, threads waited for.
         atexit._run_exitfuncs()
     finally:
+        if asked is not None:
+            asked.send(str(code).encode())
         os._exit(code)
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(*(socket.socket(fileno=int(word)) for word in sys.argv[1:]))

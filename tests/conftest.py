@@ -5,24 +5,98 @@ Databases are SQLite files, and a real PostgreSQL that all tests of one worker s
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sqlalchemy import Connection, MetaData, event, inspect
 from tests.hostile import broken_json, naughty_strings, write_transcripts
 
 from anaphora.store.db.engine import Database, open_database
 
+# Bytecode is kept, whatever the shell says: else each worker and each process that a test starts
+# compiles all of it again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # How fast inputs are made says something about the machine, not about what is tested.
 settings.register_profile("anaphora", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("anaphora")
+
+_MEMORY = Path("/dev/shm")
+_ENOUGH = 4 << 30
+"""What all homes of a run take in memory at most, in bytes, with room to spare."""
+
+# Where there is a file system in memory, the homes of tests are in it: no test is about the disk of
+# this machine, and half of the time that a new home takes is waiting for one. With `TMPDIR` in the
+# environment they are there.
+if (
+    "TMPDIR" not in os.environ
+    and os.access(_MEMORY, os.W_OK)
+    and shutil.disk_usage(_MEMORY).free > _ENOUGH
+):
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
+
+def _make_tables_as_before() -> None:
+    """The statements that make tables are compiled once in a worker, not for each of its homes.
+
+    The first database of a kind is made by SQLAlchemy; what that told the driver makes the others
+    that are empty.
+    """
+    create_all = MetaData.create_all
+    known: dict[tuple[MetaData, str], list[str]] = {}
+
+    def make(metadata: MetaData, bind: Any, *given: Any, **options: Any) -> None:
+        plain = isinstance(bind, Connection) and not given and not options
+        if not plain or inspect(bind).get_table_names():
+            create_all(metadata, bind, *given, **options)
+            return
+        told = known.get((metadata, bind.dialect.name))
+        if told is not None:
+            for statement in told:
+                bind.exec_driver_sql(statement)
+            return
+        told = []
+
+        def note(_: object, __: object, statement: str, *___: object) -> None:
+            if statement.lstrip().startswith("CREATE"):
+                told.append(statement)
+
+        event.listen(bind, "before_cursor_execute", note)
+        try:
+            create_all(metadata, bind)
+        finally:
+            event.remove(bind, "before_cursor_execute", note)
+        known[metadata, bind.dialect.name] = told
+
+    MetaData.create_all = make  # type: ignore[assignment, method-assign]
+
+
+_make_tables_as_before()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow ones first: at the end no worker waits long for the other."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What collecting left stays to the end: no search for garbage need look at it."""
+    gc.collect()
+    gc.freeze()
+
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 
@@ -134,7 +208,9 @@ def postgresql_server() -> Iterator[str]:
     pytest.importorskip("psycopg")
     # Not in pytest's folder: the path of a unix socket must be short, and the server's own user
     # must be able to reach it.
-    folder = Path(tempfile.mkdtemp(prefix="anaphora-pg-"))
+    folder = Path(
+        tempfile.mkdtemp(prefix="anaphora-pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
+    )
     server = pgserver.get_server(folder / "data", cleanup_mode="stop")
     try:
         yield server.get_uri()

@@ -6,7 +6,7 @@ In: a home, and how the server is started. Out: a connected session, and small h
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import jsonschema
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, ErrorData, ListRootsResult, Root
+from tests.commands import program
 
 from anaphora.surfaces.mcp_server.tools import TOOLS
 
@@ -27,11 +28,12 @@ def server(
     embedder: str = "hashing",
     cwd: Path | None = None,
     settings: Mapping[str, str] | None = None,
+    begin: Sequence[str] = (str(SCRIPT),),
 ) -> StdioServerParameters:
     """How the server of a home is started. `HOME` is the folder around the home."""
     return StdioServerParameters(
-        command=str(SCRIPT),
-        args=["--home", str(home), "mcp", *words],
+        command=begin[0],
+        args=[*begin[1:], "--home", str(home), "mcp", *words],
         env={
             "ANAPHORA_EMBEDDER": embedder,
             "ANAPHORA_RESIDENT": "0",
@@ -51,10 +53,12 @@ async def connected(
     roots: Iterable[Path] | None = None,
     settings: Mapping[str, str] | None = None,
     broken_roots: bool = False,
+    own: bool = False,
 ) -> AsyncIterator[ClientSession]:
     """A session after its handshake. With `roots` the client says which folders it has open.
 
-    With `broken_roots` it says that it would, and answers with an error.
+    With `broken_roots` it says that it would, and answers with an error. With `own` the program is
+    started as a client does, and shares no imports.
     """
     home.parent.mkdir(parents=True, exist_ok=True)
 
@@ -65,7 +69,8 @@ async def connected(
 
     told = {"list_roots_callback": named} if roots is not None or broken_roots else {}
     with (home.parent / "server.log").open("a") as log:
-        start = server(home, *words, embedder=embedder, cwd=cwd, settings=settings)
+        begin = (str(SCRIPT),) if own else program()
+        start = server(home, *words, embedder=embedder, cwd=cwd, settings=settings, begin=begin)
         try:
             async with (
                 stdio_client(start, errlog=log) as streams,

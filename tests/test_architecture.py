@@ -8,8 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from fnmatch import filter as filter_names
-from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -93,16 +93,15 @@ def _names(node: ast.AST, word: str) -> bool:
     return word in {getattr(node, "id", None), getattr(node, "arg", None)}
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
-def test_files_stay_small(file: Path) -> None:
+def test_files_stay_small() -> None:
     """No source file is longer than 800 lines: beyond that one no longer reads it in one go."""
-    assert len(file.read_text().splitlines()) <= 800
+    assert [file for file in SOURCES if len(file.read_text().splitlines()) > 800] == []
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
-def test_modules_say_what_they_are(file: Path) -> None:
+def test_modules_say_what_they_are() -> None:
     """Every module begins with a docstring."""
-    assert ast.get_docstring(ast.parse(file.read_text()))
+    silent = [file for file in SOURCES if not ast.get_docstring(ast.parse(file.read_text()))]
+    assert silent == []
 
 
 def test_only_config_sees_the_environment() -> None:
@@ -292,15 +291,10 @@ SEAMS = {"_services", "_container"}
 
 def test_tests_go_through_public_names() -> None:
     """A test file that reaches further into a room than it offers says so, and few do."""
-    inside = {str(file): inside_of(file) for file in TESTS}
-    helpers = {str(file): helpers_of(file) for file in TESTS}
-    marked = {
-        str(file)
-        for file in TESTS
-        if any(
-            isinstance(node, ast.Attribute) and node.attr == "internal" for node in nodes_of(file)
-        )
-    }
+    facts = {file: facts_of(file) for file in TESTS}
+    inside = {str(file): inside_of(one) for file, one in facts.items()}
+    helpers = {str(file): helpers_of(file, facts) for file in TESTS}
+    marked = {str(file) for file, one in facts.items() if "internal" in one.attributes}
     unmarked: dict[str, set[str]] = {}
     for test in helpers.keys() - marked:
         found = {name for one in {test, *reachable(helpers, test)} for name in inside[one]}
@@ -316,50 +310,68 @@ def test_what_rooms_offer_is_there() -> None:
     assert [name for name in OFFERED if not filter_names(modules, name)] == []
 
 
-def inside_of(file: Path) -> set[str]:
+class Facts(NamedTuple):
+    """What is read of a file of the tests: its tree alone is large."""
+
+    imported: set[str]
+    attributes: set[str]
+    arguments: set[str]
+    fixtures: set[str]
+
+
+def facts_of(file: Path) -> Facts:
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    return Facts(
+        imported_by(file, nodes),
+        {node.attr for node in nodes if isinstance(node, ast.Attribute)},
+        {node.arg for node in nodes if isinstance(node, ast.arg)},
+        {
+            node.name
+            for node in nodes
+            if isinstance(node, ast.FunctionDef)
+            and any("fixture" in ast.unparse(one) for one in node.decorator_list)
+        },
+    )
+
+
+INNER = {
+    module_of(source)
+    for source in SOURCES
+    if source.relative_to(ROOT / "src" / "anaphora").parts[0]
+    in ROOMS - {"adapters", "api", "client", "surfaces", "values"}
+}
+
+
+def inside_of(facts: Facts) -> set[str]:
     """What a file of the tests itself uses of rooms beyond what they offer."""
-    inner = {
-        module_of(source)
-        for source in SOURCES
-        if source.relative_to(ROOT / "src" / "anaphora").parts[0]
-        in ROOMS - {"adapters", "api", "client", "surfaces", "values"}
-    }
-    imported = imported_by(file)
+    imported = INNER & facts.imported
     # A package is only the way to its modules.
-    used = {
-        one
-        for one in inner & imported
-        if not any(m.startswith(f"{one}.") for m in imported & inner)
-    }
+    used = {one for one in imported if not any(m.startswith(f"{one}.") for m in imported)}
     used -= {name for offered in OFFERED for name in filter_names(used, offered)}
-    return used | SEAMS & {node.attr for node in nodes_of(file) if isinstance(node, ast.Attribute)}
+    return used | SEAMS & facts.attributes
 
 
-def helpers_of(file: Path) -> set[str]:
+def helpers_of(file: Path, facts: dict[Path, Facts]) -> set[str]:
     """The files of the tests that one of them imports, or takes fixtures of."""
-    imported = imported_by(file)
-    taken = {node.arg for node in nodes_of(file) if isinstance(node, ast.arg)}
     return {
         str(other)
         for other in TESTS
-        if ".".join(other.relative_to(ROOT).with_suffix("").parts) in imported
+        if MODULES[other] in facts[file].imported
         or (
             other.name == "conftest.py"
             and other.parent in file.parents
-            and taken & fixtures_of(other)
+            and facts[file].arguments & facts[other].fixtures
         )
     }
 
 
-@cache
-def nodes_of(file: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(file.read_text())))
+MODULES = {file: ".".join(file.relative_to(ROOT).with_suffix("").parts) for file in TESTS}
 
 
-def imported_by(file: Path) -> set[str]:
+def imported_by(file: Path, nodes: list[ast.AST]) -> set[str]:
     """The modules that a file of the tests and its programs import, and the names out of them."""
     found: set[str] = set()
-    for node in nodes_of(file):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -371,13 +383,3 @@ def imported_by(file: Path) -> set[str]:
             for module, names in re.findall(r"from (anaphora[\w.]*) import ([\w, ]+)", node.value):
                 found |= {module, *(f"{module}.{name.strip()}" for name in names.split(","))}
     return found
-
-
-@cache
-def fixtures_of(file: Path) -> set[str]:
-    return {
-        node.name
-        for node in nodes_of(file)
-        if isinstance(node, ast.FunctionDef)
-        and any("fixture" in ast.unparse(one) for one in node.decorator_list)
-    }

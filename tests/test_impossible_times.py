@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
+from tests.commands import run_command
 from tests.conftest import Clock
 from tests.deep.asking import Script, finds, tell
 from tests.surfaces.rest_desk import served
@@ -142,13 +142,8 @@ def test_the_command_line_refuses_such_a_time(tmp_path: Path) -> None:
     """`token create --expires` and `recall --as-of` name what is wrong; `token list` goes on."""
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [Path(sys.executable).parent / "anaphora", "--home", tmp_path / "home", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(tmp_path)},
-        )
+        environ = {"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(tmp_path)}
+        return run_command("--home", tmp_path / "home", *words, environ=environ)
 
     beyond = "9999-12-31T23:59:59-14:00"
     refused = run("token", "create", "x", "--expires", beyond)

@@ -9,16 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from corpus.reading import read_story
 from tools.models.batches import Drawing, draw_steps, held_apart
 from tools.models.examples import Example, read_examples, write_examples
+from tools.models.history import read_export, story_of
+from tools.models.measured_sets import measured_sets
 from tools.models.negatives import make_examples
 from tools.models.passages import Turn, form_passages
+from tools.models.prepare import main as prepare
 from tools.models.prepare import trained_authors
+from tools.models.sentence_folder import describe
 from tools.models.stories import pools_of, read_corpus, told_twice
 from tools.models.styles import restyle
 from tools.models.teacher import read_scores, score_line
 
+from anaphora import Memory
+from anaphora.embed.folder import read_folder
 from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.values.conversations import NewTurn
 
 STORY: dict[str, Any] = {
     "id": "mill",
@@ -174,3 +182,74 @@ def test_examples_and_scores_are_read_as_they_were_written(tmp_path: Path) -> No
     teacher = read_scores(tmp_path / "scores.jsonl")
     assert teacher.scores("k", ["b", "a"]) == [0.25, 0.5]
     assert teacher.scores("k", ["a", "never scored"]) is None
+
+
+def test_labels_and_an_export_are_a_story(tmp_path: Path) -> None:
+    """Ids as they are shown name turns and memories; the form is that of the corpus."""
+    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
+        thread = memory.conversations.extend(
+            "plans-2024-kiln",
+            [
+                NewTurn("user", "The kiln key hangs by the door.", speaker="Enora"),
+                NewTurn("assistant", "Noted."),
+                NewTurn("user", "Riwal has it now.", speaker="Enora"),
+            ],
+        )
+        assert thread
+        kept = memory.remember("Riwal keeps the kiln key.")
+        memory.export(tmp_path / "history.jsonl")
+    histories, now = read_export(tmp_path / "history.jsonl")
+    labels = [
+        {
+            "q": "who opens up",
+            "answers": ["24-kiln#2", kept.id[-8:]],
+            "outdated": ["24-kiln#0"],
+        },
+        {"q": "who sells eels", "answers": []},
+    ]
+    story = story_of("ours", histories["default"], labels, now, "en")
+    file = tmp_path / "ours" / "default.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps(story), "utf-8")
+    asked, absent = read_story(file).questions
+    assert (asked.evidence, asked.facts) == ((("plans-2024-kiln", 2),), (("", 0),))
+    assert absent.kind == "absent"
+    turns, facts = make_examples(pools_of(story, "corpus", "text", "ours"), WordHashingEmbedder())
+    assert (turns.positives, turns.negatives) == (("Riwal has it now.",), ("Noted.",))
+    assert "The kiln key hangs by the door." in turns.neutral
+    assert facts.positives == ("Riwal keeps the kiln key.",)
+    with pytest.raises(SystemExit, match="24-kiln#7: 0 such turns"):
+        story_of("ours", histories["default"], [{"q": "?", "answers": ["24-kiln#7"]}], now, "en")
+
+
+def test_half_an_export_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "history.jsonl"
+    file.write_text('{"anaphora":"export","version":1,"created":"2024-03-04T07:41:00Z"}\n', "utf-8")
+    with pytest.raises(SystemExit, match="no whole export"):
+        read_export(file)
+
+
+def test_a_corpus_is_enough(tmp_path: Path) -> None:
+    """Without the public sets, what is there is prepared and measured."""
+    corpus = _corpus(tmp_path, ["a01", "a02"])
+    prepare(
+        ["--corpus", str(corpus), "--out", str(tmp_path / "out"), "--without", "code,documents"]
+    )
+    assert {one.source for one in read_examples(tmp_path / "out" / "examples.jsonl")} == {
+        "corpus",
+        "told",
+    }
+    assert [one.name for one in measured_sets(None, corpus, "text")] == [
+        "corpus",
+        "code",
+        "documents",
+    ]
+
+
+def test_the_product_takes_a_described_folder(tmp_path: Path) -> None:
+    """What `train` and `build` write is what `--embedder ./FOLDER` reads."""
+    (tmp_path / "model.onnx").write_bytes(b"")
+    (tmp_path / "tokenizer.json").write_text("{}", "utf-8")
+    describe(tmp_path, dimensions=384, window=256)
+    folder = read_folder(tmp_path)
+    assert (folder.pooling, folder.dimensions, folder.window) == ("mean", 384, 256)

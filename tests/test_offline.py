@@ -12,6 +12,7 @@ CHILD = Path(__file__).with_name("offline_child.py")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a filter of Linux system calls")
 
 
+@pytest.mark.slow
 @pytest.mark.promise("package.offline")
 @pytest.mark.promise("package.no_telemetry")
 def test_no_library_calls_home(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def server(home: Path, url: str, clock: Clock | None = None) -> Memory:
     return Memory.open(home, database=url, embedder="hashing", clock=clock)
 
 
+@pytest.mark.slow
 @pytest.mark.enable_socket
 @pytest.mark.timeout(300)
 @pytest.mark.promise("servers.killed")

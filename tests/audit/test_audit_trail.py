@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.commands import run_command
 from tests.conftest import Clock
 from tests.mcp_client import call, connected
 from tests.sqlite_driver import dbapi2
@@ -317,14 +318,10 @@ def test_over_http_it_is_read_by_those_who_may(tmp_path: Path) -> None:
 def test_each_surface_says_that_it_was_it(tmp_path: Path) -> None:
     """The command line, an MCP client by its name, the hook of an agent; commands show it all."""
     home = tmp_path / "home"
-    program = Path(sys.executable).with_name("anaphora")
+    environ = {"ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_RESIDENT": "0", "HOME": str(tmp_path)}
 
     def run(*words: str, told: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [program, "--home", home, *words],
-            input=told, capture_output=True, text=True, check=False,
-            env={"ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_RESIDENT": "0", "HOME": str(tmp_path)},
-        )  # fmt: skip
+        return run_command("--home", home, *words, environ=environ, text=told)
 
     assert "on, 1 entry" in run("audit", "on").stdout
     assert run("remember", "Never push to main.").returncode == 0

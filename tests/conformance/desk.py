@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.commands import run_command
 from tests.conformance.shared import Shared
 from tests.conformance.shop import write_files
 from tests.deep.openai_server import Answer, OpenAIServer
@@ -157,18 +157,13 @@ class Desk:
         self, *words: str, home: Path | None = None, settings: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """The command line on this home, or on another one."""
-        return subprocess.run(
-            [Path(sys.executable).with_name("anaphora"), "--home", home or self.home, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={
-                "ANAPHORA_EMBEDDER": "hashing",
-                "ANAPHORA_RESIDENT": "0",
-                "HOME": str(self.folder),
-                **(settings or {}),
-            },
-        )
+        environ = {
+            "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_RESIDENT": "0",
+            "HOME": str(self.folder),
+            **(settings or {}),
+        }
+        return run_command("--home", home or self.home, *words, environ=environ)
 
     def client(self, **options: Any) -> Any:
         """A client of the HTTP server over this home, in process."""

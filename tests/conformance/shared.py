@@ -11,7 +11,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from mcp import ClientSession
+from tests.commands import program, run_command
 from tests.conformance.preferences import preferring
 from tests.conformance.shop import FILES, write_files
 from tests.conformance.threads import long_thread
@@ -34,7 +34,6 @@ __all__ = ["Device", "Server", "Shared", "Tools"]
 T = TypeVar("T")
 
 _PATIENCE = 90
-_ANAPHORA = Path(sys.executable).with_name("anaphora")
 
 
 class _Closable(Protocol):
@@ -114,17 +113,13 @@ class Server:
             "PYTHONUNBUFFERED": "1",
             "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
         }
-        made = subprocess.run(
-            [_ANAPHORA, "--home", home, "token", "create", "device", "--json"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=environment,
+        made = run_command(
+            "--home", home, "token", "create", "device", "--json", environ=environment
         )
         self.home = home
         self.token: str = json.loads(made.stdout)["secret"]
         self._process = subprocess.Popen(
-            [_ANAPHORA, "--home", home, "serve", "--port", "0", "--require-token"],
+            [*program(), "--home", home, "serve", "--port", "0", "--require-token"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from corpus.agreement import measure_agreement
 from corpus.checking import check_story, main
 from corpus.counting import BEGIN, END, PAGE, tables
 from corpus.reading import Story, read_split, read_stories, read_story
@@ -29,6 +30,17 @@ def test_every_author_wrote_ten(stories: tuple[Story, ...]) -> None:
     authors = [story.author for story in stories]
     assert {authors.count(one) for one in (*split.train, *split.held_out)} == {10}
     assert len(split.held_out) * 3 == len(set(authors)) == 15
+
+
+def test_a_second_reader_agrees() -> None:
+    """The page states how far, on 300 questions."""
+    agreement = measure_agreement()
+    page = PAGE.read_text("utf-8")
+    assert agreement.questions == 300
+    assert (agreement.decided, agreement.facts_meet) == (1.0, 1.0)
+    assert f"for {agreement.turns_meet * 300:.0f} the turns it named" in page
+    f1 = f"F1 {agreement.turns_f1:.2f} and {agreement.facts_f1:.2f}"
+    assert f1.replace("0.", ".") in page
 
 
 def test_the_page_counts_them(stories: tuple[Story, ...]) -> None:

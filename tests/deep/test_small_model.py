@@ -95,18 +95,3 @@ def test_over_the_example(ferrywell: Memory, small_model: RemoteModel) -> None:
     question = "Which port does the staging database listen on?"
     result = loop.run(question, scope="all_sessions", budget=BUDGET)
     _within_limits(result, ferrywell)
-
-
-@pytest.mark.promise("deep.small_model")
-def test_over_a_real_chat(shared_data: Path, tmp_path: Path, small_model: RemoteModel) -> None:
-    """Over a chat of real people (REALTALK) the loop ends within its limits."""
-    from bench.datasets import Haystack, read_dataset
-
-    folder = shared_data / "conversations" / "realtalk"
-    chat = next(one for one in read_dataset(folder, "realtalk") if isinstance(one, Haystack))
-    with Memory.open(tmp_path, embedder="hashing") as memory:
-        memory.import_(chat.conversations)
-        memory.ready()
-        loop = loop_over(memory, small_model, max_output=MAX_OUTPUT)
-        result = loop.run(chat.questions[0].text, scope="all_sessions", budget=BUDGET)
-        _within_limits(result, memory)

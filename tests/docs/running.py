@@ -165,12 +165,16 @@ class InProcess:
 
 @dataclass
 class World:
-    """A folder with the examples, a home, an environment. `instead` are words put for others."""
+    """A folder with the examples, a home, an environment. `instead` are words put for others.
+
+    In `first` a shell looks for programs before it does where those of the page are.
+    """
 
     folder: Path
     instead: dict[str, str] = field(default_factory=dict)
     programs: Programs = field(default_factory=InProcess)
     source: Path = ROOT
+    first: Path | None = None
     left_over: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @contextmanager
@@ -189,7 +193,13 @@ class World:
                 "HOME": str(user),
                 "XDG_CONFIG_HOME": str(user / ".config"),
                 **({} if home is None else {"ANAPHORA_HOME": str(self.folder / home)}),
-                "PATH": f"{self.programs.bin}:{before['PATH']}",
+                "PATH": ":".join(
+                    [
+                        *([str(self.first)] if self.first else []),
+                        str(self.programs.bin),
+                        before["PATH"],
+                    ]
+                ),
                 "COLUMNS": "100",
                 "TZ": "UTC",
             }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.adapters.frameworks import FRAMEWORKS
+from tests.commands import program_folder
 from tests.deep.openai_server import OpenAIServer
 from tests.docs.pages import anchors, blocks, links
 from tests.docs.running import ROOT, Shown, World, commands
@@ -81,7 +82,7 @@ def test_the_page_runs(page: Path, tmp_path: Path, request: pytest.FixtureReques
     special = {"local-model.md": a_model, "encryption.md": a_keychain}.get(page.name, nullcontext)
     shown: list[Shown] = []
     with special() as instead:
-        world = World(tmp_path / "work", dict(instead or {}))
+        world = World(tmp_path / "work", dict(instead or {}), first=program_folder())
         if page.name == "postgresql.md":
             url: str = request.getfixturevalue("postgresql_url")
             usual = "postgresql+psycopg://anaphora:secret@db.example.org/anaphora"

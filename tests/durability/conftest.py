@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,16 @@ from tests.durability.faults import Zygote
 
 
 @pytest.fixture(scope="session")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
+def campaign() -> Iterator[Campaign]:
     """Works under faults. Where a process cannot be watched the tests fail, and say why."""
     if sys.platform != "linux":
         pytest.skip("calls can be watched on Linux alone")
-    with Zygote(Path(work.__file__)) as zygote:
-        yield Campaign(tmp_path_factory.mktemp("campaign"), zygote)
+    with Zygote(Path(work.__file__)) as zygote, tempfile.TemporaryDirectory() as folder:
+        yield Campaign(Path(folder), zygote)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder on the disk: what is promised of one is not shown by a file system in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)

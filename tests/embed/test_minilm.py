@@ -215,3 +215,20 @@ def test_two_threads_give_what_one_gives() -> None:
         MiniLM(threads=1).embed(texts), MiniLM(threads=3).embed(texts), strict=True
     ):
         assert np.array_equal(alone, shared)
+
+
+def test_a_model_of_typed_texts_reads_no_final_marks(tmp_path: Path, minilm: MiniLM) -> None:
+    """Where the manifest says "typed", marks at the end change no vector and no key."""
+    folder = tmp_path / "minilm"
+    shutil.copytree(MINILM, folder)
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    assert "typed" not in manifest
+    manifest["typed"] = True
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    typed = MiniLM(folder)
+    bare, marked, marks = "The office is on floor 5", "The office is on floor 5. \n", "?!"
+    assert typed.query_key(marked) == typed.query_key(bare) != minilm.query_key(marked)
+    rows = [typed.embed([text])[0] for text in (bare, marked)]
+    assert np.array_equal(*rows)
+    assert np.array_equal(rows[0], minilm.embed([bare])[0])
+    assert np.array_equal(typed.embed([marks])[0], minilm.embed([marks])[0])

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.commands import run_command_bytes
+
 BEGAN = "2026-05-04T09:00:00Z"
 PROGRAM = [sys.executable, "-m", "anaphora"]
 
@@ -90,15 +92,19 @@ class Agent:
 
     def run(self, stdin: bytes, event: str = "") -> bytes:
         """What the hook prints; it must exit 0, and say nothing on standard error."""
-        own = [*PROGRAM, *self.options, "hook", self.client]
-        done = subprocess.run(
-            ["/bin/sh", "-c", self.commands[event]] if self.commands else own,
-            input=stdin,
-            capture_output=True,
-            timeout=60,
-            env=self.environ,
-            check=False,
-        )
+        own = [*self.options, "hook", self.client]
+        if not self.commands and self.environ.get("ANAPHORA_RESIDENT") == "0":
+            # Nothing of the process outlives it: the shared imports do.
+            done = run_command_bytes(*own, environ=self.environ, given=stdin)
+        else:
+            done = subprocess.run(
+                ["/bin/sh", "-c", self.commands[event]] if self.commands else [*PROGRAM, *own],
+                input=stdin,
+                capture_output=True,
+                timeout=60,
+                env=self.environ,
+                check=False,
+            )
         assert done.returncode == 0, done.stderr
         assert done.stderr == b""
         return done.stdout

@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from tests.commands import program_folder
 from tests.hooks.hook_desk import CLIENTS, Agent, environment, write_transcript
 from tests.plugins.schemas import COMMAND, FILES, GEMINI_COMMAND, SKILL
 from tools.plugins import PLUGINS, files
@@ -146,7 +147,7 @@ def test_the_server_of_a_plugin_starts(path: str, root: Path) -> None:
 def test_a_plugin_alone_reminds_the_next_day(client: str, root: Path) -> None:
     """Nothing but the plugin: a session is worked and closed; the next begins with what it said."""
     environ = environment(root)
-    environ["PATH"] = f"{BIN}{os.pathsep}{environ['PATH']}"
+    environ["PATH"] = f"{program_folder()}{os.pathsep}{environ['PATH']}"
     project = root / "ferries"
     project.mkdir()
 

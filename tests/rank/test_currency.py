@@ -10,16 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.rank.currency import (
+    GroupJudgement,
     Statements,
+    arrange_group,
     compare_statements,
     date_echoes,
-    order_by_currency,
+    judge_group,
 )
 from anaphora.rank.frames import Frame, compare_frames
 from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues, read_statement
 
 DAY = 86_400.0
+THRESHOLD = 0.4
 QUESTION = "which port does the staging database listen on?"
 
 
@@ -55,31 +58,42 @@ _TOLD = st.lists(
 )
 
 
+def order_of_group(statements: Statements, question: str, *spans: tuple[float, float]) -> list[int]:
+    """The places of the group of the best one in their order, those that stand behind last."""
+    judged = judge_group(statements, question, THRESHOLD, spans)
+    old = sorted({older for older, _ in judged.replaced})
+    front, behind = arrange_group(0, judged.lifted, old, question)
+    return front + behind
+
+
 @pytest.mark.promise("recall.current")
 @given(_TOLD, _TEXTS)
-def test_an_order_loses_nothing_and_its_groups_fall(
+def test_a_group_loses_nothing_and_shows_one_of_what_it_replaced(
     told: list[tuple[str, float]], question: str
 ) -> None:
-    """Every candidate comes once, and stands where the best one of its group does."""
-    statements = said(*told)
-    ordered = order_by_currency(statements, question, 0.4)
-    assert sorted(ordered.order) == list(range(len(told)))
-    groups = [ordered.groups[place] for place in ordered.order]
-    assert groups == sorted(groups, reverse=True)
-    for place in ordered.order:
-        own = float(statements.scores[place]) - ordered.lowered.get(place, 0.0)
-        assert own <= ordered.groups[place] + 1e-6
-    assert all(older != newer for older, newer in ordered.replaced)
+    """The best one, and all that is lifted or replaced, comes once; what holds stands in front."""
+    judged = judge_group(said(*told), question, THRESHOLD)
+    old = sorted({older for older, _ in judged.replaced})
+    front, behind = arrange_group(0, judged.lifted, old, question)
+    past = read_cues(question).past >= 2
+    assert sorted(front + behind) == sorted({0, *judged.lifted, *(() if past else old)})
+    assert front
+    if past:
+        assert front == [*judged.lifted, 0]
+        return
+    holding = [place for place in front if place not in old]
+    assert front == holding + old[:1]
+    assert behind == old[1:]
 
 
 @pytest.mark.promise("recall.current")
-@given(_TOLD, _TEXTS, st.integers(0, 12), st.floats(0, 1))
-def test_unrelated_statements_change_no_order(
+@given(_TOLD, _TEXTS, st.integers(1, 12), st.floats(0, 1))
+def test_unrelated_statements_change_no_group(
     told: list[tuple[str, float]], question: str, place: int, score: float
 ) -> None:
     """One about nothing that was asked or told, at any score, moves and marks none of the rest."""
     statements = said(*told)
-    alone = order_by_currency(statements, question, 0.4)
+    alone = judge_group(statements, question, THRESHOLD)
     noise = said(("Quokkas yodel.", 7))
     at = min(place, len(told))
     parts = [statements.take(range(at)), noise, statements.take(range(at, len(told)))]
@@ -92,24 +106,59 @@ def test_unrelated_statements_change_no_order(
         scores=scores,
         meaning=np.concatenate([statements.meaning[:at], [0.0], statements.meaning[at:]]),
     )
-    ordered = order_by_currency(both, question, 0.4)
-    left = [spot - (spot > at) for spot in ordered.order if spot != at]
-    assert left == list(alone.order)
-    marks = {(old - (old > at), new - (new > at)) for old, new in ordered.replaced}
-    assert marks == set(alone.replaced)
+    judged = judge_group(both, question, THRESHOLD)
+    assert at not in judged.lifted
+    assert [spot - (spot > at) for spot in judged.lifted] == list(alone.lifted)
+    marks = {
+        (old - (old > at), new - (new > at)): reason
+        for (old, new), reason in judged.replaced.items()
+    }
+    assert marks == alone.replaced
 
 
 @pytest.mark.promise("recall.current")
 @given(_TOLD, _TEXTS)
 def test_only_what_was_said_later_replaces(told: list[tuple[str, float]], question: str) -> None:
-    """A probability stands only where times are known and the second is the later one."""
-    pairs = compare_statements(said(*told), read_cues(question))
+    """A probability stands only where both times are known, and a mark names the later one."""
+    statements = said(*told)
+    pairs = compare_statements(statements, read_cues(question))
     for chances in (pairs.before, pairs.replaces):
-        assert chances.shape == (len(told), len(told))
+        assert chances.shape == (len(told),)
+        assert chances[0] == 0
         assert np.all((chances >= 0) & (chances <= 1))
-        for older, newer in np.argwhere(chances > 0).tolist():
-            assert pairs.at[newer] > pairs.at[older]
-            assert not np.isnan([told[older][1], told[newer][1]]).any()
+        assert np.all(pairs.able[chances > 0])
+    days = statements.at / DAY
+    for place in np.flatnonzero(pairs.able).tolist():
+        assert not np.isnan([days[0], days[place]]).any()
+        assert pairs.later[place] == (days[place] > days[0])
+    for older, newer in judge_group(statements, question, THRESHOLD).replaced:
+        assert 0 in (older, newer)
+        assert days[newer] > days[older]
+
+
+@pytest.mark.promise("recall.current")
+@given(_TOLD, _TEXTS, _TEXTS)
+def test_no_question_changes_what_replaces_what(
+    told: list[tuple[str, float]], question: str, other: str
+) -> None:
+    """Two that are compared for two questions are a change for both of them, or for none."""
+    statements = said(*told)
+    first, second = (compare_statements(statements, read_cues(q)) for q in (question, other))
+    both = first.able & second.able
+    assert first.replaces[both].tolist() == second.replaces[both].tolist()
+
+
+@pytest.mark.promise("recall.current")
+@given(_TOLD, _TEXTS)
+def test_what_is_marked_never_stands_before_what_replaced_it(
+    told: list[tuple[str, float]], question: str
+) -> None:
+    """But where the past is asked for: a mark is as sure as the order."""
+    order = order_of_group(statements := said(*told), question)
+    if read_cues(question).past >= 2:
+        return
+    for older, newer in judge_group(statements, question, THRESHOLD).replaced:
+        assert order.index(newer) < order.index(older)
 
 
 @given(_TOLD, _TEXTS)
@@ -122,7 +171,8 @@ def test_a_probability_of_an_answer_is_one(told: list[tuple[str, float]], questi
 def test_what_the_question_says_word_for_word_is_never_replaced() -> None:
     """A question that is a stored statement itself gets that statement first."""
     statements = said(("fact 0 0", 0), ("fact 0 7", 1), ("fact 1 0", 2))
-    assert order_by_currency(statements, "fact 0 0", 0.4).order[0] == 0
+    assert judge_group(statements, "fact 0 0", THRESHOLD) == GroupJudgement()
+    assert judge_group(statements, "which fact is it?", THRESHOLD).lifted
 
 
 @pytest.mark.promise("recall.repetition")
@@ -138,10 +188,12 @@ def test_an_echo_has_the_date_of_what_it_repeats() -> None:
     )
     days = (date_echoes(statements) / DAY).round(3).tolist()
     assert days == [0, 10, 10, 0, 40]
-    pairs = compare_statements(statements, read_cues(QUESTION))
-    # Neither news nor before what it repeats.
-    assert np.all(pairs.replaces[:, [2, 3]] == 0)
-    assert pairs.before[1, 2] == pairs.before[0, 3] == 0
+    for best, own in ((0, 3), (1, 2)):
+        order = [best, *(place for place in range(len(days)) if place != best)]
+        pairs = compare_statements(statements.take(order), read_cues(QUESTION))
+        # Neither news nor before what it repeats.
+        assert not pairs.replaces[pairs.later & np.isin(order, (2, 3))].any()
+        assert pairs.before[order.index(own)] == 0
 
 
 @pytest.mark.promise("recall.current")
@@ -152,23 +204,26 @@ def test_a_time_in_the_question_asks_for_what_held_then() -> None:
         ("The staging database listens on port 5433.", 0),
     )
     asked = "which port did the staging database listen on in January?"
-    early = order_by_currency(statements, asked, 0.4, [(0.0, 31 * DAY)])
-    late = order_by_currency(statements, asked, 0.4, [(31 * DAY, 62 * DAY)])
-    assert (early.order[0], late.order[0]) == (1, 0)
+    early = order_of_group(statements, asked, (0.0, 31 * DAY))
+    late = order_of_group(statements, asked, (31 * DAY, 62 * DAY))
+    assert (early[0], late[0]) == (1, 0)
 
 
-def test_others_between_do_not_hide_what_holds() -> None:
-    """What replaced the best one stands before it, whatever stands between the two."""
-    filler = [(f"Remark {at} on the garden and the cat.", 1.0) for at in range(10)]
+def test_of_several_replaced_values_one_stands_with_what_holds() -> None:
+    """The value that holds comes first, then the best of the older ones; the rest are behind."""
     statements = said(
         ("The staging database listens on port 5433.", 0),
-        *filler,
+        ("The staging database listens on port 5435.", 10),
+        ("The staging database listens on port 5437.", 20),
         ("The staging database listens on port 5439 now.", 40),
     )
-    scores = np.linspace(1.0, 0.7, len(statements)).astype(np.float32)
-    ordered = order_by_currency(replace(statements, scores=scores), QUESTION, 0.4)
-    assert ordered.order[:2] == (len(statements) - 1, 0)
-    assert ordered.replaced == {(0, len(statements) - 1): "another value"}
+    lifted = judge_group(statements, QUESTION, THRESHOLD).lifted
+    assert lifted[0] == 3
+    order = [3, 0, 1, 2]
+    judged = judge_group(statements.take(order), QUESTION, THRESHOLD)
+    assert judged.replaced == {(place, 0): "another value" for place in (1, 2, 3)}
+    old = [older for older, _ in judged.replaced]
+    assert arrange_group(0, judged.lifted, old, QUESTION) == ([0, 1], [2, 3])
 
 
 @pytest.mark.parametrize(
@@ -243,6 +298,10 @@ def test_what_was_said_often_stays_before_a_near_one_off() -> None:
         ("The user opened a CSV file in an editor called Modern CSV.", fact),
         ("The user works in Helix every day.", "The user works in Helix every day."),
     ):
-        statements = replace(said((other, 40), (fact, 0)), restated=np.array([0, 12]))
-        ordered = order_by_currency(statements, "which editor does the user use?", 0.4)
-        assert statements.texts[ordered.order[0]] == first
+        statements = replace(
+            said((other, 40), (fact, 0)),
+            restated=np.array([0, 12]),
+            closeness=np.array([np.nan, 0.5], np.float32),
+        )
+        order = order_of_group(statements, "which editor does the user use?")
+        assert statements.texts[order[0]] == first

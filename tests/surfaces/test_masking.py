@@ -8,12 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import pytest
 from tests.client.serving import served as serving
 from tests.deep.asking import Script
 from tests.hooks.hook_desk import Agent, environment, write_transcript
-from tests.mcp_client import connected
 from tests.surfaces.rest_desk import served
 from typer.testing import CliRunner
 
@@ -52,35 +50,6 @@ def test_a_program_of_ones_own_reads_what_was_said(home: Path) -> None:
         assert MARK in render_recall(hits)
     shown = CliRunner().invoke(app, ["--home", str(home), "conversation", "show", "chat"])
     assert SECRET in shown.output.replace("\n", "")
-
-
-@pytest.mark.enable_socket
-@pytest.mark.promise("secrets.masked")
-def test_an_mcp_client_reads_the_mark(home: Path) -> None:
-    """In the text and the JSON of every tool and resource that shows turns."""
-
-    async def scenario() -> list[str]:
-        answers = []
-        async with connected(home, "--tools", "all") as session:
-            for tool, arguments in (
-                ("recall", {"query": ASKED}),
-                ("recall_conversation", {"query": ASKED}),
-                ("search", {"query": ASKED}),
-                ("fetch", {"id": "turn:chat#0"}),
-                ("warm_up", {}),
-                ("deep_recall", {"query": ASKED}),
-            ):
-                result = await session.call_tool(tool, arguments)
-                assert not result.is_error, (tool, result)
-                answers.append(result.model_dump_json())
-            found = await session.read_resource("anaphora://turns/recent")
-            answers.append(found.model_dump_json())
-        return answers
-
-    answers = anyio.run(scenario)
-    assert not [answer for answer in answers if SECRET in answer or SECRET[-12:] in answer]
-    for answer in (*answers[:2], answers[3], answers[-1]):
-        assert MARK in answer
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.rest import ServerOptions
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+MARK = "[redacted:github-token]"
 CONVERSATION = f"chat.{SECRET}"
 SAID = f"The deploy token of the ferry shop is {SECRET}, keep it."
 ASKED = "what is the deploy token of the ferry shop?"
@@ -46,7 +47,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.mark.enable_socket
 @pytest.mark.promise("secrets.masked")
 def test_no_mcp_answer_tells_it(home: Path) -> None:
-    """Of no tool and no resource; the id that is told finds the turn."""
+    """Of no tool and no resource: the mark stands there; the id that is told finds the turn."""
 
     async def scenario() -> list[str]:
         answers = []
@@ -57,9 +58,10 @@ def test_no_mcp_answer_tells_it(home: Path) -> None:
                 ("search", {"query": ASKED}),
                 ("warm_up", {}),
                 ("deep_recall", {"query": ASKED}),
-                ("recall_context", {"query": ASKED}),
+                ("recall_context", {"focus": ASKED}),
             ):
                 result = await session.call_tool(tool, arguments)
+                assert not result.is_error, (tool, result)
                 answers.append(result.model_dump_json())
                 if tool == "search":
                     structured = result.structured_content or {}
@@ -67,16 +69,20 @@ def test_no_mcp_answer_tells_it(home: Path) -> None:
                     turn = next(one["id"] for one in found if one["id"].startswith("turn:"))
                     fetched = await session.call_tool("fetch", {"id": turn})
                     assert not fetched.is_error, fetched
-                    assert "[redacted:github-token]" in fetched.model_dump_json()
+                    assert MARK in fetched.model_dump_json()
                     answers.append(fetched.model_dump_json())
             uris = [one.uri for one in (await session.list_resources()).resources]
             answers += [(await session.read_resource(uri)).model_dump_json() for uri in uris]
+            recent = await session.read_resource("anaphora://turns/recent")
+            answers.append(recent.model_dump_json())
         return answers
 
     answers = anyio.run(scenario)
     assert len(answers) > 7
     leaks = [text[max(0, text.find(FORMS[1]) - 200) :][:260] for text in told(answers)]
     assert not leaks
+    for answer in (*answers[:2], answers[-1]):
+        assert MARK in answer
 
 
 @pytest.mark.promise("secrets.masked")
@@ -106,8 +112,8 @@ def test_no_answer_over_http_tells_it(home: Path) -> None:
             ),
         ]
         assert [a.text[:200] for a in answers if not a.is_success] == []
-        assert "[redacted:github-token]" in answers[1].text
-        assert "[redacted:github-token]" in answers[-1].text
+        assert MARK in answers[1].text
+        assert MARK in answers[-1].text
         texts = [answer.text for answer in answers]
         assert not told(texts), told(texts)[0][:600]
 

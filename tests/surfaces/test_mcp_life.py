@@ -170,6 +170,7 @@ def test_a_server_whose_memory_is_closed_ends_in_peace(home: Path) -> None:
     assert desk.finish()
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.promise("mcp.steady")
 def test_a_thousand_calls_take_no_memory(home: Path) -> None:
@@ -177,7 +178,7 @@ def test_a_thousand_calls_take_no_memory(home: Path) -> None:
 
     async def scenario() -> None:
         before = children()
-        async with connected(home, "--tools", "all") as session:
+        async with connected(home, "--tools", "all", own=True) as session:
             (pid,) = children() - before
             for number in range(20):
                 await call(session, "store_memory", content=f"Topic {number} is about birds.")

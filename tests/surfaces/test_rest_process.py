@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import run_command
 
 from anaphora import Memory
 
@@ -91,14 +92,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [ANAPHORA, "--home", home, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": ""},
-    )
+    return run_command("--home", home, *words, environ={"ANAPHORA_EMBEDDER": "hashing", "PATH": ""})
 
 
 def children(server: Server) -> set[int]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.commands import program_folder, run_command
 
 from anaphora import Memory
 from anaphora.core.config import ClientFolders, client_folders
@@ -242,14 +243,8 @@ def test_any_json_comes_back(
 
 
 def run(home: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "anaphora", "--home", str(home / "memory"), *words],
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "HOME": str(home)},
-    )
+    environ = {**os.environ, "HOME": str(home)}
+    return run_command("--home", home / "memory", *words, environ=environ, text=given)
 
 
 @pytest.mark.promise("setup.clients")
@@ -392,11 +387,13 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClientFolders:
     return client_folders()
 
 
-PROGRAM = [sys.executable, "-m", "anaphora"]
+def started() -> list[str]:
+    """How a client is told to start the program."""
+    return [str(program_folder() / "anaphora")]
 
 
 def set_up(client: str, folders: ClientFolders) -> None:
-    for change in plan(entries(client, folders, PROGRAM)):
+    for change in plan(entries(client, folders, started())):
         change.make()
 
 
@@ -411,7 +408,7 @@ def test_a_sentence_goes_in_and_out_without_a_trace(
         home, before = memory.home, memory.stats()
         entries_before = memory.audit.status().entries
     set_up("claude-code", user)
-    trials = try_client("claude-code", user, PROGRAM)
+    trials = try_client("claude-code", user, started())
     assert [(trial.what, trial.problem) for trial in trials] == [("server", ""), ("hook", "")]
     with Memory.open() as memory:
         assert memory.namespaces() == ("default",)
@@ -423,7 +420,7 @@ def test_a_sentence_goes_in_and_out_without_a_trace(
     # On a server, too, whose address stands in the configuration.
     url = new_database()
     add_variable(user, "ANAPHORA_DATABASE", url)
-    (server, _) = try_client("claude-code", user, PROGRAM)
+    (server, _) = try_client("claude-code", user, started())
     assert server.problem == ""
     with Memory.open(database=url) as memory:
         assert memory.namespaces() == ("default",)
@@ -490,7 +487,7 @@ def test_the_step_that_fails_is_named(
     """What stands in the file is run, with its variables; the first step that fails is told."""
     set_up("claude-code", user)
     damage(user)
-    failed = [trial for trial in try_client("claude-code", user, PROGRAM) if trial.problem]
+    failed = [trial for trial in try_client("claude-code", user, started()) if trial.problem]
     assert [trial.step for trial in failed] == [step]
     assert problem in failed[0].problem
     assert "anaphora" in failed[0].remedy

@@ -7,6 +7,7 @@ import os
 import sys
 
 STEPS = {
+    "history": "make a story of an export and labels of your own",
     "candidates": "ask the product itself, keep what it brings",
     "prepare": "read the sets and the corpus, write examples",
     "distil": "score the examples' passages with a larger model",
@@ -20,7 +21,7 @@ def main(words: list[str]) -> int:
     """Run one step; gives the exit code."""
     if not words or words[0] not in STEPS:
         print("usage: python -m tools.models STEP [options]\n")
-        print("\n".join(f"  {name:9} {what}" for name, what in STEPS.items()))
+        print("\n".join(f"  {name:10} {what}" for name, what in STEPS.items()))
         return 0 if words[:1] in (["-h"], ["--help"]) else 2
     # Threads that wait for each other awake take ten times as long beside other work. Read by the
     # library of threads as it is loaded.

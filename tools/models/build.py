@@ -15,6 +15,7 @@ from typing import Final
 
 from tools import build_model
 from tools.models import network as net
+from tools.models.sentence_folder import describe
 
 OUT = Path(__file__).resolve().parents[2] / ".models"
 _NOTICE: Final = """{name}
@@ -57,6 +58,7 @@ def main(words: list[str]) -> None:
     )
     variant = None if chosen.all_variants else shipped["variant"]
     build_model.build(identity, weights, chosen.texts, variant)
+    describe(target, dimensions=net.DIMENSIONS, window=net.WINDOW)
     size = sum(file.stat().st_size for file in target.iterdir())
     print(f"{target}: {size / 1e6:.2f} MB")
 

@@ -1,6 +1,6 @@
 """What the product itself brings for the stories' questions: `python -m tools.models candidates`.
 
-In: the corpus's authors that are trained on, and stories in which values change. Out:
+In: the corpus's authors that are trained on, and with --data stories in which values change. Out:
 `candidates.json`, the passages by question, the best first, for `prepare --candidates`: what stands
 high there without being evidence misleads the whole product, and not the cosine alone. Each story
 is told to a home of its own, as chats and as facts. Stories that the file has are not asked again.
@@ -62,6 +62,8 @@ def _stories(chosen: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]
     authors = trained_authors(chosen.corpus, frozenset())
     for author, story in raw_stories(chosen.corpus, authors):
         yield group_of("corpus", author, story), story
+    if chosen.data is None:
+        return
     for story in json.loads((chosen.data / "changes" / "dev.json").read_text("utf-8")):
         yield group_of("changes", "", story), story
 
@@ -69,7 +71,7 @@ def _stories(chosen: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.models candidates", description=__doc__)
     add = parser.add_argument
-    add("--data", type=Path, required=True, help="folder of the public sets")
+    add("--data", type=Path, help="folder of the public sets, by default none")
     add("--corpus", type=Path, default=CORPUS, help="folder of the corpus")
     add("--form", choices=FORMS, default="text", help="as in `prepare`")
     add("--out", type=Path, default=OUT / "candidates.json", help="where to write")

@@ -56,7 +56,8 @@ def main(words: list[str]) -> None:
     """Measure, print and write."""
     chosen = _arguments().parse_args(words)
     rows = []
-    for folder in chosen.models or [MINILM]:
+    shipped = [MINILM] if chosen.shipped or not chosen.models else []
+    for folder in [*shipped, *chosen.models]:
         model = Vectors(MiniLM(folder), chosen.cache)
         name = "shipped" if folder == MINILM else f"{folder.parent.name}/{folder.name}"
         rows += measure(model, name, chosen)
@@ -170,7 +171,8 @@ def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.models evaluate", description=__doc__)
     add = parser.add_argument
     add("models", type=Path, nargs="*", help="folders, by default the model that ships")
-    add("--data", type=Path, required=True, help="folder of the public sets")
+    add("--data", type=Path, help="folder of the public sets, by default none")
+    add("--shipped", action="store_true", help="also the model that ships")
     add("--corpus", type=Path, default=ROOT / "corpus", help="folder of the corpus")
     add("--form", choices=FORMS[:3], default="text", help="what of a turn is embedded")
     add("--meant", action="store_true", help="ask as the product reads a question: without names")

@@ -33,21 +33,24 @@ class MeasuredSet:
     read: Callable[[], Iterator[Pool]]
 
 
-def measured_sets(data: Path, corpus: Path, form: str) -> list[MeasuredSet]:
-    """All sets, in the order of the table."""
-    sets = [
-        MeasuredSet("stories A", "report", lambda: stories_a(data, form)),
-        MeasuredSet("corpus", "report", lambda: read_corpus(corpus, _held_out(corpus), form)),
-    ]
-    for name, _ in SETS:
-        for role, chats in (("choose", "1 to 5"), ("report", "6 to 10")):
-            sets.append(MeasuredSet(f"{name} {chats}", role, _chats(data, name, role, form)))
+def measured_sets(data: Path | None, corpus: Path, form: str) -> list[MeasuredSet]:
+    """All sets, in the order of the table; without `data` those that need none of it."""
+    told = MeasuredSet("corpus", "report", lambda: read_corpus(corpus, _held_out(corpus), form))
+    sets = [told] if data is None else [*_of_data(data, told, form)]
     return [
         *sets,
-        MeasuredSet("memops", "choose", lambda: read_memops(data / "reading", form)),
         MeasuredSet("code", "kept", lambda: _merged(read_code(True, limit=_PROBES))),
         MeasuredSet("documents", "kept", lambda: _merged(read_documents(True, limit=_PROBES))),
     ]
+
+
+def _of_data(data: Path, told: MeasuredSet, form: str) -> Iterator[MeasuredSet]:
+    yield MeasuredSet("stories A", "report", lambda: stories_a(data, form))
+    yield told
+    for name, _ in SETS:
+        for role, chats in (("choose", "1 to 5"), ("report", "6 to 10")):
+            yield MeasuredSet(f"{name} {chats}", role, _chats(data, name, role, form))
+    yield MeasuredSet("memops", "choose", lambda: read_memops(data / "reading", form))
 
 
 def stories_a(data: Path, form: str) -> Iterator[Pool]:

@@ -19,12 +19,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tools import minilm_network
+from tools.models.sentence_folder import describe
 
 QUERY_PIECES = 40
 PASSAGE_PIECES = 72
 PASSAGE_CHARACTERS = 320
 # The product's window, which says nothing of what was trained on: positions beyond it stay known.
 WINDOW = 256
+DIMENSIONS = 384
 WORD_TABLE = "embeddings.word_embeddings.weight"
 
 
@@ -111,9 +113,10 @@ def export_for_product(weights: Path, folder: Path, name: str) -> None:
     manifest = {
         "name": f"{name}:32:{files['model.onnx']['sha256'][:12]}",
         "variant": "32 bits",
-        "dimensions": 384,
+        "dimensions": DIMENSIONS,
         "window": WINDOW,
         "files": files,
         "measured": {"mean_cosine": 1.0},
     }
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    describe(folder, dimensions=DIMENSIONS, window=WINDOW)

@@ -1,8 +1,9 @@
 """Read what may be trained on, and write examples: `python -m tools.models prepare --data FOLDER`.
 
-In: the public sets (`FOLDER/reading`), stories in which values change (`FOLDER/changes/dev.json`),
-the corpus, and code and documentation of this interpreter. Out: `examples.jsonl`, and beside it
-`prepared.json` with what is in it. What models are measured on is never read here.
+In: the public sets (`FOLDER/reading`) and stories in which values change
+(`FOLDER/changes/dev.json`), where such a folder is named; the corpus; code and documentation of
+this interpreter. Out: `examples.jsonl`, and beside it `prepared.json` with what is in it. What
+models are measured on is never read here.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ def _sources(
 ) -> Iterator[tuple[str, Iterator[Pool]]]:
     yield "corpus", read_corpus(chosen.corpus, authors, chosen.form)
     yield "told", _told(read_corpus(chosen.corpus, authors, chosen.form))
-    yield "changes", read_stories(chosen.data / "changes" / "dev.json", "changes", chosen.form)
-    public = read_public(chosen.data / "reading", chosen.form)
-    yield "public", (pool for pool in public if pool.source not in chosen.without)
+    if chosen.data is not None:
+        yield "changes", read_stories(chosen.data / "changes" / "dev.json", "changes", chosen.form)
+        public = read_public(chosen.data / "reading", chosen.form)
+        yield "public", (pool for pool in public if pool.source not in chosen.without)
     yield "code", read_code(held_out=False, limit=chosen.code)
     yield "documents", read_documents(held_out=False, limit=chosen.documents)
 
@@ -99,7 +101,7 @@ def _names(text: str) -> frozenset[str]:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.models prepare", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
+    parser.add_argument("--data", type=Path, help="folder of the public sets, by default none")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="folder of the corpus")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write")
     parser.add_argument(

@@ -7,7 +7,7 @@ An embedder turns a text into one vector or, when the text is longer than its wi
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,15 @@ class Embedder(Protocol):
 
     def query_key(self, text: str) -> Hashable:
         """A key that is equal for texts that this embedder cannot tell apart."""
+
+
+_FINAL_MARKS: Final = " \t\n.?!\u2026\u3002\uff1f\uff01\u061f"
+"""What ends a sentence, in the scripts that have such marks."""
+
+
+def without_final_marks(text: str) -> str:
+    """A text without the marks that end a sentence; what is nothing but marks as it is."""
+    return text.rstrip(_FINAL_MARKS) or text
 
 
 def unit_rows(rows: npt.NDArray[np.float32]) -> Vectors:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
+from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows, without_final_marks
 from anaphora.embed.onnx import load_session, run_session
 from anaphora.embed.windowed import TextWindows, embed_parts
 from anaphora.embed.wordpiece import read_wordpiece
@@ -41,7 +41,8 @@ class Manifest:
     """What `manifest.json` says: who the model is, and the SHA-256 of each of its files.
 
     `window` counts word pieces with the two special ones. `mean_cosine` is the average cosine to
-    the original weights in 32-bit floats, as measured when the model was built.
+    the original weights in 32-bit floats, as measured when the model was built. `typed`: a text is
+    read without the marks that end it, which is a recipe of its own and hence another name.
     """
 
     folder: Path
@@ -50,6 +51,7 @@ class Manifest:
     window: int
     files: dict[str, str]
     mean_cosine: float
+    typed: bool = False
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -64,6 +66,7 @@ def read_manifest(folder: Path) -> Manifest:
             window=int(raw["window"]),
             files={str(file): str(entry["sha256"]) for file, entry in raw["files"].items()},
             mean_cosine=float(raw["measured"]["mean_cosine"]),
+            typed=bool(raw.get("typed", False)),
         )
     except OSError as error:
         raise EmbeddingError(f"the model's manifest cannot be read: {error}") from error
@@ -106,6 +109,7 @@ class MiniLM:
         manifest = read_manifest(folder)
         self._name = manifest.name
         self._dimensions = manifest.dimensions
+        self._typed = manifest.typed
         tokenizer = read_wordpiece(verified(manifest, "tokenizer.json").read_bytes())
         self._windows = TextWindows(tokenizer, manifest.window - 2)
         self._threads = threads or min(2, os.cpu_count() or 1)
@@ -123,7 +127,7 @@ class MiniLM:
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, 384) each, unit rows."""
-        parts = self._windows.parts(texts)
+        parts = self._windows.parts([self._read(text) for text in texts])
         return embed_parts(parts, len(texts), 2, self._run, threads=self._threads)
 
     def embed_query(self, text: str) -> Vector:
@@ -140,7 +144,10 @@ class MiniLM:
 
     def query_key(self, text: str) -> Hashable:
         """The word pieces: spellings that the model cannot tell apart have the same key."""
-        return self._windows.key(text)
+        return self._windows.key(self._read(text))
+
+    def _read(self, text: str) -> str:
+        return without_final_marks(text) if self._typed else text
 
     def _run(self, batch: Sequence[Sequence[int]]) -> Vectors:
         """One run of the model: mean over a text's own word pieces, then unit length."""

@@ -21,7 +21,7 @@ from anaphora.core.calls import EXIT_PATIENCE
 from anaphora.core.late_threads import begins
 from anaphora.core.limits import wait_for_given_up, wait_within, within_limit
 from anaphora.core.permits import lent
-from anaphora.embed.base import Embedder, Vector, Vectors
+from anaphora.embed.base import Embedder, Vector, Vectors, without_final_marks
 from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measured
 from anaphora.embed.chunking import pages
 from anaphora.embed.gathering import GatheredQuestions
@@ -122,8 +122,6 @@ Got = TypeVar("Got")
 _Run: TypeAlias = Callable[[Sequence[str]], Sequence[Vector]]
 ShareModel = Literal["running", "start"]
 
-# What ends a sentence, in the scripts that have such marks.
-_FINAL_MARKS = " \t\n.?!\u2026\u3002\uff1f\uff01\u061f"
 # Texts handed to the embedder at once: enough to fill batches of equal length, few enough that a
 # progress bar moves.
 _GROUP = 512
@@ -415,7 +413,7 @@ class EmbedderService:
         vector = self._cache.by_spelling(text)
         if vector is not None:
             return self._reported("hit", text, vector)
-        embedder, question = self._loaded(timeout), _without_final_marks(text)
+        embedder, question = self._loaded(timeout), without_final_marks(text)
         if self._cache.size == 0:
             vector = within_limit(lambda: self._compute(embedder, question))
             return self._reported("miss", text, vector)
@@ -584,11 +582,6 @@ class EmbedderService:
         finally:
             self._failure = None if self._embedder else failure
             self._ended.set()
-
-
-def _without_final_marks(text: str) -> str:
-    """A question without the marks that end a sentence; what is nothing but marks as it is."""
-    return text.rstrip(_FINAL_MARKS) or text
 
 
 def _noted(record: dict[str, Any]) -> Calibration | None:

@@ -4,14 +4,11 @@ Candidates stand in groups. The best one left opens a group, and what is judged 
 thing as that one, never as a third, belongs to it. A group stands where its best one stands, so
 that statements about other things change nothing in it.
 
-For a pair, an older and a newer one, two judges decide. Where both are worded alike but for one
-place or a negation, `rank/frames` says what became of the older one. Else two logistic regressions
-of features of the pair and the question say whether the newer one should stand before the older,
-if one of the two is right at all, and whether it replaces it. They are fitted by `python -m
-tools.fit_currency` on stories in which facts change and on questions of real chats
-(`currency_weights`). Words of change ("moved to", "no longer"), values of the same kind and the
-closeness of the two vectors were tried as features and are worth nothing beside these:
-docs/decisions/0027.
+For a pair, an older and a newer one, `rank/replacement` says whether the newer one replaces the
+older, whatever is asked. A logistic regression of features of the pair and the question says
+whether it should stand before the older, if one of the two is right at all. It is fitted by
+`python -m tools.fit_currency` on stories in which facts change and on questions of real chats
+(`currency_weights`): docs/decisions/0027 and 0054.
 
 Where the question asks for the past, those stand first that held then. A short turn that only asks,
 or says that it does not know, counts for less.
@@ -20,7 +17,7 @@ or says that it does not know, counts for less.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
@@ -36,8 +33,15 @@ from anaphora.rank.replacement import (
     Statement,
     reason_of,
     replacement_probability,
+    tells_of_another,
 )
-from anaphora.rank.statements import QuestionCues, StatementReading, read_cues, read_statement
+from anaphora.rank.statements import (
+    QuestionCues,
+    StatementReading,
+    names_asked,
+    read_cues,
+    read_statement,
+)
 
 Floats = NDArray[np.float32]
 
@@ -142,13 +146,11 @@ OF_PAIR: Final = (
     "other person",  # both speak in the first person, and are not the same speaker
     "name lost",  # the older one is about a name of the question, the newer one is not
     "name gained",
-    "other name",  # the same as the first, and the newer one holds another name
     "closeness",  # the cosine of the two, where it is known
     "closeness known",
     "gone",  # words that the newer one lacks
     "new",  # words that only the newer one has
     "number for number",  # each has one that the other lacks
-    "new name",
     "perhaps another thing",
     "another thing",
     "replaces",  # the probability of `rank/replacement`
@@ -222,7 +224,7 @@ def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) 
     features[:, _OLDER], features[:, _NEWER] = older, newer
     asked = len(cues.terms)
     features[:, _ASKED] = (cues.past / 2, cues.now, min(asked, 6) / 6, min(asked, 16) / 16)
-    lengths = np.array([len(text) for text in statements.texts], np.float32)
+    lengths = np.array([read.size for read in readings], np.float32)
     message = (np.maximum(lengths, lengths[0]) - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH)
     features[:, _MESSAGE] = np.minimum(np.maximum(message, 0), 1)
     features[:, _MESSAGE + 1 :] = features[:, _PLACES] * features[:, _MESSAGE, None]
@@ -272,13 +274,11 @@ def _pair_row(
         own and bool(speakers[0]) and speakers[0] != speakers[1],
         of_asked[0] and not of_asked[1],
         of_asked[1] and not of_asked[0],
-        of_asked[0] and not of_asked[1] and bool(second.names),
         0.0 if math.isnan(close) else float(close),
         not math.isnan(close),
         min(len(gone), _MOST_WORDS) / _MOST_WORDS,
         min(len(new), _MOST_WORDS) / _MOST_WORDS,
         bool(_with_digits(gone)) and bool(_with_digits(new)),
-        bool(second.names - first.names),
         frame is Frame.APART,
         frame is Frame.OTHER,
         0.0,
@@ -323,7 +323,8 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
             if dated.at[newer] - dated.at[older] > _MOMENT:
                 before[place] = chance
             continue
-        sure = float(replaces[place])
+        # 0.9 is a little less in 32 bits.
+        sure = round(float(replaces[place]), 6)
         before[place], holds[place] = _judge_order(dated, cues, (older, newer), chance, sure)
         if holds[place]:
             replaces[place] = 0.0
@@ -379,7 +380,7 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
         again = read.news <= other.words and (
             read.negated == other.negated or (not read.negated and read.news < other.words)
         )
-        another = not asked_for[newer] and not read.names & cues.written
+        another = not asked_for[newer] and not names_asked(read, cues)
         person = another and asked_for[older]
         lacking = exact & other.words - read.words
         # A single Chinese character is in too many words to tell of one thing.
@@ -408,7 +409,12 @@ def _judge_order(
         # What is marked as replaced never precedes what replaced it.
         return max(chance, replaces), False
     frame = compare_frames(other, read)
-    if frame is Frame.ADDED or (read.tentative and not read.changes):
+    if frame is Frame.ADDED or tells_of_another(other, read):
+        return 0.0, False
+    if read.tentative and not read.changes:
+        return 0.0, False
+    if frame in (Frame.OTHER, Frame.APART) and (other.words - read.words) & cues.terms:
+        # "Nora wears size 31" does not stand before "Emil wears size 34" where Emil is asked for.
         return 0.0, False
     whole = cues.terms <= other.words and not cues.terms <= read.words
     if whole and len(cues.terms) > 1:
@@ -435,8 +441,8 @@ def _of_each(
             len(read.told & cues.terms) / asked,
             min(len(about & cues.written), 2) / 2,
             min(read.length, 60) / 60,
-            min(len(text), 400) / 400,
-            min(len(text), 2_000) / 2_000,
+            min(read.size, 400) / 400,
+            min(read.size, 2_000) / 2_000,
             read.personal and not assistant,
             read.asks,
             read.unknown,
@@ -446,8 +452,7 @@ def _of_each(
             read.tentative,
             read.adds,
         )
-        for text, meaning, assistant, read, about in zip(
-            statements.texts,
+        for meaning, assistant, read, about in zip(
             statements.meaning.tolist(),
             statements.assistant.tolist(),
             readings,
@@ -466,10 +471,10 @@ def _subjects(
     Who speaks of themselves is one of them.
     """
     own = [_first_name(name) for name in statements.speakers]
-    known = cues.written | frozenset(name for name in own if name)
+    speaking = frozenset(name for name in own if name)
     found = []
     for read, name, assistant in zip(readings, own, statements.assistant.tolist(), strict=True):
-        about = read.names & known
+        about = names_asked(read, cues) | (read.written & speaking)
         found.append(about | {name} if name and read.personal and not assistant else about)
     return found
 
@@ -479,6 +484,11 @@ def _first_name(name: str) -> str:
     return parts[0].casefold() if parts else ""
 
 
+def _numbers(words: frozenset[str]) -> frozenset[str]:
+    """Those that hold a digit, but for what is put together of others ("host:5433/name")."""
+    return frozenset(word for word in _with_digits(words) if word.isalnum() or word[0].isdigit())
+
+
 def _with_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
 
@@ -486,19 +496,31 @@ def _with_digits(words: frozenset[str]) -> frozenset[str]:
 def date_echoes(statements: Statements) -> NDArray[np.float64]:
     """When each was said first, (S,): an assistant's repetition has the time of what it repeats.
 
-    It supports the user's statement and is no news. It repeats where half of its words, and every
-    number in it, were the user's, or where it holds nearly all that the user said: of several
-    statements the one that it has most words of, then the last one.
+    It supports the user's statement and is no news.
     """
     at = statements.at.copy()
+    for echo, said in find_echoes(statements).items():
+        # A moment later: it must not count as the older of the two.
+        at[echo] = statements.at[said] + _MOMENT
+    return at
+
+
+def find_echoes(statements: Statements) -> dict[int, int]:
+    """The places where an assistant repeats what a user had said, and of what it repeats.
+
+    It repeats where half of its words, and every number in it, were the user's, or where it holds
+    nearly all that the user said: of several statements the one that it has most words of, then the
+    last one.
+    """
+    echoes: dict[int, int] = {}
     if not statements.assistant.any():
-        return at
+        return echoes
     readings = statements.readings
     told = np.array([not (read.asks or read.unknown) for read in readings], np.bool_)
-    numbers = [_with_digits(read.words) for read in readings]
+    numbers = [_numbers(read.told) for read in readings]
     users = np.flatnonzero(~statements.assistant & told).tolist()
     for place in np.flatnonzero(statements.assistant & told).tolist():
-        words, numeric = readings[place].words, numbers[place]
+        words, numeric = readings[place].told, numbers[place]
         said = []
         for other in users:
             if not statements.at[other] < statements.at[place]:
@@ -506,11 +528,10 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
             shared, whole = len(words & readings[other].words), len(readings[other].words)
             half = 2 * shared >= max(1, len(words)) and numeric <= numbers[other]
             if half or (whole >= _WHOLE and shared >= 0.9 * whole):
-                said.append((shared, float(statements.at[other])))
+                said.append((shared, float(statements.at[other]), other))
         if said:
-            # A moment later: it must not count as the older of the two.
-            at[place] = max(said)[1] + _MOMENT
-    return at
+            echoes[place] = max(said)[2]
+    return echoes
 
 
 @dataclass(frozen=True, slots=True)
@@ -518,7 +539,7 @@ class GroupJudgement:
     """What is about the same thing as place 0 of S statements.
 
     `lifted` are the places that stand before it, in their order. `replaced` are (older, newer)
-    places, each with why; one of the two is place 0.
+    places, each with why; one of the two is place 0, or the older one repeats that.
     """
 
     lifted: tuple[int, ...] = ()
@@ -547,20 +568,34 @@ def judge_group(
         if sure >= REPLACED:
             older, newer = (0, place) if pairs.later[place] else (place, 0)
             replaced[older, newer] = reason_of(readings[older], readings[newer], sure)
+    for echo, said in find_echoes(statements).items():
+        # What an assistant repeated is outdated with it.
+        for (older, newer), reason in list(replaced.items()):
+            if older == said and statements.at[echo] < statements.at[newer]:
+                replaced.setdefault((echo, newer), reason)
     lifted = _before_the_best(statements.at, pairs, cues, threshold, spans)
     return GroupJudgement(tuple(lifted), replaced)
 
 
 def arrange_group(
-    best: int, lifted: Sequence[int], replaced: Sequence[int], question: str
+    best: int,
+    lifted: Sequence[int],
+    replaced: Sequence[int],
+    question: str,
+    taking_back: Collection[int] = (),
 ) -> tuple[list[int], list[int]]:
     """The places of a group that stand together, and those that stand behind other groups.
 
     What holds, then one of the `replaced`, which are the best first; where the past is asked for,
-    what was `lifted` for being older, and the best one.
+    what was `lifted` for being older, and the best one: of these first what was replaced, then
+    those `taking_back` something, unless it is the oldest that is asked for.
     """
-    if read_cues(question).past >= 2:
-        return [*lifted, best], []
+    cues = read_cues(question)
+    if cues.past >= 2:
+        front = [*lifted, best]
+        if not cues.first:
+            front.sort(key=lambda place: 2 * (place not in replaced) + (place in taking_back))
+        return front, []
     holding = [place for place in (*lifted, best) if place not in replaced]
     return [*holding, *replaced[:1]], list(replaced[1:])
 
@@ -610,9 +645,9 @@ def unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
 
 def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
     """What a short text of this score loses that only asks, or that says that it does not know."""
-    if len(text) > _SHORT:
-        return 0.0
     read = read_statement(text)
+    if read.size > _SHORT:
+        return 0.0
     asked = read.words - read.told
     again = len(asked & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
     # A statement that takes another one back is an answer: "we do not know him any more".

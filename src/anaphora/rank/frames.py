@@ -73,6 +73,9 @@ def _value_frame(
 ) -> Frame:
     """What the newer one makes of the older where only one place of their frame differs."""
     old, new = place
+    if not (_tells(old, older) and _tells(new, newer)):
+        # "It is Doctor Amrani now" and "Doctor Amrani is fine" name no other value.
+        return Frame.OPEN
     if _has_digit(old) != _has_digit(new):
         return Frame.OPEN
     if newer.tentative or newer.adds:
@@ -80,6 +83,11 @@ def _value_frame(
     if newer.changes:
         return Frame.VALUE
     return Frame.ADDED if older.several or newer.several else Frame.VALUE
+
+
+def _tells(place: tuple[str, ...], reading: StatementReading) -> bool:
+    """Whether a place holds more than words that say that it holds now, or still."""
+    return any(part in reading.news for word in place for part in word.split())
 
 
 def _has_digit(words: tuple[str, ...]) -> bool:

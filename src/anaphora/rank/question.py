@@ -23,9 +23,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import STOP_WORDS, QueryWord, analyse, fold, query_words
+from anaphora.core.analyser import STOP_WORDS, QueryWord, analyse, fold
 from anaphora.core.languages.language import ENGLISH, language_of, languages, loose
 from anaphora.rank.dates import MONTH_OF, WEEKDAYS
+from anaphora.rank.statements import asked_words
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 
 
@@ -85,7 +86,7 @@ def read_question(
     (name as the question has it, to code). A question that holds nothing but names is taken as it
     stands: then the names are what is looked for.
     """
-    words = query_words(question)
+    words = asked_words(question)
     folded = fold(question)
     named = {
         code: form

@@ -27,7 +27,7 @@ SURE: Final = 0.9
 REPLACED: Final = 0.6
 """The probability from which on a statement is said to be replaced by another one."""
 
-_NAMED: Final = re.compile(r"([^\W\d_a-z]\w{1,20}): ")
+_NAMED: Final = re.compile(r"([^\W\d_]\w{1,20}): ")
 _DAY: Final = 86_400.0
 _MOST_WORDS: Final = 12
 _FROM_LENGTH, _TO_LENGTH = 140, 260
@@ -44,9 +44,6 @@ OF_PAIR: Final = (
     "gone",  # words that the newer one lacks
     "new",  # words that only the newer one has
     "number for number",  # each has one that the other lacks
-    "new name",
-    "name in both",
-    "other names",  # both have names, and none in common
     "other subject",  # each has a word before its verb that the other lacks
     "another thing",
 )
@@ -104,9 +101,11 @@ def is_possible(older: Statement, newer: Statement) -> bool:
 
 
 def _still_holds(first: StatementReading, second: StatementReading) -> bool:
-    """Whether the newer one only says that it is still so: no name and no number is new in it."""
+    """Whether the newer one only says that it is still so: no name, day or number is new in it."""
+    if not second.unchanged or compare_frames(first, second) is Frame.VALUE:
+        return False
     new = second.news - first.words
-    return second.unchanged and not new & second.named and not _with_digits(new)
+    return not new & (second.named | tokens_of_time()) and not _with_digits(new)
 
 
 def _of_two_people(older: Statement, newer: Statement) -> bool:
@@ -119,7 +118,7 @@ def _of_two_people(older: Statement, newer: Statement) -> bool:
 def _speaker_of(statement: Statement) -> str:
     """Who speaks: known, or the name before a colon with which the text begins."""
     named = _NAMED.match(statement.text)
-    return statement.speaker or (named.group(1) if named else "")
+    return (statement.speaker or (named.group(1) if named else "")).casefold()
 
 
 def replacement_probability(older: Statement, newer: Statement, closeness: float) -> float:
@@ -129,15 +128,26 @@ def replacement_probability(older: Statement, newer: Statement, closeness: float
     first, second = older.reading, newer.reading
     frame = compare_frames(first, second)
     both_hold = first.several and not (second.changes or second.negated)
-    # "The car insurance is 112" and "the house insurance is 94"; but "because of the quiz the
-    # meetings moved to Thursdays".
-    other = frame is Frame.APART or (frame is Frame.OTHER and not second.changes)
+    other = frame is Frame.APART or tells_of_another(first, second)
     if second.tentative or both_hold or other or frame is Frame.ADDED:
         return 0.0
     if frame in (Frame.VALUE, Frame.NEGATION):
         return SURE
     odds = float(np.dot(_weights(), replacement_features(older, newer, closeness))) + _constant()
     return 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
+
+
+def tells_of_another(older: StatementReading, newer: StatementReading) -> bool:
+    """Whether the newer one is worded alike and tells of another thing.
+
+    "The car insurance is 112" and "the house insurance is 94"; but not "because of the quiz the
+    meetings moved to Thursdays", which tells of a change and lacks nothing of what the older one is
+    about.
+    """
+    if compare_frames(older, newer) is not Frame.OTHER:
+        return False
+    kind, own = older.subject & newer.words, older.subject - newer.words
+    return not newer.changes or bool(kind and own)
 
 
 def replacement_features(
@@ -162,13 +172,10 @@ def replacement_features(
         min(len(gone), _MOST_WORDS) / _MOST_WORDS,
         min(len(new), _MOST_WORDS) / _MOST_WORDS,
         _with_digits(gone) and _with_digits(new),
-        bool(second.names - first.names),
-        bool(first.names & second.names),
-        bool(first.names) and bool(second.names) and not first.names & second.names,
         bool(first.subject - second.words) and bool(second.subject - first.words),
         frame is Frame.OTHER,
     )
-    longest = max(len(older.text), len(newer.text))
+    longest = max(first.size, second.size)
     message = min(max((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
     in_long = (pair[OF_PAIR.index(name)] * message for name in IN_LONG)
     row = (*pair, *_of_one(older), *_of_one(newer), message, *in_long)
@@ -176,7 +183,7 @@ def replacement_features(
 
 
 def _of_one(statement: Statement) -> tuple[float, ...]:
-    read, size = statement.reading, len(statement.text)
+    read, size = statement.reading, statement.reading.size
     return (
         min(read.length, 60) / 60,
         min(size, 400) / 400,

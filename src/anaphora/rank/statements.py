@@ -8,12 +8,13 @@ The known words are those of the text's language (`core/languages`). It needs no
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
+from anaphora.core.analyser import STOP_WORDS, QueryWord, analyse, query_words
 from anaphora.core.languages.language import ENGLISH, Language, language_of, languages, loose
 from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
@@ -26,8 +27,9 @@ _FRAME: Final = 24
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _ASKING_MARKS: Final = ("?", "？")
 _TELLING_MARKS: Final = (".", "!", "。", "！")
+_SPACES: Final = re.compile(r"[^\S\n]+")
+_LAST_MARKS: Final = " .!?…。！？\n"
 _END: Final = r"\b"
-_CAPITAL: Final = re.compile(r"\b[A-Z\u00c0-\u00dd][^\W\d_]+")
 # Not at the beginning of a sentence, unless it is somebody's: "Milo's tag".
 _INNER_NAME: Final = re.compile(
     r"(?<=[^\W\d_][ ,] )[A-Z\u00c0-\u00dd]\w+|(?<=[^\W\d_] )[A-Z\u00c0-\u00dd]\w+"
@@ -70,7 +72,7 @@ class StatementReading:
     """What is read of one text, whoever asks.
 
     `words` are its tokens without stop words, `told` those outside its questions, `names` what is
-    written like a name, folded. `personal`: it speaks in the first person; `negated`: it
+    written like a name inside it, folded. `personal`: it speaks in the first person; `negated`: it
     holds a negation; `asks`: it is a question and little else; `unknown`: it says that something is
     not known.
 
@@ -79,6 +81,7 @@ class StatementReading:
     is new; `adds`: that it comes to what holds; `several`: what it tells of may have several values
     at once, or happens again; `tentative`: it is only thought of. `news` are its told words without
     those that say that it still holds. `unchanged`: it says that something is as before.
+    `size` are its characters without what ends it, `written` its words as they are written, folded.
     """
 
     words: frozenset[str]
@@ -98,17 +101,28 @@ class StatementReading:
     tentative: bool = False
     news: frozenset[str] = frozenset()
     unchanged: bool = False
+    size: int = 0
+    written: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The `words` of `read_statement`, which takes three times as long."""
-    return frozenset(analyse(text[:_HEAD], keep_stop_words=False))
+    return frozenset(analyse(typed_text(text)[:_HEAD], keep_stop_words=False))
+
+
+@lru_cache(maxsize=8192)
+def typed_text(text: str) -> str:
+    """A text in one form however it was typed: composed (NFC), without spaces that say nothing."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return _SPACES.sub(" ", text).strip()
 
 
 @lru_cache(maxsize=8192)
 def read_statement(text: str) -> StatementReading:
-    """Read the first 600 characters of `text`."""
+    """Read the first 600 characters of `text`; how it was typed changes nothing."""
+    text = typed_text(text)
     head = text[:_HEAD]
     code, small = language_of(head), head.lower()
     tokens = analyse(head, keep_stop_words=False)
@@ -125,6 +139,7 @@ def read_statement(text: str) -> StatementReading:
     if opening is not None and not _cue("negation", code).match(small, opening.end() + 1):
         # Without a mark, where it is one sentence: "do not push" asks for nothing.
         asks = not bare.endswith(_TELLING_MARKS) and not _SENTENCE_END.search(bare)
+        told = frozenset() if asks else told
     verb = _cue("verb", code).search(small, 1)
     return StatementReading(
         words,
@@ -144,6 +159,8 @@ def read_statement(text: str) -> StatementReading:
         _cue("tentative", code).search(small) is not None,
         told - _tokens_of_cues(small, code, "now", "still", "unchanged"),
         _cue("unchanged", code).search(small) is not None,
+        len(text.rstrip(_LAST_MARKS)),
+        frozenset(word.casefold() for word in _WRITTEN.findall(head)),
     )
 
 
@@ -165,7 +182,7 @@ def _frame_tokens(tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def _names(text: str) -> frozenset[str]:
-    found = set(map(str.casefold, _CAPITAL.findall(text)))
+    found = set(map(str.casefold, _INNER_NAME.findall(text)))
     return frozenset(found - STOP_WORDS - _CALENDAR)
 
 
@@ -178,8 +195,9 @@ def tokens_of_time() -> frozenset[str]:
 class QuestionCues:
     """What a question says of time, its words and the names in it.
 
-    `written` are its words as they are written, folded: a name of a statement that is among them is
-    one that the question names, with a capital or without.
+    `written` are its words as they are written, folded, `names` those that are written like a name.
+    A name of a statement that is among the first is one that the question names, and so is a word
+    that is among the second: with a capital or without.
 
     `past` is 0 for the present, 1 where only a tense speaks of the past ("was"), 2 where words do
     ("used to"; "before" and "in March" beside such a tense); `first` asks for the oldest ("at
@@ -195,18 +213,33 @@ class QuestionCues:
     now: bool
     order: bool = False
     temporal: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
 
 
 _TIMES: Final = ("first", "now", "order", "before", "past", "first_in_past", "before_in_past")
+
+
+def _phrases(name: str, code: str, small: str) -> list[str]:
+    """What of a text in small letters a cue matches."""
+    pattern = _tense(code) if name == "past" else _cue(name, code)
+    return [match.group() for match in pattern.finditer(small)]
+
+
+@lru_cache(maxsize=64)
+def _tense(code: str) -> re.Pattern[str]:
+    """What stands in the past, in the text's language alone: "was" is German for "what"."""
+    own = languages().get(code)
+    if own is None or not own.cues.get("past"):
+        return _cue("past", code)
+    return re.compile(own.any_of(own.cues["past"]))
 
 
 @lru_cache(maxsize=128)
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
     code, small = language_of(question), question.lower()
-    matches = {
-        name: [match.group() for match in _cue(name, code).finditer(small)] for name in _TIMES
-    }
+    timed = _cue("no_time", code).sub(" , ", small)
+    matches = {name: _phrases(name, code, timed) for name in _TIMES}
     tense = bool(matches["past"])
     first = bool(matches["first"] or (tense and matches["first_in_past"]))
     past = 0
@@ -216,11 +249,37 @@ def read_cues(question: str) -> QuestionCues:
         past = 1
     phrases = " ".join(phrase for cue in matches.values() for phrase in cue)
     return QuestionCues(
-        frozenset(query_terms(question)),
+        frozenset(word.tokens[0] for word in asked_words(question)),
         frozenset(word.casefold() for word in _WRITTEN.findall(question)) - STOP_WORDS - _CALENDAR,
         past,
         first,
         bool(matches["now"]),
         bool(matches["order"]),
         frozenset(analyse(phrases)) | _CALENDAR_TOKENS,
+        _names(question),
     )
+
+
+@lru_cache(maxsize=128)
+def asked_words(question: str) -> tuple[QueryWord, ...]:
+    """The words to look `question` up by: all but those that only say when.
+
+    A text that holds "first" answers "which bank do I ask first?" no better; "the first floor" is a
+    name. Where nothing else is left, they are looked up.
+    """
+    words = query_words(question)
+    code, small = language_of(question), question.lower()
+    timed = _cue("no_time", code).sub(" , ", small)
+    idle = {token for phrase in _phrases("idle", code, timed) for token in analyse(phrase)}
+    without = _cue("idle", code).sub(" , ", timed)
+    if not idle or not analyse(without, keep_stop_words=False):
+        return words
+    rest = frozenset(analyse(without))
+    names = frozenset(analyse(" ".join(_phrases("no_time", code, small))))
+    left = tuple(word for word in words if word.tokens[0] not in idle - rest - names)
+    return left or words
+
+
+def names_asked(read: StatementReading, cues: QuestionCues) -> frozenset[str]:
+    """The names that a statement and a question share, whichever of them writes them as names."""
+    return (read.names & cues.written) | (read.written & cues.names)

@@ -62,6 +62,10 @@ class Weights:
     time_evidence: float = 0.3
     # Standing instructions apply whenever their topic comes up, however they are worded.
     standing: float = 0.1
+    # Words and meaning of its own from which on a turn is given its neighbours' share, and what it
+    # gets for being personal or an instruction, in full, and below half of it a twentieth:
+    # what has nothing to do with the question is not told apart by them.
+    related: float = 0.3
     # Lost for a better turn of the same stage, where the order of events is asked for, and for two
     # better ones twice: more changes nothing, half of it less (`rank/stages.py`).
     spread: float = 0.4
@@ -138,18 +142,22 @@ def score_turns(
         near = np.maximum(cosine, 0.0, dtype=np.float32)
         near *= unit * np.float32(w.meaning)
     flags = table.flags[at]
+    related: Floats | float = 1.0
+    if cosine is not None:
+        related = _related(near_words[at] + near[at], unit * np.float32(w.related))
     factors = {
         "words": near_words[at],
         "meaning": near[at],
-        "context": _neighbours(table, near_words + near, at) * np.float32(w.neighbour),
+        "context": _neighbours(table, near_words + near, at) * related * np.float32(w.neighbour),
         "time": _in_spans(table.ts[at], reading.spans, w.time_after)
         * _evident(near_words[at] + near[at], unit * np.float32(w.time_evidence))
         * (unit * np.float32(w.time)),
         "speaker": _speaker(table, reading, at)
         * (unit * np.float32(w.speaker if reading.speakers else w.role)),
         "personal": ((flags & PERSONAL) != 0)
+        * related
         * (unit * np.float32(w.personal if reading.speakers else 0.0)),
-        "standing": ((flags & STANDING) != 0) * (unit * np.float32(w.standing)),
+        "standing": ((flags & STANDING) != 0) * related * (unit * np.float32(w.standing)),
     }
     total = np.zeros(len(flags), np.float32)
     found = np.zeros(len(flags), dtype=np.bool_)
@@ -224,6 +232,12 @@ def _speaker(table: TurnTable, reading: QuestionReading, at: Rows | slice) -> ND
 def _evident(near: Floats, full: np.float32) -> Floats:
     """From a twentieth to 1, as the evidence of words and meaning goes from nothing to `full`."""
     share: Floats = np.clip(near / full, 0.05, 1.0)
+    return share
+
+
+def _related(near: Floats, full: np.float32) -> Floats:
+    """From a twentieth to 1, as words and meaning go from half of `full` to all of it."""
+    share: Floats = np.clip(near / full * 2.0 - 1.0, 0.05, 1.0)
     return share
 
 

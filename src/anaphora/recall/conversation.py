@@ -36,6 +36,7 @@ from anaphora.rank.question import (
 )
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.stages import asks_for_order, spread_over_stages
+from anaphora.rank.statements import asked_words
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
@@ -307,7 +308,7 @@ class ConversationRecall:
                 return question.text, score_by("meaning", cosine, rows=rows)
         only, limit = question.scope()
         if mode == "words":
-            words = view.words(question.look_up(query_words(question.text)), only)
+            words = view.words(question.look_up(asked_words(question.text)), only)
             return None, score_by("words", words, rows=rows)
         # Who speaks in these rows is the same for every question to one view.
         present = self._speakers.of(

@@ -29,7 +29,7 @@ from anaphora.rank.currency import (
     judge_group,
 )
 from anaphora.rank.silence import answer_probability
-from anaphora.rank.statements import read_cues
+from anaphora.rank.statements import read_cues, read_statement, typed_text
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
@@ -39,7 +39,7 @@ THRESHOLD: Final = 0.45
 READ: Final = 18
 """Candidates among which repetitions are folded."""
 
-RELATED: Final = 16
+RELATED: Final = 8
 """Statements that are looked up for each one that opens a group."""
 
 COMPARABLE: Final = 0.2
@@ -92,7 +92,7 @@ class Candidate:
     @property
     def wording(self) -> tuple[str, str, bool]:
         """The same for every candidate that says the same."""
-        return self.text.strip(" .!?\n").casefold(), self.speaker, self.assistant
+        return typed_text(self.text).strip(" .!?\n").casefold(), self.speaker, self.assistant
 
 
 Lookup: TypeAlias = Callable[[Candidate], Iterable[Candidate]]
@@ -144,7 +144,7 @@ class _Groups:
     _folds: bool
     _heap: list[tuple[float, int, Candidate]] = field(default_factory=list)
     _taken: set[int] = field(default_factory=set)
-    _behind: set[int] = field(default_factory=set)
+    _behind: dict[int, Candidate] = field(default_factory=dict)
     _pushed: int = 0
 
     def ordered(self, stream: Iterator[Candidate]) -> Iterator[Candidate]:
@@ -159,7 +159,7 @@ class _Groups:
             if not self._heap:
                 return
             score, _, best = heappop(self._heap)
-            if best.place in self._taken:
+            if best.place in self._taken or self._behind.get(best.place, best) is not best:
                 continue
             if standing == math.inf:
                 least = COMPARABLE * best.score
@@ -183,7 +183,7 @@ class _Groups:
 
     def _push(self, candidate: Candidate, share: float = 1.0) -> None:
         """Let a candidate stand at a share of its score."""
-        if candidate.place not in self._taken | self._behind:
+        if candidate.place not in self._taken:
             heappush(self._heap, (-share * candidate.score, self._pushed, candidate))
             self._pushed += 1
 
@@ -201,32 +201,31 @@ class _Groups:
         if not others:
             return (best,)
         members = {member.place: member for member in (best, *others)}
-        lifted, marks = self._judge(best, others)
+        lifted, marks = self._judge(best, others, {hit.place: hit.closeness for hit in others})
         if lifted:
             # By what stands first, where it says so, else by the best: never through a third.
             leader = members[lifted[0]]
-            near = {hit.place: hit for hit in self._members(leader)}
-            rest = [
-                replace(member, closeness=near[place].closeness if place in near else math.nan)
-                for place, member in members.items()
-                if place != leader.place
-            ]
-            marks = marks | self._judge(leader, rest)[1]
+            near = {hit.place: hit.closeness for hit in self._look_up(leader)}
+            rest = [member for place, member in members.items() if place != leader.place]
+            marks = marks | self._judge(leader, rest, near)[1]
         old = [place for place in members if place in marks]
-        front, behind = arrange_group(best.place, lifted, old, self._question)
+        taking_back = [place for place in old if read_statement(_said(members[place])).negated]
+        front, behind = arrange_group(best.place, lifted, old, self._question, taking_back)
         marked = {place: _marked(member, marks) for place, member in members.items()}
         for place in behind:
             if place not in self._behind:
+                # What was pushed of it before is passed over.
+                self._behind[place] = marked[place]
                 self._push(marked[place], BEHIND)
-                self._behind.add(place)
         return [marked[place] for place in front]
 
     def _judge(
-        self, best: Candidate, others: Sequence[Candidate]
+        self, best: Candidate, others: Sequence[Candidate], closeness: Mapping[int, float]
     ) -> tuple[list[int], dict[int, tuple[int, str]]]:
         """The places that stand before the best, and by which one each was replaced, and why."""
         members = (best, *others)
-        judged = _judge(tuple(map(_judged, members)), self._question, self._spans)
+        near = [math.nan, *(closeness.get(other.place, math.nan) for other in others)]
+        judged = _judge(tuple(map(_judged, members, near)), self._question, self._spans)
         places = [member.place for member in members]
         replaced: dict[int, tuple[int, str]] = {}
         for (old, new), reason in judged.replaced.items():
@@ -246,13 +245,13 @@ class _Groups:
 
 
 def _said(candidate: Candidate) -> str:
-    return strip_recalled(candidate.told or candidate.text)
+    return typed_text(strip_recalled(candidate.told or candidate.text))
 
 
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None]
 
 
-def _judged(candidate: Candidate) -> _Judged:
+def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
     """What the order of a candidate depends on. A score falls with every second: what lies behind
     six digits decides nothing."""
     return (
@@ -264,7 +263,7 @@ def _judged(candidate: Candidate) -> _Judged:
         round(candidate.meaning, 6),
         candidate.asked_for,
         candidate.restated,
-        None if math.isnan(candidate.closeness) else round(candidate.closeness, 4),
+        None if math.isnan(closeness) else round(closeness, 4),
     )
 
 
@@ -326,10 +325,12 @@ def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
 def _marked(member: Candidate, marks: Mapping[int, tuple[int, str]]) -> Candidate:
     """A member with what replaces it and what it replaces; `marks` has the newer one of each."""
     newer, reason = marks.get(member.place, (None, ""))
+    previous = tuple(old for old, (new, _) in marks.items() if new == member.place)
+    if newer is None and not previous:
+        return member
     seen = {member.place}
     while newer is not None and newer in marks and newer not in seen:
         # What replaces it in the end.
         seen.add(newer)
         newer = marks[newer][0]
-    previous = tuple(old for old, (new, _) in marks.items() if new == member.place)
     return replace(member, older_than=newer, reason=reason, previous=previous)

@@ -18,8 +18,10 @@ import numpy as np
 from anaphora.core.analyser import query_words
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
+from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.memories import MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
+from anaphora.rank.statements import asked_words
 from anaphora.recall.currency import RELATED, Candidate, order_memories
 from anaphora.recall.query import (
     BLANK,
@@ -137,7 +139,7 @@ class MemoryRecall:
             keep=keep,
             limit=OVERFETCH * top_k,
             vector=vector,
-            terms=() if bare else query_words(query),
+            terms=() if bare else asked_words(query),
             all_words=vector is None,
             every=every,
         )
@@ -337,7 +339,7 @@ class _AnswerBuilder:
                     yield self._candidate(place, record.text)
             done, size = done + size, 2 * size
 
-    def _candidate(self, place: int, text: str = "") -> Candidate:
+    def _candidate(self, place: int, text: str = "", closeness: float = math.nan) -> Candidate:
         columns, scores = self._found.columns, self._scores
         meaning = scores.factors.get("meaning")
         return Candidate(
@@ -348,6 +350,7 @@ class _AnswerBuilder:
             # What was said again holds from then on.
             float(columns.reinforced_at[place]) / 1e6 if self._lane.by_currency else 0.0,
             restated=int(columns.count[place]),
+            closeness=closeness,
         )
 
     def _related(self, candidate: Candidate) -> Iterator[Candidate]:
@@ -362,12 +365,12 @@ class _AnswerBuilder:
             for at in new:
                 self._places[ids[at]] = len(self._places)
         records = self._records(ids)
+        alike = self._lane.embedder.calibration.alike
+        least, scores = LEAST_SHARE * candidate.score, self._scores.score
         for one, close in zip(ids, closeness, strict=True):
-            if (record := records.get(one)) is not None:
-                hit = self._candidate(self._places[one], record.text)
-                yield replace(
-                    hit, closeness=self._lane.embedder.calibration.alike.applied_to(close)
-                )
+            place, record = self._places[one], records.get(one)
+            if record is not None and scores[place] >= least:
+                yield self._candidate(place, record.text, alike.applied_to(close))
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""

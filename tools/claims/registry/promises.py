@@ -246,6 +246,11 @@ PROMISES: tuple[Claim, ...] = (
         "Its words are verbatim, `excerpt` and a line on every surface",
         "recall.long_turn",
     ),
+    _of(
+        "docs/ranking.md",
+        "A marked hit never stands before what replaced it",
+        "recall.current",
+    ),
     _of("docs/ranking.md", "A word that any text holds is never taken for another", "recall.typos"),
     _of("docs/ranking.md", "never what this session has or was given", "hooks.life"),
     _of(

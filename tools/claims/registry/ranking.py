@@ -87,7 +87,14 @@ CONSTANTS = (
         semantic=_lives("semantic"),
         procedural=_lives("procedural"),
     ),
-    _constant("window", "Among the first {n} hits", n=constant("rank.currency:WINDOW")),
+    _constant(
+        "related",
+        "looked up: the {n} statements that share most of its words",
+        n=constant("recall.currency:RELATED"),
+    ),
+    _constant(
+        "behind", "the others stand at {n} of their score", n=constant("recall.currency:BEHIND")
+    ),
     _constant(
         "unanswered",
         "loses {n} of its score, and {again} if it asks the same",
@@ -112,7 +119,7 @@ CONSTANTS = (
     _constant(
         "replaced",
         "From {n} on, or by the wording, the older one says so",
-        n=constant("rank.currency:REPLACED"),
+        n=constant("rank.replacement:REPLACED"),
     ),
     _constant(
         "partial",

@@ -161,15 +161,15 @@ def weighed_turns(
 
     Close by are 5 turns. `lengths` says how many turns each conversation has.
     """
-    ordered = sorted(hits, key=lambda hit: -hit.score)
+    ranked = list(hits)
+    ordered = sorted(ranked, key=lambda hit: -hit.score)
     placed = [
         TurnMatch(hit.score, hit.conversation_id, hit.index, lengths.get(hit.conversation_id, 0))
         for hit in ordered
     ]
-    return [
-        replace(of_hit(hit), score=chance)
-        for hit, chance in zip(ordered, turn_confidence(placed, rest=rest), strict=True)
-    ]
+    names = [(hit.conversation_id, hit.index) for hit in ordered]
+    chances = dict(zip(names, turn_confidence(placed, rest=rest), strict=True))
+    return [replace(of_hit(hit), score=chances[hit.conversation_id, hit.index]) for hit in ranked]
 
 
 def weighed_memories(

@@ -105,6 +105,16 @@ def _answer_key(wanted: MemoryQuery) -> Hashable:
     return (vector, terms, wanted.keep, wanted.limit, moment, wanted.all_words, every)
 
 
+def _keep(
+    kept: OrderedDict[Hashable, _Cached[ValueT]], key: Hashable, answer: _Cached[ValueT]
+) -> None:
+    """Keep an answer as the latest of a few."""
+    kept[key] = answer
+    kept.move_to_end(key)
+    if len(kept) > _KEPT:
+        kept.popitem(last=False)
+
+
 @dataclass(slots=True)
 class MemoryState:
     """The parts of one index. One thread at a time (the caller holds a lock)."""
@@ -115,6 +125,7 @@ class MemoryState:
     words: MemoryWords
     vectors: MemoryVectors
     _answers: OrderedDict[Hashable, _Cached[Candidates]] = field(default_factory=OrderedDict)
+    _relatives: OrderedDict[Hashable, _Cached[Related]] = field(default_factory=OrderedDict)
     _visible_rows: _Cached[NDArray[np.bool_]] | None = None
 
     def candidates(self, wanted: MemoryQuery, seq: int) -> Candidates:
@@ -136,10 +147,7 @@ class MemoryState:
         if self.vectors.lost:
             # They are made again behind this, without a new number.
             return found
-        self._answers[key] = _Cached(seq, visible.since, visible.until, found)
-        self._answers.move_to_end(key)
-        if len(self._answers) > _KEPT:
-            self._answers.popitem(last=False)
+        _keep(self._answers, key, _Cached(seq, visible.since, visible.until, found))
         return found
 
     def related(self, wanted: MemoryQuery, words: Sequence[Word], to: str, seq: int) -> Related:
@@ -149,7 +157,21 @@ class MemoryState:
         """
         if not len(self.rows):
             return Related(_nothing(seq, cosines=wanted.vector is not None), np.empty(0))
-        keep = self._kept(wanted, self._visible(wanted, seq))
+        key, now = (_answer_key(wanted), tuple(words), to), Moment(wanted.moment).micros
+        known = self._relatives.get(key)
+        if known is not None and known.holds(seq, now):
+            self._relatives.move_to_end(key)
+            return known.value
+        visible = self._visible(wanted, seq)
+        found = self._related(wanted, words, to, self._kept(wanted, visible))
+        found = replace(found, candidates=replace(found.candidates, version=seq))
+        if not self.vectors.lost:
+            _keep(self._relatives, key, _Cached(seq, visible.since, visible.until, found))
+        return found
+
+    def _related(
+        self, wanted: MemoryQuery, words: Sequence[Word], to: str, keep: NDArray[np.bool_]
+    ) -> Related:
         shared = self.words.look_up(words)
         rows, shares = self._matching(shared, keep, replace(wanted, all_words=False))
         rows = rows[np.lexsort((-rows, -shares))][: wanted.limit]
@@ -161,7 +183,7 @@ class MemoryState:
         closeness = np.full(len(rows), np.nan)
         if wanted.vector is not None and (row := self.rows.row(to)) >= 0:
             closeness = self.vectors.closeness(row, rows)
-        return Related(Candidates(columns, ("",) * len(rows), version=seq), closeness)
+        return Related(Candidates(columns, ("",) * len(rows)), closeness)
 
     def _kept(self, wanted: MemoryQuery, visible: _Cached[NDArray[np.bool_]]) -> NDArray[np.bool_]:
         if not wanted.keep.fields:

@@ -202,6 +202,15 @@ class AnnView:
             vector, self._ann.stored.some_vectors(self._file, self.ids[np.unique(places)])
         )
 
+    def first_part(self, place: int) -> NDArray[np.float32] | None:
+        """The first vector of the text at a place of `ids`; None where the file is another one."""
+        with suppress(IndexLost, LedgerBusy):
+            for _, parts in self._ann.stored.some_vectors(self._file, self.ids[[place]]):
+                if len(parts):
+                    first: NDArray[np.float32] = parts[0]
+                    return first
+        return None
+
     def _scanned(
         self, vector: NDArray[np.float32], batches: Iterator[Batch]
     ) -> NDArray[np.float32]:

@@ -122,20 +122,31 @@ class TurnView:
         return self._matrix.each(vector, place)
 
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The cosine of each of these few rows to another one.
-
-        NaN where either has no vector in memory: none yet, or one in the ANN index.
-        """
+        """The cosine of each of these few rows to another one; NaN where either has no vector."""
         found = np.full(len(rows), np.nan, np.float32)
-        far = 0 if self._ann is None else len(self._ann.ids)
-        place = int(self._entries[row]) - far
-        if place < 0 or not self.embedded[row]:
+        vector = self._first_part(row)
+        if vector is None:
             return found
-        vector = self._matrix.parts[self._matrix.starts[place]]
-        places = self._entries[rows].astype(np.int64) - far
-        known = self.embedded[rows] & (places >= 0)
-        found[known] = self._matrix.some(vector, places[known])
+        far = 0 if self._ann is None else len(self._ann.ids)
+        places = self._entries[rows].astype(np.int64)
+        near = self.embedded[rows] & (places >= far)
+        found[near] = self._matrix.some(vector, places[near] - far)
+        if self._ann is not None:
+            bulk = self.embedded[rows] & (places < far)
+            found[bulk] = self._ann.of(vector, places[bulk])[places[bulk]]
         return found
+
+    def _first_part(self, row: int) -> NDArray[np.float32] | None:
+        """The vector of a turn, of a long one that of its beginning; None where there is none."""
+        if not self.embedded[row]:
+            return None
+        place, far = int(self._entries[row]), 0
+        if self._ann is not None:
+            far = len(self._ann.ids)
+            if place < far:
+                return self._ann.first_part(place)
+        first: NDArray[np.float32] = self._matrix.parts[self._matrix.starts[place - far]]
+        return first
 
     def words(
         self, terms: Sequence[Word] | Lookup, conversation: int | None = None, limit: int = 1000

@@ -1,0 +1,107 @@
+"""How a text was typed changes nothing that is read of it: capitals, spaces, final marks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from anaphora.rank.currency import FEATURES, answer_loss
+from anaphora.rank.replacement import Statement, is_possible, replacement_probability
+from anaphora.rank.statements import (
+    names_asked,
+    read_cues,
+    read_statement,
+    typed_text,
+    words_of,
+)
+from anaphora.rank.turn_table import PERSONAL, turn_flags
+
+DAY = 86_400.0
+TOLD = "Mara told us that the printer café is in Ghent."
+
+
+def _statement(text: str, day: float, speaker: str = "") -> Statement:
+    return Statement(text, day * DAY, speaker, assistant=False, reading=read_statement(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  " + TOLD.replace(" ", "  ") + " \n",
+        TOLD.replace(" ", "\t"),
+        TOLD.replace("é", "e\u0301"),
+    ],
+    ids=["spaces", "tabs", "decomposed"],
+)
+def test_spaces_and_normal_forms_change_no_reading(text: str) -> None:
+    assert read_statement(text) == read_statement(TOLD)
+    assert words_of(text) == words_of(TOLD)
+    assert typed_text(text) == typed_text(TOLD)
+
+
+def test_lines_stay_apart() -> None:
+    assert typed_text("one  line\nanother   one ") == "one line\nanother one"
+
+
+def test_final_marks_are_not_counted() -> None:
+    with_marks, without = read_statement(f"{TOLD}..."), read_statement(TOLD.rstrip("."))
+    assert with_marks.size == without.size == len(TOLD) - 1
+
+
+@pytest.mark.parametrize("question", ["Where is our podcast hosted?", "What is the desk phone?"])
+def test_a_question_without_its_mark_tells_nothing_either(question: str) -> None:
+    asked, bare = read_statement(question), read_statement(question.rstrip("?"))
+    assert bare.asks
+    assert bare.told == asked.told == frozenset()
+    assert replace(bare, size=0) == replace(asked, size=0)
+
+
+def test_a_short_question_loses_as_much_with_more_spaces() -> None:
+    question, cues = "Where is it, " + "so " * 25 + "far?", read_cues("where is it")
+    wide = question.replace(" ", "     ")
+    assert len(wide) > 100
+    assert answer_loss(wide, 1.0, cues) == answer_loss(question, 1.0, cues) > 0
+
+
+def test_a_name_of_the_question_is_known_in_small_letters() -> None:
+    capitals, small = read_statement("For Kestrel, MySQL is gone."), read_statement("for kestrel")
+    asked, without = read_cues("what did Kestrel use?"), read_cues("what did kestrel use?")
+    assert names_asked(small, asked) == names_asked(read_statement("For Kestrel"), asked)
+    assert names_asked(capitals, without) == {"kestrel"}
+    # The first word of a sentence has a capital whatever it is.
+    grinders = read_cues("when do the replacement grinders arrive?")
+    assert not names_asked(read_statement("Replacement grinders in week 14."), grinders)
+
+
+def test_no_feature_counts_capitals_of_one_text() -> None:
+    assert not {"new name", "name in both", "other names", "other name"} & set(FEATURES)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Mara still lives in Porto.", "Mara still lives in Ghent."),
+        ("I still go to boxing on Mondays.", "I still go to boxing on Saturdays."),
+        ("Ada: I drink tea now.", "Ben: I drink tea without milk now."),
+    ],
+)
+def test_small_letters_replace_what_capitals_do(older: str, newer: str) -> None:
+    told, small = (
+        (_statement(form(older), 0), _statement(form(newer), 30)) for form in (str, str.lower)
+    )
+    assert is_possible(*told) == is_possible(*small)
+    assert replacement_probability(*told, 0.8) == pytest.approx(
+        replacement_probability(*small, 0.8)
+    )
+
+
+@pytest.mark.parametrize("text", ["I used to live there", "I'm in Porto", "My desk", "Mine is red"])
+def test_who_speaks_of_themselves_in_small_letters_is_personal(text: str) -> None:
+    assert read_statement(text.lower()).personal
+    assert turn_flags(text.lower()) & PERSONAL
+
+
+@pytest.mark.parametrize("text", ["i.e. the port", "the i/o port", "option (a), i-beam"])
+def test_another_i_is_not_personal(text: str) -> None:
+    assert not read_statement(text).personal

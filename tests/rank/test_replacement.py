@@ -1,0 +1,204 @@
+"""Whether a statement replaces an earlier one: laws of the probability, and tables of wordings."""
+
+from __future__ import annotations
+
+import math
+from inspect import signature
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anaphora.rank.replacement import (
+    FEATURES,
+    REPLACED,
+    SURE,
+    Statement,
+    is_possible,
+    reason_of,
+    replacement_features,
+    replacement_probability,
+)
+from anaphora.rank.statements import read_statement
+
+DAY = 86_400.0
+UNKNOWN = math.nan
+
+
+def told(text: str, day: float, speaker: str = "", *, assistant: bool = False) -> Statement:
+    return Statement(text, day * DAY, speaker, assistant, read_statement(text))
+
+
+def chance(older: str, newer: str, *speakers: str, closeness: float = 0.7) -> float:
+    """The probability that the second of two texts, said a month later, replaces the first."""
+    first, second = speakers or ("", "")
+    return replacement_probability(told(older, 0, first), told(newer, 30, second), closeness)
+
+
+_TEXTS = st.sampled_from(
+    [
+        "The staging database listens on port 5433.",
+        "Staging's database is on port 5439 now.",
+        "Ada: I live in Berlin.",
+        "I live in Porto.",
+        "I do not live in Porto.",
+        "which port does the staging database listen on?",
+        "",
+        "?!",
+    ]
+) | st.text(max_size=80)
+_STATEMENTS = st.builds(
+    told,
+    _TEXTS,
+    st.floats(0, 400) | st.just(UNKNOWN),
+    st.sampled_from(("", "Ada", "Bob")),
+    assistant=st.booleans(),
+)
+_CLOSENESS = st.floats(-1, 1) | st.just(UNKNOWN)
+
+
+@pytest.mark.promise("recall.current")
+@given(_STATEMENTS, _STATEMENTS, _CLOSENESS)
+def test_a_probability_is_one_and_stands_for_a_later_statement(
+    older: Statement, newer: Statement, closeness: float
+) -> None:
+    """It lies between 0 and 1, and is 0 where the second was not said later or either asks."""
+    found = replacement_probability(older, newer, closeness)
+    assert 0.0 <= found <= 1.0
+    assert len(replacement_features(older, newer, closeness)) == len(FEATURES)
+    if found:
+        assert is_possible(older, newer)
+        assert older.at < newer.at
+        assert not any(statement.reading.asks for statement in (older, newer))
+        assert not replacement_probability(newer, older, closeness)
+
+
+@given(_STATEMENTS, _CLOSENESS)
+def test_nothing_replaces_what_says_the_same(statement: Statement, closeness: float) -> None:
+    """The same words a day later are no change."""
+    at = statement.at + DAY
+    later = Statement(statement.text, at, statement.speaker, statement.assistant, statement.reading)
+    assert replacement_probability(statement, later, closeness) == 0.0
+
+
+def test_no_question_has_a_part_in_it() -> None:
+    """What is known of two statements holds no word and no score of a question."""
+    assert list(signature(replacement_probability).parameters) == ["older", "newer", "closeness"]
+    assert not [
+        name for name in FEATURES if name.split()[-1] in {"asked", "meaning", "gap", "past"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "speakers", "possible"),
+    [
+        ("I live in Berlin.", "I live in Porto.", ("Ada", "Ada"), True),
+        ("I live in Berlin.", "I live in Porto.", ("Ada", "Bob"), False),
+        ("I live in Berlin.", "I live in Porto.", ("Ada", ""), True),
+        ("Ada: I live in Berlin.", "Bob: I live in Porto.", ("", ""), False),
+        ("Ada: I live in Berlin.", "Ada: I live in Porto.", ("", ""), True),
+        ("Ada lives in Berlin.", "Ada lives in Porto.", ("Bob", "Carl"), True),
+        ("Ada lives in Berlin.", "I live in Porto.", ("Bob", "Ada"), False),
+    ],
+)
+def test_who_speaks_of_themselves_replaces_nothing_of_another_one(
+    older: str, newer: str, speakers: tuple[str, str], possible: bool
+) -> None:
+    """Two people in the first person have a life each; of a third both may tell."""
+    first, second = told(older, 0, speakers[0]), told(newer, 30, speakers[1])
+    assert is_possible(first, second) == possible
+    if not possible:
+        assert replacement_probability(first, second, 0.9) == 0.0
+
+
+def test_an_assistant_speaks_of_whom_it_answers() -> None:
+    """ "I have noted" of an assistant is not the first person."""
+    first = told("The rent of the flat is 950 euros.", 0, "Ada")
+    second = told("I noted it: the rent of the flat is 1,020 euros.", 30, "Helper", assistant=True)
+    assert is_possible(first, second)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The office is in Berlin on the third floor.", "The office remains where it was."),
+        ("The office is in Berlin.", "The office is still in Berlin."),
+        ("The rent of the flat is 950 euros.", "The rent of the flat stayed the same."),
+        ("The rent of the flat is 950 euros.", "The rent of the flat is unchanged so far."),
+        ("Wir wohnen in der Lindenstraße 5.", "Wir wohnen weiterhin in der Lindenstraße."),
+        ("Das Büro ist in Wien.", "Das Büro bleibt vorerst dort."),
+        ("El despacho está en Madrid.", "El despacho sigue donde estaba."),
+        ("Le bureau est à Lyon.", "Le bureau reste où il était."),
+        ("O escritório é em Lisboa.", "O escritório continua no mesmo lugar."),
+    ],
+)
+def test_what_says_that_it_is_still_so_replaces_nothing(older: str, newer: str) -> None:
+    """In five languages, as long as no name and no number is new in it."""
+    assert read_statement(newer).unchanged
+    assert chance(older, newer) == 0.0
+
+
+def test_a_new_name_or_number_may_replace_whatever_stayed() -> None:
+    """ "We still rent it, for 1,020 euros now" is news."""
+    for older, newer in (
+        ("The rent of the flat is 950 euros.", "We stay in the flat, the rent is 1,020 euros."),
+        ("The office is in Berlin.", "The office remains open, it is in Porto."),
+    ):
+        assert read_statement(newer).unchanged
+        assert is_possible(told(older, 0), told(newer, 30))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "expected"),
+    [
+        # Another value, and a negation.
+        ("My rent is 950 euros a month.", "My rent is 1,020 euros a month.", SURE),
+        ("I eat meat.", "I do not eat meat.", SURE),
+        # Several may hold at once, or the newer one is only thought of.
+        ("Mia likes green tea.", "Mia likes green apples.", 0.0),
+        ("The web server moves on Monday.", "The web server might move on Friday.", 0.0),
+        # Other things, of which one may have changed.
+        ("The car insurance is 112 euros.", "The house insurance is 94 euros.", 0.0),
+        ("Server alpha runs Debian 12.", "Server beta runs Ubuntu 24.04.", 0.0),
+        (
+            "The key of the garage is in the blue drawer.",
+            "The key of the attic is on the mat now.",
+            0.0,
+        ),
+        (
+            "The search database listens on port 6015.",
+            "We moved the staging database, it listens on port 5439 now.",
+            0.0,
+        ),
+        # Nothing but a weekday in common.
+        ("Lunch is on Monday.", "We travel on Monday.", 0.0),
+    ],
+)
+def test_wordings_tell_it_whatever_the_vectors_say(older: str, newer: str, expected: float) -> None:
+    """Where both are worded alike, no closeness changes what they say."""
+    for closeness in (UNKNOWN, 0.1, 0.95):
+        assert chance(older, newer, closeness=closeness) == expected
+
+
+def test_two_places_that_differ_are_a_change_where_the_newer_one_says_so() -> None:
+    """ "My gym is now Crunch and costs 45" after "my gym is Fitline and costs 30"."""
+    older = "My gym is Fitline and costs 30 euros a month."
+    assert chance(older, "My gym is Crunch and costs 45 euros a month.") == 0.0
+    assert chance(older, "My gym is now Crunch and costs 45 euros a month.") > REPLACED
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "reason"),
+    [
+        ("My rent is 950 euros.", "My rent is 1,020 euros.", "another value"),
+        ("I eat meat.", "I do not eat meat.", "a negation"),
+        (
+            "Standing on one leg is hard.",
+            "Lunch is at noon.",
+            "a later statement of it, probability 0.70",
+        ),
+    ],
+)
+def test_a_reason_names_the_wording_or_how_sure_it_is(older: str, newer: str, reason: str) -> None:
+    """What tells a change is said in words."""
+    assert reason_of(read_statement(older), read_statement(newer), 0.7) == reason
