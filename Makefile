@@ -27,7 +27,7 @@ NAME ?= trained
 TRAINER ?= .train-venv/bin/python
 TORCH_FROM ?= --index-url https://download.pytorch.org/whl/cpu
 
-.PHONY: help setup demo test adapters fuzz attacks laws check proofs bench format lint types imports wheel release-check docs claims promises lock model models train clean
+.PHONY: help setup demo test adapters fuzz attacks laws check proofs fit bench format lint types imports wheel release-check docs claims promises lock model models train clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -106,6 +106,10 @@ attacks: setup  ## try every known attack on this build (NAMES="F1 F4")
 
 laws: setup  ## try the laws of order on generated homes (HOMES=5000 SEED=1, LAW=irrelevance)
 	$(BIN)/python -m tools.laws --homes $(or $(HOMES),5000) --seed $(or $(SEED),1) $(foreach law,$(LAW),--law $(law))
+
+fit: setup  ## fit what depends on the embedder's cosines, from data to constants (ONLY=silence,links SHOW=1)
+	$(BIN)/python -m tools.fitting --data "$(SHARED)" $(if $(ONLY),--only $(ONLY)) $(if $(SHOW),--show) \
+	  $(if $(EMBEDDER),--embedder "$(EMBEDDER)")
 
 bench: setup  ## measure recall quality, speed and durability; writes bench/results/
 	$(BIN)/python -m bench --data "$(SHARED)"

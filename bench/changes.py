@@ -24,6 +24,7 @@ from typing import Any, Final, TypeAlias
 from anaphora import Memory
 from anaphora.values import NewTurn
 from bench.figures import machine_and_day, write
+from bench.homes import tell_once
 
 KINDS: Final = (
     "current",
@@ -122,19 +123,23 @@ Ask: TypeAlias = Callable[[dict[str, Any]], Found]
 
 @contextmanager
 def told_both_ways(home: Path, story: dict[str, Any]) -> Iterator[dict[str, Ask]]:
-    """A story told as chats and as facts: for each, how to ask."""
+    """A story told as chats and as facts: for each, how to ask. A home is told but once."""
     now = [datetime.now(UTC)]
     with (
         Memory.open(home, namespace=CHATS, clock=lambda: now[0]) as chats,
         Memory.open(home, namespace=FACTS, clock=lambda: now[0]) as facts,
     ):
-        for session in story["sessions"]:
-            chats.conversations.extend(session["id"], list(story_turns(session)))
-        for fact in sorted(story["facts"], key=lambda one: str(one["when"])):
-            now[0] = _moment(fact["when"])
-            facts.remember(fact["text"], type=fact["type"])
-        chats.ready()
-        facts.ready()
+
+        def tell() -> None:
+            for session in story["sessions"]:
+                chats.conversations.extend(session["id"], list(story_turns(session)))
+            for fact in sorted(story["facts"], key=lambda one: str(one["when"])):
+                now[0] = _moment(fact["when"])
+                facts.remember(fact["text"], type=fact["type"])
+            chats.ready()
+            facts.ready()
+
+        tell_once(home, tell)
 
         def of_chats(question: dict[str, Any]) -> Found:
             now[0] = _moment(question["now"])

@@ -13,7 +13,6 @@ import itertools
 import json
 import pickle
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -41,6 +40,7 @@ from anaphora.rank.confidence import (
 from anaphora.values.memories import NewMemory
 from bench.datasets import Haystack, haystacks
 from bench.figures import Figure, machine_and_day, show, write
+from bench.homes import home_of, tell_once
 
 FIT = range(1, 6)
 TOP = 10
@@ -76,14 +76,10 @@ def run(data: Path, cache: Path | None = None) -> list[Figure]:
     if cache is not None and cache.is_file():
         asked = pickle.loads(cache.read_bytes())
     else:
-        asked = list(_ask_all(data))
+        asked = list(ask_all(data))
     if cache is not None:
         cache.write_bytes(pickle.dumps(asked))
-    fit = [one for one in asked if one.number in FIT and not one.whole]
-    weights = {
-        "turn": _fitted(_rows(fit, "turn"), RIDGE["turn"]),
-        "memory": _fitted(_rows(fit, "memory"), RIDGE["memory"]),
-    }
+    weights = fit(asked)
     figures = list(_figures([one for one in asked if one.number not in FIT]))
     show("The shortcut on chats 6 to 10", figures)
     for kind, now in (("turn", TURN_WEIGHTS), ("memory", MEMORY_WEIGHTS)):
@@ -92,27 +88,39 @@ def run(data: Path, cache: Path | None = None) -> list[Figure]:
     return figures
 
 
-def _ask_all(data: Path) -> Iterator[Asked]:
-    clock = _Clock()
-    with (
-        tempfile.TemporaryDirectory(prefix="anaphora-shortcut-") as home,
-        Memory.open(home, clock=clock) as memory,
-    ):
-        for form, found in haystacks(data):
-            print(form, found.number, flush=True)
-            yield from _ask(memory, clock, form, found)
+def fit(asked: Sequence[Asked]) -> dict[str, Floats]:
+    """The weights of turns and of memories, the constant first, by chats 1 to 5."""
+    chosen = [one for one in asked if one.number in FIT and not one.whole]
+    return {kind: _fitted(_rows(chosen, kind), ridge) for kind, ridge in RIDGE.items()}
 
 
-def _ask(memory: Memory, clock: _Clock, form: str, haystack: Haystack) -> Iterator[Asked]:
+def ask_all(data: Path, homes: Path | None = None) -> Iterator[Asked]:
+    """Every question of every chat; with `homes` the homes of the chats are kept there."""
+    for form, found in haystacks(data):
+        print(form, found.number, flush=True)
+        clock = _Clock()
+        with (
+            home_of(homes, f"shortcut-{form}-{found.number}") as home,
+            Memory.open(home, clock=clock) as memory,
+        ):
+            yield from _ask(memory, clock, form, found, home)
+
+
+def _ask(
+    memory: Memory, clock: _Clock, form: str, haystack: Haystack, home: Path
+) -> Iterator[Asked]:
     threads, facts = (memory.scoped(f"{form}-{haystack.number}-{k}") for k in ("t", "m"))
-    threads.import_(list(haystack.conversations))
-    threads.ready()
     (conversation,) = haystack.conversations
     row = {turn.key: place for place, turn in enumerate(conversation.turns)}
     texts = [f"{turn.speaker or turn.role}: {turn.text}" for turn in conversation.turns]
-    facts.remember_many([NewMemory(text, redact=False) for text in texts if text.strip()])
-    for one in (threads, facts):
-        one.ready(600)
+
+    def tell() -> None:
+        threads.import_(list(haystack.conversations))
+        facts.remember_many([NewMemory(text, redact=False) for text in texts if text.strip()])
+        for one in (threads, facts):
+            one.ready(600)
+
+    tell_once(home, tell)
     lane = threads._services().recall_deep.lane
     for question in haystack.questions:
         gold = {row[key] for _, key in question.evidence if key in row}

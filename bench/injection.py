@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
+from uuid import uuid4
 
 from anaphora import Memory
 from anaphora.rank.budget import token_cost
@@ -41,6 +41,7 @@ from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories
 from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import Figure, at_least, machine_and_day, write
 from bench.fitting import fit_logistic
+from bench.homes import home_of, tell_once
 from bench.project.sets import ProjectSet, read_project_sets
 
 CLIENT: Final = "claude-code"
@@ -90,8 +91,8 @@ class Injected:
     labels: tuple[bool, ...] = ()
 
 
-def ask_chats(data: Path) -> Iterator[Injected]:
-    """A session over each chat of both data sets."""
+def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Injected]:
+    """A session over each chat of both data sets; with `homes` their homes are kept there."""
     chats = {form: [chat for _, chat in haystacks(data, form)] for form, _ in SETS}
     sets = read_project_sets(data / "projects" / "history")
     commits = [
@@ -108,19 +109,16 @@ def ask_chats(data: Path) -> Iterator[Injected]:
                 )
             )
             part, fitted = ("1-5", True) if chat.number <= 5 else ("6-10", False)
-            yield from _over_chat(chat, f"{form}, {part}", fitted, prompts)
+            with home_of(homes, f"{form}-{chat.number}") as home:
+                yield from _over_chat(chat, f"{form}, {part}", fitted, prompts, home)
 
 
 def _over_chat(
-    chat: Haystack, where: str, fitted: bool, prompts: Sequence[Prompt]
+    chat: Haystack, where: str, fitted: bool, prompts: Sequence[Prompt], home: Path
 ) -> Iterator[Injected]:
     now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
-    with (
-        tempfile.TemporaryDirectory() as home,
-        Memory.open(Path(home), clock=lambda: now) as memory,
-    ):
-        memory.import_(chat.conversations)
-        memory.ready()
+    with Memory.open(home, clock=lambda: now) as memory:
+        tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready()))
         yield from _session(memory, where, fitted, prompts)
 
 
@@ -161,24 +159,28 @@ def _prompts(chat: Haystack, other: Haystack, commits: Sequence[str]) -> Iterato
             yield Prompt(kind, text, _never)
 
 
-def ask_stories(data: Path) -> Iterator[Injected]:
-    """A session over the facts of each story that is held out."""
+def ask_stories(data: Path, homes: Path | None = None) -> Iterator[Injected]:
+    """A session over the facts of each story that is held out.
+
+    With `homes` their homes are kept there."""
     for part, stories in read_stories(data).items():
         for at, story in enumerate(stories if part != FITTED else ()):
-            yield from _over_facts(story, stories[(at + 1) % len(stories)])
+            with home_of(homes, f"facts-{story['id']}") as home:
+                yield from _over_facts(story, stories[(at + 1) % len(stories)], home)
 
 
-def _over_facts(story: Story, other: Story) -> Iterator[Injected]:
+def _over_facts(story: Story, other: Story, home: Path) -> Iterator[Injected]:
     now = [datetime.now(UTC)]
-    with (
-        tempfile.TemporaryDirectory() as home,
-        Memory.open(Path(home), clock=lambda: now[0]) as memory,
-    ):
-        for fact in sorted(story["facts"], key=lambda one: str(one["when"])):
-            now[0] = datetime.fromisoformat(fact["when"])
-            memory.remember(fact["text"], type=fact["type"])
+    with Memory.open(home, clock=lambda: now[0]) as memory:
+
+        def tell() -> None:
+            for fact in sorted(story["facts"], key=lambda one: str(one["when"])):
+                now[0] = datetime.fromisoformat(fact["when"])
+                memory.remember(fact["text"], type=fact["type"])
+            memory.ready()
+
+        tell_once(home, tell)
         now[0] = max(datetime.fromisoformat(one["now"]) for one in story["questions"])
-        memory.ready()
         yield from _session(memory, FACTS, False, list(_of_story(story, other)))
 
 
@@ -203,11 +205,13 @@ def _session(
     memory: Memory, where: str, fitted: bool, prompts: Sequence[Prompt]
 ) -> Iterator[Injected]:
     """What the prompts of one session got, one after the other."""
+    # Of a home that is kept, another run's session must not be gone on with.
+    session = f"bench-{uuid4().hex}"
     hooks = SessionHooks(memory, user=Path.home(), background=lambda _: None, clock=lambda: 0.0)
     for prompt in prompts:
         told = {
             "hook_event_name": "UserPromptSubmit",
-            "session_id": "bench",
+            "session_id": session,
             "transcript_path": "",
             "cwd": "",
             "prompt": prompt.text,

@@ -120,14 +120,23 @@ class Measured:
 
 def run(data: Path, cache: Path | None = None) -> None:
     """Ask both halves, choose weights on the first, report on the second."""
-    embedder = EmbedderService(spec_for("minilm"), cache_size=0)
+    fit, report = ask_halves(data, cache)
+    chosen, tried = choose(fit)
+    _keep(chosen, tried, fit, report)
+
+
+def ask_halves(
+    data: Path, cache: Path | None = None, embedder: str = "minilm"
+) -> tuple[list[Asked], list[Asked]]:
+    """The questions of chats 1 to 5 and those of chats 6 to 10, with their candidates."""
+    service = EmbedderService(spec_for(embedder), cache_size=0)
     with tempfile.TemporaryDirectory(prefix="anaphora-fit-") as home:
         truth = open_database(Path(home) / "anaphora.db")
-        fit = _asked(Path(home), truth, embedder, data, cache, first=True)
-        report = _asked(Path(home), truth, embedder, data, cache, first=False)
+        fit, report = (
+            _asked(Path(home), truth, service, data, cache, first=first) for first in (True, False)
+        )
         truth.close()
-    chosen, tried = _choose(fit)
-    _keep(chosen, tried, fit, report)
+    return fit, report
 
 
 def _asked(
@@ -189,7 +198,8 @@ class _Chance:
         return self._drawn[record_id]
 
 
-def _measure(variant: Variant, asked: Sequence[Asked]) -> Measured:
+def measure(variant: Variant, asked: Sequence[Asked]) -> Measured:
+    """The means of one ranking."""
     few, many, first, age = [], [], [], []
     for seed in range(SEEDS if variant.aged or variant.counted else 1):
         chance = _Chance(seed)
@@ -238,12 +248,12 @@ def _made_exact(asked: Asked) -> Asked:
 # -- choosing
 
 
-def _choose(fit: Sequence[Asked]) -> tuple[Rule, dict[str, list[tuple[str, float]]]]:
+def choose(fit: Sequence[Asked]) -> tuple[Rule, dict[str, list[tuple[str, float]]]]:
     """The weights that the fitting half asks for, and all that was tried."""
     tried: dict[str, list[tuple[str, float]]] = {"trust": [], "floor": [], "relevance": []}
 
     def recall(kind: str, name: str, variant: Variant) -> float:
-        value = _measure(variant, fit).many
+        value = measure(variant, fit).many
         tried[kind].append((name, value))
         return value
 
@@ -312,9 +322,9 @@ def _restated(rule: Rule, asked: Sequence[Asked]) -> list[str]:
         ("the seed's factor", replace(rule, unsure=-math.inf, sure=-math.inf)),
     ):
         of = Variant(name, one, aged=False, counted=False)
-        good = _measure(replace(of, told="evidence"), asked).many
-        bad = _measure(replace(of, told="others"), asked).many
-        exact = _measure(replace(of, told="exact"), asked).first
+        good = measure(replace(of, told="evidence"), asked).many
+        bad = measure(replace(of, told="others"), asked).many
+        exact = measure(replace(of, told="exact"), asked).first
         lines.append(f"| {name} | {good:.3f} | {bad:.3f} | {exact:.3f} |")
     return lines
 
@@ -329,9 +339,9 @@ def _keep(
     rankings = _variants(shipped)
     if chosen != shipped:
         rankings.append(Variant("all, with what the fitting half chooses now", chosen))
-    rows = [(v.name, _measure(v, fit), _measure(v, report)) for v in rankings]
+    rows = [(v.name, measure(v, fit), measure(v, report)) for v in rankings]
     sets = {
-        form: [(v.name, _measure(v, [a for a in report if a.form == form]).many) for v in rankings]
+        form: [(v.name, measure(v, [a for a in report if a.form == form]).many) for v in rankings]
         for form in ("realtalk", "beam")
     }
     lines = [

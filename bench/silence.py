@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ from bench.changes import ABSENT, FITTED, Story, read_stories, told_both_ways
 from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import machine_and_day, write
 from bench.fitting import fit_logistic
+from bench.homes import home_of, tell_once
 
 FLOORS: Final = tuple(sorted({0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, FLOOR}))
 # Questions of each chat, and of another one, evenly spread.
@@ -71,20 +71,24 @@ def _seen() -> Iterator[list[tuple[float, float, float]]]:
         yield seen
 
 
-def ask_stories(data: Path) -> Iterator[Asked]:
-    """The questions of every story, and those of the next one of its part."""
+def ask_stories(data: Path, homes: Path | None = None) -> Iterator[Asked]:
+    """The questions of every story, and those of the next one of its part.
+
+    With `homes` the homes are kept there."""
     for part, stories in read_stories(data).items():
         for at, story in enumerate(stories):
             others = stories[(at + 1) % len(stories)]["questions"]
-            yield from _ask_story(part, story, [q for q in others if q["kind"] != ABSENT])
+            asked = [q for q in others if q["kind"] != ABSENT]
+            with home_of(homes, f"changes-{story['id']}") as home:
+                yield from _ask_story(part, story, asked, home)
 
 
-def _ask_story(part: str, story: Story, others: Sequence[Story]) -> Iterator[Asked]:
+def _ask_story(part: str, story: Story, others: Sequence[Story], home: Path) -> Iterator[Asked]:
     questions = [
         *((NEVER_SAID if one["kind"] == ABSENT else ANSWERED, one) for one in story["questions"]),
         *((OF_OTHERS, one) for one in others),
     ]
-    with tempfile.TemporaryDirectory() as home, told_both_ways(Path(home), story) as ways:
+    with told_both_ways(home, story) as ways:
         for told, ask in ways.items():
             for kind, question in questions:
                 with _seen() as seen:
@@ -93,27 +97,27 @@ def _ask_story(part: str, story: Story, others: Sequence[Story]) -> Iterator[Ask
                 yield Asked(f"{part.partition(':')[0]}, {told}", kind, part == FITTED, *found)
 
 
-def ask_chats(data: Path) -> Iterator[Asked]:
-    """Questions of every chat of both data sets, and those of a chat of the other one."""
+def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Asked]:
+    """Questions of every chat of both data sets, and those of a chat of the other one.
+
+    With `homes` the homes are kept there."""
     chats = {form: [chat for _, chat in haystacks(data, form)] for form, _ in SETS}
     for form, own in chats.items():
         (strangers,) = (found for other, found in chats.items() if other != form)
         for at, chat in enumerate(own):
             asked = {ANSWERED: chat, OF_OTHERS: strangers[at % len(strangers)]}
             fitted = chat.number <= 5
-            yield from _ask_chat(f"{form}, {'1-5' if fitted else '6-10'}", chat, asked, fitted)
+            where = f"{form}, {'1-5' if fitted else '6-10'}"
+            with home_of(homes, f"{form}-{chat.number}") as home:
+                yield from _ask_chat(where, chat, asked, fitted, home)
 
 
 def _ask_chat(
-    where: str, chat: Haystack, asked: Mapping[str, Haystack], fitted: bool
+    where: str, chat: Haystack, asked: Mapping[str, Haystack], fitted: bool, home: Path
 ) -> Iterator[Asked]:
     now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
-    with (
-        tempfile.TemporaryDirectory() as home,
-        Memory.open(Path(home), clock=lambda: now) as memory,
-    ):
-        memory.import_(chat.conversations)
-        memory.ready()
+    with Memory.open(home, clock=lambda: now) as memory:
+        tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready()))
         for kind, of in asked.items():
             texts = [q.text for q in of.questions if q.evidence and not q.left_out]
             for text in texts[:: max(1, len(texts) // OF_CHAT)][:OF_CHAT]:

@@ -1,193 +1,550 @@
-"""Fit the weights of `rank/currency`: `python -m tools.fit_currency DIR [STORIES …]`.
+"""Fit the weights of `rank/currency` and `rank/replacement`: `python -m tools.fit_currency DIR`.
 
-In: the folder of shared data (stories in which facts change, REALTALK, BEAM) and more files of
-stories. Out: src/anaphora/rank/currency_weights.py. Every question is asked through the public API;
-what is compared is what recall itself compares. Of the stories in `DIR` only every second one is
-used, of REALTALK and BEAM only chats 1 to 5: what is reported is measured on the others.
+In: the stories of the training authors of corpus/, and of the folder of shared data the first half
+of `changes` and chats 1 to 5 of REALTALK and BEAM. Out: src/anaphora/rank/currency_weights.py, and
+a table of what was held out: the other authors, and the second half of `changes` with the stories
+of bench/stories. Each question is asked through the public API; the pairs are those that recall
+looks up, with nothing but the wording of two statements judged, so that the weights of today have
+no part in them.
+
+REPLACES has no question in it. Each pair of a story counts once, by the labelled relations; in
+`changes` a pair is one value that changed where the older statement holds an outdated value and the
+newer one the answer; evidence of a chat is replaced by nothing. BEFORE is of pairs of which one is
+right for a question.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from unittest import mock
 
 import numpy as np
-from bench.changes import ABSENT, FITTED, holds_any, read_stories, told_both_ways
+from bench.changes import ABSENT, FITTED, HELD_OUT, OWN, holds_any, read_stories, told_both_ways
 from bench.datasets import Haystack, haystacks
 from bench.fitting import fit_logistic
+from bench.homes import home_of
+from corpus.reading import LANES, Lane, Story, read_split
+from corpus.reading import read_stories as read_corpus
 from numpy.typing import NDArray
+from tools.fitting.outcome import Figure, figures_table
+from tools.fitting.told import asked_chat, asked_story
 
-from anaphora import Memory
-from anaphora.rank.currency import (
-    FEATURES,
-    CurrencyOrder,
-    Statements,
-    comparable_pairs,
-    date_echoes,
-    order_by_currency,
-    pair_features,
-)
+from anaphora.rank import currency as ranking
+from anaphora.rank import currency_weights as shipped
+from anaphora.rank import replacement
+from anaphora.rank.currency import GroupJudgement, Statements, judge_group
 from anaphora.rank.currency_weights import CONSTANT
-from anaphora.rank.statements import read_cues
-from anaphora.recall import currency
+from anaphora.rank.replacement import REPLACED, Statement, replacement_features
+from anaphora.rank.statements import QuestionCues, read_cues
+from anaphora.recall import currency as recalled
+from anaphora.recall.currency import THRESHOLD
 
 TARGET: Final = Path(__file__).parents[1] / "src" / "anaphora" / "rank" / "currency_weights.py"
 # Chats up to this number.
 CHATS: Final = 5
-# Pairs are taken from more candidates than recall compares: there are few stories.
-FROM: Final = 14
-# The strength of the ridge: a plateau from 1 to 30.
-RIDGE: Final = 3.0
-Rows = NDArray[np.float32]
+CORPUS, CHANGES, CHAT = "corpus", "changes", "chat"
+# What a pair counts in each regression.
+REPLACES_COUNT: Final = {CORPUS: 1.0, CHANGES: 1.0, CHAT: 0.3}
+BEFORE_COUNT: Final = {CORPUS: 1.0, CHANGES: 3.0, CHAT: 3.0}
+REPLACES_RIDGE: Final = 10.0
+BEFORE_RIDGE: Final = 30.0
+WITHOUT_CLOSENESS: Final = 0.25
+"""What a pair counts with its closeness not known: so it is while a vector is on its way."""
+
+Floats = NDArray[np.float32]
+Weights: TypeAlias = dict[str, float]
+Texts: TypeAlias = tuple[str, str]
+"""The older one and the newer one of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """Features of N pairs, whether the newer replaces the older, and what each counts."""
+class Group:
+    """What recall compared with the best one, place 0, of one question.
 
-    features: list[Rows]
-    replaced: list[int]
-    counts: list[float]
+    `answers` and `outdated` (S,): which are right and which are not. `past`: the question asks for
+    what held then. `of` says what it is from, `story` which one, `lane` how that was told.
+    """
 
-    def add(self, features: Rows, replaced: int, counts: float) -> None:
-        """One more pair."""
-        self.features.append(features)
-        self.replaced.append(replaced)
-        self.counts.append(counts)
+    of: str
+    story: str
+    lane: str
+    question: str
+    past: bool
+    statements: Statements
+    answers: tuple[bool, ...]
+    outdated: tuple[bool, ...]
+
+    @property
+    def dated(self) -> Statements:
+        """The same, where what repeats an older one has its time."""
+        return replace(self.statements, at=ranking.date_echoes(self.statements))
 
 
 @dataclass(frozen=True, slots=True)
-class BothPairs:
-    """The pairs that the two regressions are fitted on."""
+class Pair:
+    """Two statements, their closeness (NaN: not known), and whether one replaces the other."""
 
-    before: Pairs
-    replaces: Pairs
+    of: str
+    lane: str
+    older: Statement
+    newer: Statement
+    closeness: float
+    replaced: bool
+
+
+@dataclass(slots=True)
+class Material:
+    """Groups, and the pairs of texts that were labelled: `changed` of a story and lane."""
+
+    groups: list[Group] = field(default_factory=list)
+    changed: dict[tuple[str, str], frozenset[Texts]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Weights by name, the constant among them; of how many pairs, and how many are so."""
+
+    weights: Weights
+    pairs: int
+    so: int
+
+
+# -- what recall looks up
+
+
+@contextmanager
+def judged_by(before: Weights, replaces: Weights) -> Iterator[None]:
+    """Other weights than the shipped ones from now on."""
+    with (
+        mock.patch.object(ranking, "BEFORE", before),
+        mock.patch.object(replacement, "REPLACES", replaces),
+    ):
+        _forget()
+        try:
+            yield
+        finally:
+            _forget()
+    _forget()
+
+
+def _forget() -> None:
+    for kept in (ranking._weights, replacement._weights, recalled._judge):
+        kept.cache_clear()
 
 
 @contextmanager
 def compared() -> Iterator[list[Statements]]:
-    """The statements that recall compares from now on, question by question."""
+    """The groups that recall judges from now on, by the wording of two statements alone."""
     seen: list[Statements] = []
 
-    def record(statements: Statements, *given: Any) -> CurrencyOrder:
+    def record(statements: Statements, question: str, *given: Any) -> GroupJudgement:
         seen.append(statements)
-        return order_by_currency(statements, *given)
+        return judge_group(statements, question, *given)
 
-    with (
-        mock.patch.object(currency, "order_by_currency", record),
-        mock.patch.object(currency, "WINDOW", FROM),
-        mock.patch.object(currency, "READ", 2 * FROM),
-    ):
+    before = dict.fromkeys(ranking.FEATURES, 0.0) | {CONSTANT: -2.0}
+    replaces = dict.fromkeys(replacement.FEATURES, 0.0) | {CONSTANT: -3.0}
+    with judged_by(before, replaces), mock.patch.object(recalled, "judge_group", record):
         yield seen
 
 
-def add_story(story: dict[str, Any], home: Path, pairs: BothPairs) -> None:
-    """The pairs of one story, told as chats and as facts."""
-    with compared() as seen, told_both_ways(home, story) as ways:
-        for question in story["questions"]:
-            for ask in ways.values():
-                seen.clear()
-                ask(question)
-                if seen and question["kind"] != ABSENT:
-                    _add_pairs(seen[-1], question, pairs)
+def look_up_corpus(
+    authors: Sequence[str], homes: Path | None, stories: int | None = None
+) -> Material:
+    """The groups of the stories of some authors, at most `stories` of each."""
+    material = Material()
+    for author in authors:
+        for story in read_corpus(authors=[author])[:stories]:
+            for lane in LANES:
+                material.changed[story.id, lane] = changed_texts(story, lane)
+                material.groups += _of_story(story, lane, homes)
+        print(f"{author}: {len(material.groups):,} groups", flush=True)
+    return material
 
 
-# (older, newer), each 1 (answer), -1 (outdated) or 0 (neither): whether it is so, and what the pair
-# counts. Which of two stands before is told by pairs of which one is right alone; what is neither
-# counts half beside an answer.
+def _of_story(story: Story, lane: Lane, homes: Path | None) -> Iterator[Group]:
+    with compared() as seen, asked_story(homes, story, lane) as ask:
+        for question in story.questions:
+            seen.clear()
+            recalled._judge.cache_clear()
+            ask(question)
+            for statements in seen:
+                past = question.kind in ("past", "first")
+                # Of what was never said nothing is right: such pairs only replace each other.
+                texts = (question.answer, question.stale) if question.kind != ABSENT else ((), ())
+                yield _group((CORPUS, story.id, lane), question.text, past, statements, *texts)
+
+
+def look_up_changes(data: Path, parts: Sequence[str], homes: Path | None) -> Material:
+    """The groups of some parts of `bench.changes`."""
+    material = Material()
+    for part in parts:
+        for story in read_stories(data)[part]:
+            with (
+                compared() as seen,
+                home_of(homes, f"changes-{story['id']}") as home,
+                told_both_ways(home, story) as ways,
+            ):
+                for question in (one for one in story["questions"] if one["kind"] != ABSENT):
+                    for told, ask in ways.items():
+                        seen.clear()
+                        recalled._judge.cache_clear()
+                        ask(question)
+                        material.groups += [
+                            _group(
+                                (CHANGES, story["id"], told),
+                                question["q"],
+                                question["kind"] == "past",
+                                statements,
+                                question["answer"],
+                                question["stale"],
+                            )
+                            for statements in seen
+                        ]
+        print(f"changes, {part}: {len(material.groups):,} groups", flush=True)
+    return material
+
+
+def look_up_chats(data: Path, homes: Path | None) -> Material:
+    """The groups of chats 1 to 5: what is evidence is right, and nothing is known of the rest."""
+    material = Material()
+    for form, chat in haystacks(data):
+        if chat.number <= CHATS:
+            with compared() as seen:
+                material.groups += _of_chat(form, chat, homes, seen)
+            print(f"{form} {chat.number}: {len(material.groups):,} groups", flush=True)
+    return material
+
+
+def _of_chat(
+    form: str, chat: Haystack, homes: Path | None, seen: list[Statements]
+) -> Iterator[Group]:
+    texts = {
+        (one.conversation_id, turn.key): turn.text
+        for one in chat.conversations
+        for turn in one.turns
+    }
+    with asked_chat(homes, form, chat) as (memory, clock):
+        latest = clock.now
+        for question in chat.questions:
+            evidence = {texts[key] for key in question.evidence if key in texts}
+            if not evidence:
+                continue
+            seen.clear()
+            recalled._judge.cache_clear()
+            clock.now = question.now or latest
+            memory.recall_conversation(question.conversation_id, question.text, top_k=10)
+            for statements in seen:
+                right = tuple(text in evidence for text in statements.texts)
+                nothing = (False,) * len(right)
+                where = (CHAT, f"{form} {chat.number}", "turns")
+                yield Group(*where, question.text, False, statements, right, nothing)
+
+
+def _group(
+    where: tuple[str, str, str],
+    question: str,
+    past: bool,
+    statements: Statements,
+    answer: Sequence[str],
+    stale: Sequence[str],
+) -> Group:
+    answers = tuple(holds_any(text, answer) for text in statements.texts)
+    outdated = tuple(holds_any(text, stale) for text in statements.texts)
+    return Group(*where, question, past, statements, answers, outdated)
+
+
+# -- which pairs are a change
+
+
+def changed_texts(story: Story, lane: Lane) -> frozenset[Texts]:
+    """The texts of all pairs of which the newer one replaces the older, over others too.
+
+    What says the same as one of the two is replaced and replaces as that does.
+    """
+    texts = story.texts(lane)
+    leader = {key: key for key in texts}
+
+    def lead(key: tuple[str, int]) -> tuple[str, int]:
+        while leader[key] != key:
+            key = leader[key]
+        return key
+
+    own = [one for one in story.relations if one.lane == lane]
+    for one in own:
+        if one.kind == "same":
+            leader[lead(one.newer)] = lead(one.older)
+    said: dict[tuple[str, int], list[str]] = {}
+    for key, text in texts.items():
+        said.setdefault(lead(key), []).append(text)
+    later: dict[tuple[str, int], set[tuple[str, int]]] = {}
+    for one in own:
+        if one.kind == "replaces":
+            later.setdefault(lead(one.older), set()).add(lead(one.newer))
+    return frozenset(
+        (old, new)
+        for key, olds in said.items()
+        for other in _reached(key, later)
+        for old in olds
+        for new in said[other]
+    )
+
+
+def _reached(
+    key: tuple[str, int], later: Mapping[tuple[str, int], Iterable[tuple[str, int]]]
+) -> set[tuple[str, int]]:
+    found: set[tuple[str, int]] = set()
+    coming = [key]
+    while coming:
+        for one in later.get(coming.pop(), ()):
+            if one not in found:
+                found.add(one)
+                coming.append(one)
+    return found
+
+
+def replacing_pairs(material: Material) -> list[Pair]:
+    """Each pair that can be a change once, with what is known of it; others are left out."""
+    known = _known_pairs(material)
+    found: dict[tuple[str, str, Texts], Pair] = {}
+    for group in material.groups:
+        for place, older, newer in _dated_pairs(group):
+            key = (group.story, group.lane, (older.text, newer.text))
+            replaced = known.get(key)
+            if replaced is None or key in found or not replacement.is_possible(older, newer):
+                continue
+            close = float(group.statements.closeness[place])
+            found[key] = Pair(group.of, group.lane, older, newer, close, replaced)
+    return list(found.values())
+
+
+def _known_pairs(material: Material) -> dict[tuple[str, str, Texts], bool]:
+    """Which of the pairs of texts that were looked up are a change, and which are none."""
+    known: dict[tuple[str, str, Texts], bool] = {}
+    for group in material.groups:
+        changed = material.changed.get((group.story, group.lane))
+        texts = group.statements.texts
+        for older, newer in ((0, n) for n in range(1, len(texts))):
+            for old, new in ((older, newer), (newer, older)):
+                key = (group.story, group.lane, (texts[old], texts[new]))
+                if changed is not None:
+                    known[key] = key[2] in changed
+                    continue
+                outdated = group.outdated[old] and not group.answers[old] and group.answers[new]
+                holding = group.answers[old] and not group.answers[new]
+                if outdated and not group.past:
+                    known[key] = True
+                elif holding and not group.past:
+                    known.setdefault(key, False)
+    return known
+
+
+def _dated_pairs(group: Group) -> Iterator[tuple[int, Statement, Statement]]:
+    """The pairs of each statement with the best one, but those whose newer one is an echo."""
+    dated, readings = group.dated, group.statements.readings
+    said = [
+        Statement(text, at, speaker, assistant, reading)
+        for text, at, speaker, assistant, reading in zip(
+            dated.texts,
+            dated.at.tolist(),
+            dated.speakers,
+            dated.assistant.tolist(),
+            readings,
+            strict=True,
+        )
+    ]
+    at = group.statements.at
+    for place in range(1, len(said)):
+        for old, new in ((0, place), (place, 0)):
+            if said[old].at < said[new].at and said[new].at == at[new]:
+                yield place, said[old], said[new]
+
+
+# -- the two regressions
+
+
+def fit_replaces(pairs: Sequence[Pair]) -> Fitted:
+    """The weights of `REPLACES`."""
+    rows: list[Floats] = []
+    labels: list[bool] = []
+    counts: list[float] = []
+    for one in pairs:
+        for closeness, share in (
+            (one.closeness, 1.0 - WITHOUT_CLOSENESS),
+            (math.nan, WITHOUT_CLOSENESS),
+        ):
+            rows.append(replacement_features(one.older, one.newer, closeness))
+            labels.append(one.replaced)
+            counts.append(share * REPLACES_COUNT[one.of])
+    weights, constant = fit_logistic(rows, labels, counts, REPLACES_RIDGE)
+    named = dict(zip(replacement.FEATURES, weights, strict=True))
+    return Fitted({CONSTANT: constant, **named}, len(pairs), sum(one.replaced for one in pairs))
+
+
+# (older, newer), each 1 (answer), -1 (outdated) or 0 (neither): whether the newer one is the right
+# one, and what the pair counts. What is neither counts half beside an answer.
 _Rule: TypeAlias = Mapping[tuple[int, int], tuple[int, float]]
 _BEFORE: Final[_Rule] = {(-1, 1): (1, 1.0), (1, -1): (0, 1.0), (1, 0): (0, 0.5)}
 _BEFORE_IN_PAST: Final[_Rule] = {(1, -1): (1, 1.0), (-1, 1): (0, 0.5), (1, 0): (0, 0.5)}
-_NO_CHANGE: Final[_Rule] = dict.fromkeys(((1, 0), (-1, 0), (0, 1), (0, -1), (0, 0)), (0, 1.0))
-_REPLACES: Final[_Rule] = {**_NO_CHANGE, (-1, 1): (1, 1.0), (1, -1): (0, 1.0)}
-_REPLACES_IN_PAST: Final[_Rule] = {**_NO_CHANGE, (1, -1): (1, 1.0)}
 
 
-def _add_pairs(statements: Statements, question: dict[str, Any], pairs: BothPairs) -> None:
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Features of a pair, whether the newer one stands before, and what the pair counts."""
+
+    features: Floats
+    before: int
+    counts: float
+
+
+def ordered_pairs(groups: Iterable[Group], replaces: Weights) -> list[Ordered]:
+    """The pairs of which one is right; `replaces` are the weights of `REPLACES`."""
+    found: list[Ordered] = []
+    with judged_by(shipped.BEFORE, replaces):
+        for group in groups:
+            found += _ordered(group, read_cues(group.question))
+    return found
+
+
+def _ordered(group: Group, cues: QuestionCues) -> Iterator[Ordered]:
+    rule = _BEFORE_IN_PAST if group.past else _BEFORE
+    dated = group.dated
+    able = np.flatnonzero(ranking.comparable_pairs(dated, cues))
+    if not len(able):
+        return
+    sure = ranking.replacements(dated, dated.at != group.statements.at, able)
+    features = ranking.pair_features(dated, cues, sure)
     labels = [
-        1 if holds_any(text, question["answer"]) else -int(holds_any(text, question["stale"]))
-        for text in statements.texts
+        1 if right else -int(outdated)
+        for right, outdated in zip(group.answers, group.outdated, strict=True)
     ]
-    past = question["kind"] == "past"
-    _add(statements, question["q"], labels, _BEFORE_IN_PAST if past else _BEFORE, pairs.before)
-    rule = _REPLACES_IN_PAST if past else _REPLACES
-    _add(statements, question["q"], labels, rule, pairs.replaces)
-
-
-def _add(
-    statements: Statements,
-    question: str,
-    labels: Sequence[int],
-    rule: _Rule,
-    pairs: Pairs,
-) -> None:
-    dated = replace(statements, at=date_echoes(statements))
-    cues = read_cues(question)
-    features = pair_features(dated, cues)
-    # Only what recall compares: other pairs would teach what is known without weights.
-    for older, newer in np.argwhere(comparable_pairs(dated, cues)).tolist():
-        known = rule.get((labels[older], labels[newer]))
+    for place in able.tolist():
+        old, new = (0, place) if dated.at[0] < dated.at[place] else (place, 0)
+        known = rule.get((labels[old], labels[new]))
         if known is not None:
-            pairs.add(features[older, newer], *known)
+            yield Ordered(features[place], known[0], known[1] * BEFORE_COUNT[group.of])
 
 
-def add_chats(haystack: Haystack, home: Path, pairs: BothPairs) -> None:
-    """The pairs of one chat: evidence of its questions, and what is newer and is none."""
-    texts = {
-        (one.conversation_id, turn.key): turn.text
-        for one in haystack.conversations
-        for turn in one.turns
+def fit_before(pairs: Sequence[Ordered]) -> Fitted:
+    """The weights of `BEFORE`."""
+    weights, constant = fit_logistic(
+        [one.features for one in pairs],
+        [one.before for one in pairs],
+        [one.counts for one in pairs],
+        BEFORE_RIDGE,
+    )
+    named = dict(zip(ranking.FEATURES, weights, strict=True))
+    return Fitted({CONSTANT: constant, **named}, len(pairs), sum(one.before for one in pairs))
+
+
+# -- what was held out
+
+
+def measure(
+    name: str, material: Material, old: tuple[Weights, Weights], new: tuple[Weights, Weights]
+) -> Iterator[Figure]:
+    """Marks by lane and the order of pairs; weights are (BEFORE, REPLACES)."""
+    pairs = replacing_pairs(material)
+    for lane in dict.fromkeys(one.lane for one in pairs):
+        own = [one for one in pairs if one.lane == lane]
+        so = sum(one.replaced for one in own)
+        both = [_marks(own, weights[1]) for weights in (old, new)]
+        for what, before, after in zip(
+            ("precision of marks", "recall of marks", "average precision"), *both, strict=True
+        ):
+            told = f"{name}, {lane} ({len(own):,} pairs, {so:,} changed)"
+            yield Figure(f"{told}: {what}", before, after)
+    rows = [ordered_pairs(material.groups, weights[1]) for weights in (old, new)]
+    orders = [_right(own, weights[0]) for own, weights in zip(rows, (old, new), strict=True)]
+    yield Figure(f"{name}: order of {len(rows[0]):,} pairs right", *orders)
+
+
+def _marks(pairs: Sequence[Pair], replaces: Weights) -> tuple[float, float, float]:
+    """Precision and recall of marks at the threshold, and average precision."""
+    with judged_by(shipped.BEFORE, replaces):
+        chances = np.array(
+            [
+                replacement.replacement_probability(one.older, one.newer, one.closeness)
+                for one in pairs
+            ]
+        )
+    right = np.array([one.replaced for one in pairs], float)
+    marked = chances >= REPLACED
+    order = np.argsort(-chances, kind="stable")
+    found = np.cumsum(right[order])
+    precise = float((found / np.arange(1, len(order) + 1) * right[order]).sum() / right.sum())
+    return float(right[marked].mean()), float(right[marked].sum() / right.sum()), precise
+
+
+def _right(pairs: Sequence[Ordered], before: Weights) -> float:
+    weights = np.array([before[name] for name in ranking.FEATURES])
+    odds = np.array([one.features for one in pairs]) @ weights + before[CONSTANT]
+    told = 1.0 / (1.0 + np.exp(-odds)) >= THRESHOLD
+    return float(np.mean(told == np.array([one.before for one in pairs], bool)))
+
+
+# -- all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Both regressions, and what they do on what was held out."""
+
+    before: Fitted
+    replaces: Fitted
+    figures: tuple[Figure, ...]
+
+
+def fit_currency(data: Path, homes: Path | None = None, stories: int | None = None) -> Fit:
+    """Look up, fit, measure; of each author of the corpus at most `stories`."""
+    split = read_split()
+    corpus = look_up_corpus(split.train, homes, stories)
+    first, chats = look_up_changes(data, [FITTED], homes), look_up_chats(data, homes)
+    pairs = [pair for one in (corpus, first, chats) for pair in replacing_pairs(one)]
+    replaces = fit_replaces(_without_doubt(pairs))
+    groups = [*corpus.groups, *first.groups, *chats.groups]
+    before = fit_before(ordered_pairs(groups, replaces.weights))
+    old = (dict(shipped.BEFORE), dict(shipped.REPLACES))
+    new = (before.weights, replaces.weights)
+    held = {
+        "held-out authors": look_up_corpus(split.held_out, homes, stories),
+        "changes, held out": look_up_changes(data, [HELD_OUT, OWN], homes),
     }
-    times = [turn.ts for one in haystack.conversations for turn in one.turns if turn.ts]
-    now = [max(times, default=datetime(2024, 1, 1, tzinfo=UTC))]
-    with compared() as seen, Memory.open(home, clock=lambda: now[0]) as memory:
-        memory.import_(haystack.conversations)
-        memory.ready()
-        latest = now[0]
-        for question in haystack.questions:
-            evidence = {texts[key] for key in question.evidence if key in texts}
-            seen.clear()
-            now[0] = question.now or latest
-            memory.recall_conversation(question.conversation_id, question.text, top_k=20)
-            if seen and evidence:
-                labels = [int(text in evidence) for text in seen[-1].texts]
-                _add(seen[-1], question.text, labels, {(1, 0): (0, 0.5)}, pairs.before)
-                _add(seen[-1], question.text, labels, {(1, 0): (0, 1.0)}, pairs.replaces)
+    figures = (one for name, material in held.items() for one in measure(name, material, old, new))
+    return Fit(before, replaces, tuple(figures))
 
 
-def fit(pairs: Pairs) -> dict[str, float]:
-    """A weight for each feature, and the constant."""
-    weights, constant = fit_logistic(pairs.features, pairs.replaced, pairs.counts, RIDGE)
-    return {CONSTANT: constant, **dict(zip(FEATURES, weights, strict=True))}
+def _without_doubt(pairs: Iterable[Pair]) -> list[Pair]:
+    """Of `changes` what changed, of chats what did not; of the corpus, which is labelled, all."""
+    wanted = {CHANGES: True, CHAT: False}
+    return [one for one in pairs if wanted.get(one.of, one.replaced) == one.replaced]
 
 
-def write(pairs: BothPairs) -> None:
-    """Write the module of weights."""
+def source_of(fit: Fit) -> str:
+    """The module of weights."""
     lines = [
-        '"""The weights of `rank/currency`, as `python -m tools.fit_currency` writes them."""',
+        '"""Weights of `rank/currency` and `rank/replacement`: `python -m tools.fit_currency` '
+        'writes them."""',
         "",
         "from typing import Final",
         "",
         f'CONSTANT: Final = "{CONSTANT}"',
     ]
     for name, of, what in (
-        ("BEFORE", pairs.before, "a newer one that is right and an older one that is not"),
-        ("REPLACES", pairs.replaces, "one value that changed"),
+        ("BEFORE", fit.before, "a newer one that is right and an older one that is not"),
+        ("REPLACES", fit.replaces, "one value that changed"),
     ):
-        sure = sum(of.replaced)
-        lines += ["", f"# Fitted on {len(of.replaced):,} pairs, of which {sure:,} are {what}."]
+        lines += ["", f"# Fitted on {of.pairs:,} pairs, of which {of.so:,} are {what}."]
         lines += [f"{name}: Final = {{"]
-        lines += [f'    "{feature}": {value:.4f},' for feature, value in fit(of).items()]
+        # -0.0 is 0.0.
+        lines += [f'    "{key}": {round(value, 4) + 0.0:.4f},' for key, value in of.weights.items()]
         lines += ["}"]
-    TARGET.write_text("\n".join(lines) + "\n", "utf-8")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -196,21 +553,15 @@ def main() -> None:
         prog="python -m tools.fit_currency", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("data", type=Path, help="the folder of shared data")
-    parser.add_argument("stories", type=Path, nargs="*", help="more stories, all of them used")
+    parser.add_argument("--homes", type=Path, help="a folder for homes that are told but once")
+    parser.add_argument("--stories", type=int, help="of each author of the corpus, for a try")
+    parser.add_argument("--show", action="store_true", help="write nothing")
+    parser.add_argument("--to", type=Path, default=TARGET, help="the module to write")
     given = parser.parse_args()
-    pairs = BothPairs(Pairs([], [], []), Pairs([], [], []))
-    stories = read_stories(given.data)[FITTED]
-    for more in given.stories:
-        stories += json.loads(more.read_text("utf-8"))
-    for story in stories:
-        with tempfile.TemporaryDirectory() as home:
-            add_story(story, Path(home), pairs)
-    for _, chat in haystacks(given.data):
-        if chat.number <= CHATS:
-            with tempfile.TemporaryDirectory() as home:
-                add_chats(chat, Path(home), pairs)
-    write(pairs)
-    print(TARGET)
+    fit = fit_currency(given.data, given.homes, given.stories)
+    if not given.show:
+        given.to.write_text(source_of(fit), "utf-8")
+    print(figures_table(fit.figures))
 
 
 if __name__ == "__main__":

@@ -308,7 +308,7 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     able = comparable_pairs(dated, cues)
     with np.errstate(invalid="ignore"):
         later = dated.at > dated.at[0]
-    replaces = _replacements(dated, dated.at != statements.at, np.flatnonzero(able))
+    replaces = replacements(dated, dated.at != statements.at, np.flatnonzero(able))
     before, holds = np.zeros(len(able), np.float32), np.zeros(len(able), np.bool_)
     places = np.flatnonzero(able)
     if not len(places):
@@ -331,7 +331,7 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     return Comparison(before, replaces, holds, later, able)
 
 
-def _replacements(
+def replacements(
     statements: Statements, echoes: NDArray[np.bool_], places: NDArray[np.intp]
 ) -> Floats:
     """The probability that one of each pair replaces the other, (S,); an echo replaces nothing."""

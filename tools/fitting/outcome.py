@@ -1,0 +1,54 @@
+"""What a step of a fit comes to: constants before and after, and figures of what was held out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.fitting.constants import Constant, Value
+
+__all__ = ["Figure", "Outcome", "figures_table", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What is measured on what was held out, with the old constants and with the new ones."""
+
+    name: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one step: the values that it found, whole modules that it makes, and its figures.
+
+    `notes` say in a line what cannot be read off numbers.
+    """
+
+    found: Mapping[Constant, Value]
+    held_out: str
+    figures: tuple[Figure, ...]
+    modules: Mapping[Path, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def table(outcome: Outcome, step: str) -> list[str]:
+    """Rows of Markdown: of each constant and each figure, before and after."""
+    rows = []
+    for constant, value in outcome.found.items():
+        before, after = constant.written(constant.read()), constant.written(value)
+        rows.append(f"| {step} | `{constant.shown}` | {before} | {after} |")
+    rows += [f"| {step} | {note} | | |" for note in outcome.notes]
+    rows += [
+        f"| {step} | {one.name} | {one.before:.3f} | {one.after:.3f} |" for one in outcome.figures
+    ]
+    return [*rows, f"| {step} | *held out: {outcome.held_out}* | | |"]
+
+
+def figures_table(figures: Iterable[Figure]) -> str:
+    """Figures alone, as Markdown."""
+    lines = ["| held out | before | after |", "|---|---:|---:|"]
+    lines += [f"| {one.name} | {one.before:.3f} | {one.after:.3f} |" for one in figures]
+    return "\n".join(lines)

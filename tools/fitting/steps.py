@@ -1,0 +1,476 @@
+"""The steps of a fit, in their order: what each reads, finds and measures on what was held out.
+
+The fits themselves are those of bench/ and of `tools.fit_currency`; here stand their grids, and the
+rules by which a value on a plateau is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Final, TypeAlias
+from unittest import mock
+
+import numpy as np
+from bench.datasets import SETS
+from corpus.reading import Story, read_split, read_stories
+from numpy.typing import NDArray
+from tools.fit_currency import TARGET, Fitted, fit_currency, source_of
+from tools.fitting.constants import Constant, Value
+from tools.fitting.outcome import Figure, Outcome
+from tools.fitting.told import asked_story
+
+from anaphora.core.config import load_settings
+from anaphora.deep.recall import SURE
+from anaphora.embed import calibration
+from anaphora.embed.base import Embedder
+from anaphora.embed.service import spec_for
+from anaphora.ingest import linking
+from anaphora.rank import contradiction, currency, currency_weights, memories, relevance, turns
+from anaphora.rank import silence as silent
+from anaphora.rank.confidence import (
+    MEMORY_WEIGHTS,
+    TURN_WEIGHTS,
+    Weights,
+    memory_confidence,
+    turn_confidence,
+)
+from bench import deep_shortcut, fit_turns, injection, memory_fit, silence
+
+__all__ = ["STEPS", "Given", "Step"]
+
+CHANCE: Final = 0.01
+"""By how much another value must be better than the one in use to be taken in its place."""
+
+REPORT_CHATS: Final = "chats 6 to 10 of REALTALK and BEAM"
+HELD_AUTHORS: Final = "the held-out authors of corpus/"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The shared data, the folder that keeps homes and vectors, and the embedder's setting.
+
+    `stories` of each author of the corpus at most: None is all.
+    """
+
+    data: Path
+    kept: Path
+    embedder: str = "minilm"
+    stories: int | None = None
+
+    @property
+    def homes(self) -> Path:
+        """Where homes are kept."""
+        return self.kept / "homes"
+
+    @property
+    def vectors(self) -> Path:
+        """Where vectors are kept."""
+        return self.kept / "vectors"
+
+    def model(self) -> Embedder:
+        """The embedder, loaded."""
+        return spec_for(self.embedder, settings=load_settings()).load()
+
+    def corpus(self, *, held_out: bool) -> list[Story]:
+        """The stories to fit on, or those that are held out."""
+        split = read_split()
+        authors = split.held_out if held_out else split.train
+        return [one for author in authors for one in read_stories(authors=[author])[: self.stories]]
+
+
+Step: TypeAlias = Callable[[Given], Outcome]
+
+
+# -- calibration
+
+APART: Final = Constant("embed/calibration.py", "MINILM", 4, call="apart")
+TOLD: Final = Constant("embed/calibration.py", "MINILM", 4, call="told")
+
+
+def fit_calibration(given: Given) -> Outcome:
+    """Where the embedder has neutral texts."""
+    model = given.model()
+    found = calibration.places(model)
+    apart, told = APART.read(), TOLD.read()
+    assert isinstance(apart, float)
+    assert isinstance(told, float)
+    with mock.patch.object(calibration, "MINILM", calibration.Places(apart, told)):
+        before = calibration.measured(model)
+    figures = (
+        Figure("scale of its cosines, question and text", before.asked.scale, 1.0),
+        Figure("scale of its cosines, two texts", before.alike.scale, 1.0),
+    )
+    return Outcome({APART: found.apart, TOLD: found.told}, "nothing: texts of no data set", figures)
+
+
+# -- the sum of turns
+
+TRIED: Final[Mapping[str, tuple[float, ...]]] = {
+    "meaning": (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5),
+    "words_half": (10.0, 15.0, 20.0, 30.0, 40.0),
+    "neighbour": (0.1, 0.15, 0.2, 0.3),
+    "time_evidence": (0.2, 0.3, 0.4),
+}
+
+
+def fit_turn_weights(given: Given) -> Outcome:
+    """The weights of words and meaning: one after the other, by recall@10 and the first place."""
+    chats = fit_turns.load(given.data, given.vectors, given.model())
+    fitting, report = (
+        {
+            name: [chat for chat in own if (chat.number in fit_turns.FIT) is first]
+            for name, own in chats.items()
+        }
+        for first in (True, False)
+    )
+    weights = turns.DEFAULT_WEIGHTS
+    for name, values in TRIED.items():
+        in_use = getattr(weights, name)
+        worth = {
+            value: _worth(fitting, replace(weights, **{name: value}))
+            for value in sorted({*values, in_use})
+        }
+        print(name, {value: round(one, 4) for value, one in worth.items()}, flush=True)
+        weights = replace(weights, **{name: _unless_better(worth, in_use)})
+    figures = []
+    for name, _ in SETS:
+        both = [
+            _measured({name: report[name]}, one, "report")
+            for one in (turns.DEFAULT_WEIGHTS, weights)
+        ]
+        figures += [
+            Figure(f"{name}: {what}", before, after)
+            for what, before, after in zip(("recall@10", "reciprocal rank"), *both, strict=True)
+        ]
+    found = {
+        Constant("rank/turns.py", f"Weights.{name}"): float(getattr(weights, name))
+        for name in TRIED
+    }
+    return Outcome(found, REPORT_CHATS, tuple(figures))
+
+
+def _worth(chats: Mapping[str, Sequence[fit_turns.Chat]], weights: turns.Weights) -> float:
+    return fmean(_measured(chats, weights, "fit"))
+
+
+def _measured(
+    chats: Mapping[str, Sequence[fit_turns.Chat]], weights: turns.Weights, half: str
+) -> tuple[float, float]:
+    """Recall@10 and reciprocal rank, each set counting the same."""
+    variant = fit_turns.Variant("", weights)
+    found = [fit_turns.measure(own, variant)[half]["all"] for own in chats.values()]
+    return fmean(one["recall@10"] for one in found), fmean(one["mrr"] for one in found)
+
+
+def _unless_better(worth: Mapping[float, float], in_use: float) -> float:
+    """The best value; the one in use where none is better by more than chance."""
+    best = max(worth, key=lambda value: worth[value])
+    return best if worth[best] > worth[in_use] + CHANCE else in_use
+
+
+# -- memories
+
+PARTIAL: Final = Constant("rank/memories.py", "PARTIAL_TRUST")
+PARTIAL_TRUSTS: Final = (0.3, 0.5, 0.7, 0.9)
+
+
+def fit_memories(given: Given) -> Outcome:
+    """What words, age and restating count beside the cosine."""
+    fitting, report = memory_fit.ask_halves(given.data, given.vectors, given.embedder)
+    in_use = memories.Rule()
+    rule, _ = memory_fit.choose(fitting)
+    both = [memory_fit.measure(memory_fit.Variant("", one), report) for one in (in_use, rule)]
+    figures = [
+        Figure(f"turns as memories: {name}", *(getattr(one, field) for one in both))
+        for name, field in (
+            ("recall@10", "many"),
+            ("recall@3", "few"),
+            ("reciprocal rank", "first"),
+        )
+    ]
+    partial = memories.PARTIAL_TRUST
+    worth = _first_right(given, sorted({*PARTIAL_TRUSTS, partial}), held_out=False)
+    print("PARTIAL_TRUST", {value: round(one, 4) for value, one in worth.items()}, flush=True)
+    chosen = _unless_better(worth, partial)
+    held = _first_right(given, sorted({partial, chosen}), held_out=True)
+    figures.append(Figure("corpus, facts: the first hit is evidence", held[partial], held[chosen]))
+    named = {
+        "WORDS_TRUST": rule.trust,
+        "DECAY_FLOOR": rule.floor,
+        "UNSURE": rule.unsure,
+        "SURE": rule.sure,
+    }
+    found = {Constant("rank/memories.py", name): value for name, value in named.items()}
+    return Outcome({**found, PARTIAL: chosen}, f"{REPORT_CHATS}; {HELD_AUTHORS}", tuple(figures))
+
+
+def _first_right(given: Given, values: Sequence[float], *, held_out: bool) -> dict[float, float]:
+    """How often the first hit is evidence, by what a part of the words is worth."""
+    right: dict[float, list[bool]] = {value: [] for value in values}
+    for story in given.corpus(held_out=held_out):
+        texts = story.texts("facts")
+        with asked_story(given.homes, story, "facts") as ask:
+            for question in story.questions:
+                evidence = {texts[key] for key in question.facts}
+                for value in values if evidence else ():
+                    with mock.patch.object(memories, "PARTIAL_TRUST", value):
+                        hits = ask(question)
+                    right[value].append(bool(hits) and hits[0].text in evidence)
+    return {value: fmean(some) for value, some in right.items()}
+
+
+# -- links
+
+CLOSE: Final = Constant("ingest/linking.py", "CLOSE")
+NEAR: Final = Constant("rank/contradiction.py", "NEAR")
+EVIDENT: Final = Constant("rank/currency.py", "EVIDENT")
+
+LINKED: Final = 0.002
+"""The share of facts of one story that are about different things and linked, at most."""
+REACHED: Final = 0.43
+"""The share of facts and what replaced them that are looked at for a contradiction, at least."""
+ANSWERS: Final = 0.74
+"""The share of evidence that would be compared if it had no word of the question, at least."""
+
+Cosines: TypeAlias = NDArray[np.float32]
+# From all there is to the very same: a value is always found.
+GRID: Final = tuple(step / 100 for step in range(-100, 102))
+
+
+def fit_links(given: Given) -> Outcome:
+    """The cosines from which on memories are linked, may contradict, and are about a question."""
+    model = given.model()
+    fitting, held = (_closeness(given, model, held_out=one) for one in (False, True))
+    found: dict[Constant, Value] = {}
+    figures = []
+    for constant, in_use, best, share, what in (
+        (
+            CLOSE,
+            linking.CLOSE,
+            min(one for one in GRID if _linked(fitting, one) <= LINKED),
+            _linked,
+            "unrelated pairs that are linked, of 1,000",
+        ),
+        (
+            NEAR,
+            contradiction.NEAR,
+            max(one for one in GRID if _reached(fitting, one) >= REACHED),
+            _reached,
+            "changes that are looked at, of 1,000",
+        ),
+        (
+            EVIDENT,
+            currency.EVIDENT,
+            max(one for one in GRID if _evident(fitting, one) >= ANSWERS),
+            _evident,
+            "evidence that is compared, of 1,000",
+        ),
+    ):
+        found[constant] = best
+        figures.append(
+            Figure(f"corpus: {what}", *(1000 * share(held, one) for one in (in_use, best)))
+        )
+    return Outcome(found, HELD_AUTHORS, tuple(figures))
+
+
+@dataclass(frozen=True, slots=True)
+class _Closeness:
+    """Cosines: of facts of one story where one replaced the other, of facts that no relation was
+    labelled of, and of questions and their evidence."""
+
+    replaced: Cosines
+    others: Cosines
+    answers: Cosines
+
+
+def _closeness(given: Given, model: Embedder, *, held_out: bool) -> _Closeness:
+    replaced: list[float] = []
+    others: list[float] = []
+    answers: list[float] = []
+    for story in given.corpus(held_out=held_out):
+        texts = story.texts("facts")
+        place = {key: at for at, key in enumerate(texts)}
+        rows, owner = fit_turns.vectors_of(list(texts.values()), model, given.vectors)
+        first = rows[np.searchsorted(owner, np.arange(len(texts)))]
+        cosines = first @ first.T
+        kinds = {
+            frozenset((place[one.older], place[one.newer])): one.kind
+            for one in story.relations
+            if one.lane == "facts"
+        }
+        for older in range(len(texts)):
+            for newer in range(older + 1, len(texts)):
+                kind, cosine = kinds.get(frozenset((older, newer))), float(cosines[older, newer])
+                if kind is None:
+                    others.append(cosine)
+                elif kind == "replaces":
+                    replaced.append(cosine)
+        for question in story.questions:
+            asked = model.embed_query(question.text) if question.facts else None
+            answers += [float(first[place[key]] @ asked) for key in question.facts]
+    return _Closeness(*(np.array(some) for some in (replaced, others, answers)))
+
+
+def _linked(found: _Closeness, close: float) -> float:
+    return float((found.others >= close).mean())
+
+
+def _reached(found: _Closeness, near: float) -> float:
+    return float((found.replaced >= near).mean())
+
+
+def _evident(found: _Closeness, evident: float) -> float:
+    return float((found.answers >= evident).mean())
+
+
+# -- what holds now
+
+
+def fit_weights_of_change(given: Given) -> Outcome:
+    """The weights of `rank/currency` and `rank/replacement`."""
+    fit = fit_currency(given.data, given.homes, given.stories)
+    notes = (
+        _moved("BEFORE", currency_weights.BEFORE, fit.before),
+        _moved("REPLACES", currency_weights.REPLACES, fit.replaces),
+    )
+    held = f"{HELD_AUTHORS}; the second half of changes, the stories of bench/stories"
+    return Outcome({}, held, fit.figures, {TARGET: source_of(fit)}, notes)
+
+
+def _moved(name: str, before: Mapping[str, float], after: Fitted) -> str:
+    farthest = max(before, key=lambda one: abs(after.weights[one] - before[one]))
+    mean = fmean(abs(after.weights[one] - before[one]) for one in before)
+    return (
+        f"`rank/currency_weights.py: {name}`: {len(before)} weights of {after.pairs:,} pairs, "
+        f"moved by {mean:.2f} in the mean, farthest: {farthest}, {before[farthest]:.2f} to "
+        f"{after.weights[farthest]:.2f}"
+    )
+
+
+# -- silence
+
+LOST: Final = 0.01
+"""The share of questions that can be answered and get nothing, at most."""
+
+
+def fit_silence(given: Given) -> Outcome:
+    """The probability that anything answers, and below which one recall is silent."""
+    asked = [
+        *silence.ask_stories(given.data, given.homes),
+        *silence.ask_chats(given.data, given.homes),
+    ]
+    weights = silence.fit(asked)
+    answered = [one for one in asked if one.fitted and one.kind == silence.ANSWERED]
+    good = [floor for floor in silence.FLOORS if _silent(answered, weights, floor) <= LOST]
+    floor = max(good, default=min(silence.FLOORS))
+    old = (silent.CONSTANT, silent.MEANING, silent.UNSEEN)
+    held = [one for one in asked if not one.fitted]
+    figures = tuple(
+        Figure(
+            f"{where}: no hit, {kind}",
+            _silent(own, old, silent.FLOOR),
+            _silent(own, weights, floor),
+        )
+        for where, kind in dict.fromkeys((one.where, one.kind) for one in held)
+        for own in ([one for one in held if (one.where, one.kind) == (where, kind)],)
+    )
+    names = ("CONSTANT", "MEANING", "UNSEEN", "FLOOR")
+    found = {
+        Constant("rank/silence.py", name): value
+        for name, value in zip(names, (*weights, floor), strict=True)
+    }
+    return Outcome(found, f"the second half of changes; {REPORT_CHATS}", figures)
+
+
+def _silent(
+    asked: Sequence[silence.Asked], weights: tuple[float, float, float], floor: float
+) -> float:
+    """The share of questions whose probability lies below a floor."""
+    constant, meaning, unseen = weights
+    odds = np.array([constant + meaning * one.meaning + unseen * one.unseen for one in asked])
+    return float((1.0 / (1.0 + np.exp(-odds)) < floor).mean())
+
+
+# -- the shortcut of deep recall
+
+
+def fit_confidence(given: Given) -> Outcome:
+    """How sure a hit leads to the evidence."""
+    asked = list(deep_shortcut.ask_all(given.data, given.homes))
+    weights = deep_shortcut.fit(asked)
+    new = {kind: tuple(round(float(one), 2) for one in some) for kind, some in weights.items()}
+    held = [one for one in asked if one.number not in deep_shortcut.FIT and not one.whole]
+    figures = []
+    for kind, in_use in (("turn", TURN_WEIGHTS), ("memory", MEMORY_WEIGHTS)):
+        both = [_trust(held, kind, one) for one in (in_use, new[kind])]
+        names = ("squared error", f"share right of those at {SURE}", f"number at {SURE}")
+        figures += [
+            Figure(f"{kind} hits: {what}", before, after)
+            for what, before, after in zip(names, *both, strict=True)
+        ]
+    found: dict[Constant, Value] = {
+        Constant("rank/confidence.py", f"{kind.upper()}_WEIGHTS"): some
+        for kind, some in new.items()
+    }
+    return Outcome(found, REPORT_CHATS, tuple(figures))
+
+
+def _trust(
+    asked: Sequence[deep_shortcut.Asked], kind: str, weights: Weights
+) -> tuple[float, float, float]:
+    """Mean squared error, share right of the sure ones, and how many these are."""
+    told: list[tuple[float, bool]] = []
+    for one in asked:
+        if kind == "turn":
+            chances, right = turn_confidence(one.turns, weights), one.turns_right
+        else:
+            chances, right = memory_confidence(one.told, weights), one.told_right
+        told += list(zip(chances, right, strict=True))[: deep_shortcut.TOP]
+    sure = [right for chance, right in told if chance >= SURE]
+    error = fmean((chance - right) ** 2 for chance, right in told)
+    return error, fmean(sure) if sure else 0.0, float(len(sure))
+
+
+# -- unasked
+
+UNASKED: Final = ("ANSWERS", "FIRST", "LEAD", "COVERS")
+
+
+def fit_unasked(given: Given) -> Outcome:
+    """What is worth putting into a prompt that did not ask."""
+
+    def ask() -> list[injection.Injected]:
+        return [
+            *injection.ask_chats(given.data, given.homes),
+            *injection.ask_stories(given.data, given.homes),
+        ]
+
+    seen = ask()
+    weights, constant = injection.fit(seen)
+    found = {"CONSTANT": constant, **dict(zip(UNASKED, weights, strict=True))}
+    with ExitStack() as patched:
+        for name, value in found.items():
+            patched.enter_context(mock.patch.object(relevance, name, value))
+        anew = ask()
+    figures = tuple(
+        Figure(old.name, old.value, new.value)
+        for old, new in zip(injection.measured(seen), injection.measured(anew), strict=True)
+    )
+    values = {Constant("rank/relevance.py", name, 3): value for name, value in found.items()}
+    return Outcome(values, f"{REPORT_CHATS}; the second half of changes, bench/stories", figures)
+
+
+STEPS: Final[Mapping[str, Step]] = {
+    "calibration": fit_calibration,
+    "turns": fit_turn_weights,
+    "memories": fit_memories,
+    "links": fit_links,
+    "currency": fit_weights_of_change,
+    "silence": fit_silence,
+    "confidence": fit_confidence,
+    "unasked": fit_unasked,
+}

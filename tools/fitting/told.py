@@ -1,0 +1,88 @@
+"""Homes of the stories of corpus/ and of the chats, told once and asked again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from bench.datasets import Haystack
+from bench.homes import home_of, tell_once
+from corpus.reading import Lane, Question, Story
+
+from anaphora import Memory
+from anaphora.values import NewTurn
+
+__all__ = ["Ask", "Clock", "asked_chat", "asked_story"]
+
+Ask: TypeAlias = Callable[[Question], list[Any]]
+"""A question of a story to its hits, whatever their probability."""
+
+MANY = 10
+_BUDGET = 100_000
+_A_TURN = timedelta(minutes=1)
+
+
+@dataclass(slots=True)
+class Clock:
+    """A clock that is set."""
+
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def __call__(self) -> datetime:
+        """The time."""
+        return self.now
+
+
+@contextmanager
+def asked_story(homes: Path | None, story: Story, lane: Lane) -> Iterator[Ask]:
+    """One lane of a story of the corpus, and how to ask it."""
+    clock = Clock()
+    with (
+        home_of(homes, f"corpus-{story.id}-{lane}") as home,
+        Memory.open(home, clock=clock) as memory,
+    ):
+        tell_once(home, lambda: _tell(memory, clock, story, lane))
+
+        def ask(question: Question) -> list[Any]:
+            clock.now = question.now
+            if lane == "facts":
+                return list(memory.recall(question.text, top_k=MANY, min_confidence=0.0))
+            return list(
+                memory.recall_conversation(
+                    None, question.text, top_k=MANY, budget=_BUDGET, min_confidence=0.0
+                )
+            )
+
+        yield ask
+
+
+def _tell(memory: Memory, clock: Clock, story: Story, lane: Lane) -> None:
+    if lane == "facts":
+        for fact in story.facts:
+            clock.now = fact.when
+            memory.remember(fact.text, type=fact.type)
+    else:
+        for session in story.sessions:
+            turns = [
+                NewTurn(turn.role, turn.text, ts=session.when + at * _A_TURN, speaker=turn.speaker)
+                for at, turn in enumerate(session.turns)
+            ]
+            memory.conversations.extend(session.id, turns)
+    memory.ready(600)
+
+
+@contextmanager
+def asked_chat(homes: Path | None, form: str, chat: Haystack) -> Iterator[tuple[Memory, Clock]]:
+    """A chat of a data set, at the time of its last turn."""
+    times = [turn.ts for one in chat.conversations for turn in one.turns if turn.ts]
+    clock = Clock(max(times, default=datetime(2024, 1, 1, tzinfo=UTC)))
+    with (
+        home_of(homes, f"{form}-{chat.number}") as home,
+        Memory.open(home, clock=clock) as memory,
+    ):
+        tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready(600)))
+        yield memory, clock
