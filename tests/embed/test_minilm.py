@@ -228,7 +228,7 @@ def test_a_model_of_typed_texts_reads_no_final_marks(tmp_path: Path, minilm: Min
     typed = MiniLM(folder)
     bare, marked, marks = "The office is on floor 5", "The office is on floor 5. \n", "?!"
     assert typed.query_key(marked) == typed.query_key(bare) != minilm.query_key(marked)
-    rows = [typed.embed([text])[0] for text in (bare, marked)]
-    assert np.array_equal(*rows)
-    assert np.array_equal(rows[0], minilm.embed([bare])[0])
+    first, second = (typed.embed([text])[0] for text in (bare, marked))
+    assert np.array_equal(first, second)
+    assert np.array_equal(first, minilm.embed([bare])[0])
     assert np.array_equal(typed.embed([marks])[0], minilm.embed([marks])[0])

@@ -24,7 +24,7 @@ def _table(flags: tuple[int, ...]) -> TurnTable:
         session=np.zeros(size, np.int32),
         role=np.full(size, ROLE_USER, np.int8),
         speaker=np.array([0] * (size - 1) + [1], np.int16),
-        ts=rows * 60.0,
+        ts=rows.astype(np.float64) * 60.0,
         length=np.full(size, 8, np.int32),
         flags=np.array(flags, np.int32),
         conversations=("thread",),

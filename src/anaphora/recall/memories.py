@@ -7,15 +7,17 @@ result says so.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from anaphora.core.analyser import query_words
+from anaphora.core.analyser import QueryWord, query_words
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.currency import LEAST_SHARE
@@ -32,6 +34,7 @@ from anaphora.recall.query import (
     typed_question,
 )
 from anaphora.recall.record_reads import Neighbours, RecordReads
+from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
@@ -41,7 +44,6 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.memories.state import Candidates, MemoryQuery, Related
-    from anaphora.recall.view_cache import ViewCache
     from anaphora.store.records.store import Records
 
 Fill: TypeAlias = Callable[[int], object]
@@ -59,6 +61,10 @@ _READ_FIRST: Final = 12
 
 _ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count")
 
+_ANSWERS_KEPT: Final = 64
+_AT_ONCE: Final = timedelta(seconds=1)
+_ONE_VIEW: Final = 0
+
 _SAME = "same"
 _SHARED = sorted(
     {one.name for one in fields(MemoryRecord)} & {one.name for one in fields(MemoryHit)}
@@ -73,6 +79,21 @@ class KeptNotes:
 
     records: Records
     index: MemoryIndex
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The hits that candidates gave at a moment, and how probably one of them answers."""
+
+    parts: tuple[Candidates, ...]
+    moment: datetime
+    hits: tuple[MemoryHit, ...]
+    confidence: float
+
+    def holds(self, parts: tuple[Candidates, ...], moment: datetime) -> bool:
+        """Whether the same candidates were found within a second, in which no score fades."""
+        same = len(parts) == len(self.parts) and all(map(operator.is_, parts, self.parts))
+        return same and timedelta(0) <= moment - self.moment < _AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +113,7 @@ class MemoryRecall:
     notes: KeptNotes | None = None
     by_currency: bool = True
     reads: RecordReads = field(default_factory=RecordReads)
+    answers: ViewCache[_Answer] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
 
     def recall(
         self,
@@ -143,10 +165,12 @@ class MemoryRecall:
             all_words=vector is None,
             every=every,
         )
-        found = self._candidates(wanted)
+        parts = self._candidates(wanted)
+        found = _joined(*parts)
         if found.pending and vector is not None and self.fill is not None:
             degraded.extend(_filled(self.fill))
-            found = self._candidates(wanted)
+            parts = self._candidates(wanted)
+            found = _joined(*parts)
         degraded.extend(found.degraded)
         if found.pending:
             reason = f"{found.pending} memories have no vector yet and are found by words only"
@@ -154,7 +178,14 @@ class MemoryRecall:
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         work = _AnswerBuilder(self, query, wanted, not bare, explain, found)
-        hits = work.hits(top_k, -math.inf if min_score is None else min_score)
+        least = -math.inf if min_score is None else min_score
+        key = (query, mode, top_k, least, keep, as_of)
+        answer = None if explain else self.answers.get(_ONE_VIEW, key)
+        if answer is None or not answer.holds(parts, wanted.moment):
+            hits = work.hits(top_k, least)
+            answer = _Answer(parts, wanted.moment, hits, work.confidence)
+            self.answers.put(_ONE_VIEW, key, answer)
+        hits = answer.hits
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
             reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
@@ -162,7 +193,7 @@ class MemoryRecall:
         rejected = work.rejected() if explain else ()
         sure = None
         if vector is not None and not found.pending and mode == "hybrid":
-            sure = work.confidence if self.embedder.name.startswith(CALIBRATED_FOR) else None
+            sure = answer.confidence if self.embedder.name.startswith(CALIBRATED_FOR) else None
         if sure is not None and sure < floor and not every:
             return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=found.notices)
         return Recall(hits, tuple(degraded), rejected, sure, notices=found.notices)
@@ -188,9 +219,9 @@ class MemoryRecall:
         """What the indexes hold in the words of `text`, which is of the memory `to`."""
         from anaphora.index.memories.state import Related
 
-        wanted, words = replace(wanted, limit=RELATED), query_words(text)
+        wanted, words = replace(wanted, limit=RELATED), _words_of(text)
         found = self.index.related(wanted, words, to)
-        if self.notes is None:
+        if self.notes is None or not len(self.notes.index):
             return found
         notes = self.notes.index.related(wanted, words, to)
         return Related(
@@ -198,9 +229,16 @@ class MemoryRecall:
             np.concatenate((found.closeness, notes.closeness)),
         )
 
-    def _candidates(self, wanted: MemoryQuery) -> Candidates:
+    def _candidates(self, wanted: MemoryQuery) -> tuple[Candidates, ...]:
+        """Those of each index: the very same ones while nothing changed and nothing expired."""
         found = self.index.candidates(wanted)
-        return found if self.notes is None else _joined(found, self.notes.index.candidates(wanted))
+        return (found,) if self.notes is None else (found, self.notes.index.candidates(wanted))
+
+
+@lru_cache(maxsize=1024)
+def _words_of(text: str) -> tuple[QueryWord, ...]:
+    """What a memory is looked up by: for a question asked again, the same ones."""
+    return query_words(text)
 
 
 def _taken(found: Candidates, rows: Sequence[int]) -> MemoryCandidates:
@@ -226,8 +264,10 @@ def _filled(fill: Fill) -> tuple[Degraded, ...]:
     return ()
 
 
-def _joined(one: Candidates, other: Candidates) -> Candidates:
-    """The candidates of two indexes. Where one has no cosines, both are judged by words."""
+def _joined(one: Candidates, other: Candidates | None = None) -> Candidates:
+    """The candidates of one or two indexes. Where one has no cosines, both are judged by words."""
+    if other is None:
+        return one
     first, second = one.columns, other.columns
     if len(first.ids) and len(second.ids):
         arrays = {

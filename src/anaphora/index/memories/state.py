@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -79,6 +80,7 @@ class Related:
     closeness: NDArray[np.float64]
 
 
+@lru_cache(maxsize=16)
 def _nothing(seq: int, *, cosines: bool) -> Candidates:
     numbers, none = np.empty(0, np.int64), np.empty(0)
     columns = MemoryCandidates((), none if cosines else None, none, *[numbers] * 4)
