@@ -18,7 +18,7 @@ from anaphora.core.analyser import STOP_WORDS, QueryWord, analyse, query_words
 from anaphora.core.languages.language import ENGLISH, Language, language_of, languages, loose
 from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
-_HEAD: Final = 600
+HEAD: Final = 600
 """Characters of a text that are read: what is pasted below says nothing of change."""
 _FRAME: Final = 24
 """Words of a statement that are compared one by one: of more, too few are worded alike."""
@@ -108,7 +108,7 @@ class StatementReading:
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The `words` of `read_statement`, which takes three times as long."""
-    return frozenset(analyse(typed_text(text)[:_HEAD], keep_stop_words=False))
+    return frozenset(analyse(typed_text(text)[:HEAD], keep_stop_words=False))
 
 
 @lru_cache(maxsize=8192)
@@ -123,7 +123,7 @@ def typed_text(text: str) -> str:
 def read_statement(text: str) -> StatementReading:
     """Read the first 600 characters of `text`; how it was typed changes nothing."""
     text = typed_text(text)
-    head = text[:_HEAD]
+    head = text[:HEAD]
     code, small = language_of(head), head.lower()
     tokens = analyse(head, keep_stop_words=False)
     words = told = frozenset(tokens)

@@ -36,7 +36,7 @@ from anaphora.rank.question import (
 )
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.stages import asks_for_order, spread_over_stages
-from anaphora.rank.statements import asked_words
+from anaphora.rank.statements import HEAD, asked_words
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
@@ -451,8 +451,8 @@ class ConversationRecall:
         """The turns that share most of the words of a candidate and may be compared with it."""
         view, rows = question.view, scores.rows
         only, limit = question.scope()
-        told = candidate.told or candidate.text
-        shared = view.words(query_words(told), only, limit=limit)[rows]
+        told = (candidate.told or candidate.text)[:HEAD]
+        shared = view.sharing(query_words(told), only, limit)[rows]
         near = np.flatnonzero((shared > 0) & (scores.total >= LEAST_SHARE * candidate.score))
         # Of what shares as much the latest: it may be what holds now. A text that was said many
         # times is one of them.

@@ -42,13 +42,16 @@ READ: Final = 18
 RELATED: Final = 8
 """Statements that are looked up for each one that opens a group."""
 
-COMPARABLE: Final = 0.2
+COMPARABLE: Final = 0.5
 """The share of the best score from which on a candidate opens a group: what lies further below
 answers something else, and stands for itself."""
 
 BEHIND: Final = 0.1
 """The share of its score at which a replaced statement stands, but for one of each group: the
 latest values say what holds, and name what they replaced."""
+
+GROUPS: Final = 6
+"""Groups that are made at most: each one asks the index."""
 
 Spans: TypeAlias = Sequence[tuple[float, float]]
 
@@ -146,6 +149,7 @@ class _Groups:
     _taken: set[int] = field(default_factory=set)
     _behind: dict[int, Candidate] = field(default_factory=dict)
     _pushed: int = 0
+    _made: int = 0
 
     def ordered(self, stream: Iterator[Candidate]) -> Iterator[Candidate]:
         """All candidates of `stream`, group by group."""
@@ -164,10 +168,12 @@ class _Groups:
             if standing == math.inf:
                 least = COMPARABLE * best.score
             standing = min(standing, -score)
-            if best.place in self._behind or best.score < least:
+            alone = best.place in self._behind or best.score < least
+            if alone or self._made == GROUPS:
                 front: Sequence[Candidate] = (best,)
             else:
                 front = self._group(best)
+                self._made += 1
             for member in front:
                 self._taken.update((member.place, *member.again))
                 yield replace(self._after_what_replaced_it(member), group=standing)

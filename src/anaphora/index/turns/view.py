@@ -21,6 +21,9 @@ from anaphora.rank.turn_table import TurnTable
 LONG: Final = 1_000
 """Tokens from which on a turn also counts by its passages."""
 
+RAREST: Final = 12
+"""Words of a turn that others are looked up by which speak of the same thing."""
+
 RARE: Final = 200
 """Turns that may hold a term that is looked for in passages: one that is more common stands
 somewhere in every long text."""
@@ -163,6 +166,17 @@ class TurnView:
             return scores
         self._add_turns(scores, weights, conversation, limit)
         self._raise_long(scores, weights, conversation)
+        return scores
+
+    def sharing(
+        self, terms: Sequence[Word], conversation: int | None, limit: int
+    ) -> NDArray[np.float32]:
+        """BM25 of the turns, shape (N,), for those `RAREST` of `terms` that say most of a text."""
+        scores = np.zeros(len(self), np.float32)
+        weights = self.look_up(terms).weights if len(self) else {}
+        rarest = dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:RAREST])
+        if rarest:
+            self._add_turns(scores, rarest, conversation, limit)
         return scores
 
     def _add_turns(
