@@ -47,8 +47,8 @@ COMPARABLE: Final = 0.5
 answers something else, and stands for itself."""
 
 BEHIND: Final = 0.1
-"""The share of its score at which a replaced statement stands, but for one of each group: the
-latest values say what holds, and name what they replaced."""
+"""The share of its score at which a statement stands that was replaced as good as certainly, but
+for one of each group: the latest values say what holds, and name what they replaced."""
 
 GROUPS: Final = 6
 """Groups that are made at most: each one asks the index."""
@@ -137,6 +137,15 @@ def order_memories(candidates: Iterable[Candidate], question: str, look_up: Look
     return order_turns(candidates, question, look_up, repetitions=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """The place of what replaced a statement, why, and whether that is as good as certain."""
+
+    newer: int
+    reason: str
+    certain: bool
+
+
 @dataclass(slots=True)
 class _Groups:
     """The groups of one question, each made when the one before it was taken."""
@@ -222,20 +231,20 @@ class _Groups:
             if place not in self._behind:
                 # What was pushed of it before is passed over.
                 self._behind[place] = marked[place]
-                self._push(marked[place], BEHIND)
+                self._push(marked[place], BEHIND if marks[place].certain else 1.0)
         return [marked[place] for place in front]
 
     def _judge(
         self, best: Candidate, others: Sequence[Candidate], closeness: Mapping[int, float]
-    ) -> tuple[list[int], dict[int, tuple[int, str]]]:
-        """The places that stand before the best, and by which one each was replaced, and why."""
+    ) -> tuple[list[int], dict[int, _Mark]]:
+        """The places that stand before the best, and what each of the others was replaced by."""
         members = (best, *others)
         near = [math.nan, *(closeness.get(other.place, math.nan) for other in others)]
         judged = _judge(tuple(map(_judged, members, near)), self._question, self._spans)
         places = [member.place for member in members]
-        replaced: dict[int, tuple[int, str]] = {}
+        replaced: dict[int, _Mark] = {}
         for (old, new), reason in judged.replaced.items():
-            replaced.setdefault(places[old], (places[new], reason))
+            replaced.setdefault(places[old], _Mark(places[new], reason, old in judged.sure))
         return [places[at] for at in judged.lifted], replaced
 
     def _members(self, best: Candidate) -> list[Candidate]:
@@ -328,15 +337,15 @@ def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
     return folded
 
 
-def _marked(member: Candidate, marks: Mapping[int, tuple[int, str]]) -> Candidate:
-    """A member with what replaces it and what it replaces; `marks` has the newer one of each."""
-    newer, reason = marks.get(member.place, (None, ""))
-    previous = tuple(old for old, (new, _) in marks.items() if new == member.place)
-    if newer is None and not previous:
-        return member
-    seen = {member.place}
-    while newer is not None and newer in marks and newer not in seen:
+def _marked(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
+    """A member with what replaces it and what it replaces, by the places of the older ones."""
+    mark = marks.get(member.place)
+    previous = tuple(old for old, other in marks.items() if other.newer == member.place)
+    if mark is None:
+        return replace(member, previous=previous) if previous else member
+    newer, seen = mark.newer, {member.place}
+    while newer in marks and newer not in seen:
         # What replaces it in the end.
         seen.add(newer)
-        newer = marks[newer][0]
-    return replace(member, older_than=newer, reason=reason, previous=previous)
+        newer = marks[newer].newer
+    return replace(member, older_than=newer, reason=mark.reason, previous=previous)
