@@ -327,7 +327,8 @@ def test_what_was_replaced_stands_behind_also_where_it_waited_already() -> None:
     assert answer_loss(unsure[0], unsure[2], read_cues(TRIP_QUESTION)) > 0
     found = _in_order(_trip_candidates((*TOLD, unsure, unrelated)))
     places = [one.place for one in found]
-    assert places.count(5) == 1 and places.index(5) > 0
+    assert places.count(5) == 1
+    assert places.index(5) > 0
     assert found[places.index(5)].older_than is not None
 
 

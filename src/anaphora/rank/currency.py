@@ -65,11 +65,6 @@ EVIDENT: Final = 0.2
 """The cosine to the question from which on a statement without a word of it is compared: what has
 nothing to do with the question has no order in time."""
 
-WHOLLY_ASKED: Final = 0.3
-"""What is taken from the probability that a statement stands before one that holds every word of
-the question, where it lacks any and is not known to replace it: the other one is about what was
-asked, and this one perhaps not."""
-
 UNANSWERED: Final = 0.15
 """What a turn without an answer loses, as a share of its score."""
 
@@ -420,9 +415,8 @@ def _judge_order(
         # "Nora wears size 31" does not stand before "Emil wears size 34" where Emil is asked for.
         return 0.0, False
     whole = cues.terms <= other.words and not cues.terms <= read.words
-    if whole and len(cues.terms) > 1:
-        chance = max(chance - WHOLLY_ASKED, 0.0)
-    return chance, False
+    # What holds every word of the question is about what was asked, and the newer one perhaps not.
+    return (0.0 if whole and len(cues.terms) > 1 else chance), False
 
 
 @lru_cache(maxsize=1)

@@ -107,11 +107,6 @@ CONSTANTS = (
         n=constant("recall.currency:THRESHOLD"),
     ),
     _constant(
-        "wholly_asked",
-        "holds every word of the question needs {n} more",
-        n=constant("rank.currency:WHOLLY_ASKED"),
-    ),
-    _constant(
         "least_share",
         "neither has less than {n} of the other's score",
         n=constant("rank.currency:LEAST_SHARE"),
