@@ -65,7 +65,7 @@ ACTS: list[Callable[[Memory], None]] = [say, forget, update, remove_all, compact
 def clean(memory: Memory, place: Path) -> None:
     """Nothing of the thief behind the mark is there."""
     said = "\n".join(state_of(memory, place))
-    assert "6666" not in said
+    assert "is 6666" not in said
     assert "vil" not in said
 
 
