@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.rank import replacement
 from anaphora.rank.currency_weights import BEFORE, CONSTANT
 from anaphora.rank.frames import Frame, compare_frames
 from anaphora.rank.replacement import (
@@ -33,6 +34,9 @@ from anaphora.rank.replacement import (
     Statement,
     reason_of,
     replacement_probability,
+    says_nothing_new,
+    share_a_word,
+    statement_features,
     tells_of_another,
 )
 from anaphora.rank.statements import (
@@ -46,7 +50,7 @@ from anaphora.rank.statements import (
 Floats = NDArray[np.float32]
 
 COMPARED: Final = 8
-"""Of those, the ones that tell whether anything answers (`rank/silence`)."""
+"""Candidates, best first, that tell whether anything answers (`rank/silence`)."""
 
 CERTAIN: Final = 0.85
 """The probability of a replacement from which on the older statement stands behind other groups."""
@@ -157,17 +161,7 @@ OF_ONE: Final = (
     "meaning",
     "asked",  # words of the question in what it tells, as a share of them
     "of asked",  # names of the question that it is about, at most two
-    "words",
-    "size",
-    "pasted",
-    "personal",
-    "asks",
-    "unknown",
-    "changes",
-    "negated",
-    "several",
-    "tentative",
-    "adds",
+    *replacement.OF_ONE,
 )
 OF_QUESTION: Final = ("past", "now", "long", "longer")
 # These mean another thing in long messages, which hold much else, than in short statements.
@@ -290,7 +284,8 @@ class Comparison:
     `before` is the probability that the newer of the two should stand before the older, given that
     one of them is right, `replaces` that it says otherwise of the same thing. `holds`: the older
     one was said again so often that the newer one, which tells of no change, is beside it. `later`:
-    the best one is the older one. `able`: the two can be a change at all.
+    the best one is the older one. `able`: the two can be a change at all. `echoes` are those of
+    `find_echoes`.
     """
 
     before: Floats
@@ -298,11 +293,13 @@ class Comparison:
     holds: NDArray[np.bool_]
     later: NDArray[np.bool_]
     able: NDArray[np.bool_]
+    echoes: Mapping[int, int]
 
 
 def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison:
     """Compare each with the best one. Where a time is not known, both probabilities are 0."""
-    dated = replace(statements, at=date_echoes(statements))
+    echoes = find_echoes(statements)
+    dated = replace(statements, at=_dated(statements, echoes))
     able = comparable_pairs(dated, cues)
     with np.errstate(invalid="ignore"):
         later = dated.at > dated.at[0]
@@ -310,7 +307,8 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
     before, holds = np.zeros(len(able), np.float32), np.zeros(len(able), np.bool_)
     places = np.flatnonzero(able)
     if not len(places):
-        return Comparison(before, replaces, holds, later, able)
+        return Comparison(before, replaces, holds, later, able, echoes)
+    readings = dated.readings
     taken = dated.take([0, *places.tolist()])
     odds = pair_features(taken, cues, replaces[[0, *places]])[1:] @ _weights() + BEFORE[CONSTANT]
     chances = 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60)))
@@ -323,10 +321,12 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
             continue
         # 0.9 is a little less in 32 bits.
         sure = round(float(replaces[place]), 6)
-        before[place], holds[place] = _judge_order(dated, cues, (older, newer), chance, sure)
+        other, read = readings[older], readings[newer]
+        often = _is_often(dated, older, newer)
+        before[place], holds[place] = _judge_order(other, read, cues, chance, sure, often=often)
         if holds[place]:
             replaces[place] = 0.0
-    return Comparison(before, replaces, holds, later, able)
+    return Comparison(before, replaces, holds, later, able, echoes)
 
 
 def replacements(
@@ -375,32 +375,32 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
             continue
         older, newer = (0, place) if at[0] < at[place] else (place, 0)
         read, other = readings[newer], readings[older]
-        again = read.news <= other.words and (
-            read.negated == other.negated or (not read.negated and read.news < other.words)
-        )
+        again = says_nothing_new(other, read)
         another = not asked_for[newer] and not names_asked(read, cues)
         person = another and asked_for[older]
         lacking = exact & other.words - read.words
-        # A single Chinese character is in too many words to tell of one thing.
-        common = (read.words & other.words) - cues.temporal
-        unrelated = not any(len(word) > 1 for word in common)
+        unrelated = not share_a_word(other, read, cues.temporal)
         said = other.words <= cues.terms and compare_frames(other, read) is not Frame.NEGATION
         able[place] = not (unrelated or again or person or lacking or said)
     return able
 
 
+def _is_often(statements: Statements, older: int, newer: int) -> bool:
+    """Whether the older one was said again so much more often than the newer one."""
+    counts = statements.restated
+    return counts is not None and bool(counts[older] > counts[newer] + OFTEN)
+
+
 def _judge_order(
-    statements: Statements,
+    other: StatementReading,
+    read: StatementReading,
     cues: QuestionCues,
-    pair: tuple[int, int],
     chance: float,
     replaces: float,
+    *,
+    often: bool,
 ) -> tuple[float, bool]:
     """The probability that the newer of a pair stands first, by the wording too, and `holds`."""
-    other, read = (statements.readings[place] for place in pair)
-    often = False
-    if statements.restated is not None:
-        often = bool(statements.restated[pair[0]] > statements.restated[pair[1]] + OFTEN)
     if often and not read.changes and replaces < SURE:
         return chance, True
     if replaces >= REPLACED:
@@ -437,17 +437,7 @@ def _of_each(
             meaning,
             len(read.told & cues.terms) / asked,
             min(len(about & cues.written), 2) / 2,
-            min(read.length, 60) / 60,
-            min(read.size, 400) / 400,
-            min(read.size, 2_000) / 2_000,
-            read.personal and not assistant,
-            read.asks,
-            read.unknown,
-            read.changes,
-            read.negated,
-            read.several,
-            read.tentative,
-            read.adds,
+            *statement_features(read, assistant=assistant),
         )
         for meaning, assistant, read, about in zip(
             statements.meaning.tolist(),
@@ -495,8 +485,12 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
 
     It supports the user's statement and is no news.
     """
+    return _dated(statements, find_echoes(statements))
+
+
+def _dated(statements: Statements, echoes: Mapping[int, int]) -> NDArray[np.float64]:
     at = statements.at.copy()
-    for echo, said in find_echoes(statements).items():
+    for echo, said in echoes.items():
         # A moment later: it must not count as the older of the two.
         at[echo] = statements.at[said] + _MOMENT
     return at
@@ -570,13 +564,13 @@ def judge_group(
             if sure >= CERTAIN:
                 certain.add(older)
     # What an assistant repeated is outdated with it, and it with what was repeated.
-    echoes = find_echoes(statements)
     for (older, newer), reason in list(replaced.items()):
-        said = echoes.get(older, older)
-        for place in (said, *(echo for echo, of in echoes.items() if of == said)):
+        said = pairs.echoes.get(older, older)
+        for place in (said, *(echo for echo, of in pairs.echoes.items() if of == said)):
             if statements.at[place] < statements.at[newer]:
                 replaced.setdefault((place, newer), reason)
-                certain |= {place} if older in certain else set()
+                if older in certain:
+                    certain.add(place)
     lifted = _before_the_best(statements.at, pairs, cues, threshold, spans)
     return GroupJudgement(tuple(lifted), replaced, frozenset(certain))
 

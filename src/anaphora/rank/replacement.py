@@ -12,6 +12,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -91,13 +92,28 @@ def is_possible(older: Statement, newer: Statement) -> bool:
     first, second = older.reading, newer.reading
     if not older.at < newer.at or first.asks or second.asks:
         return False
-    # A single Chinese character is in too many words to tell of one thing.
-    if not any(len(word) > 1 for word in (first.words & second.words) - tokens_of_time()):
+    if not share_a_word(first, second, tokens_of_time()):
         return False
-    again = second.news <= first.words and (
-        second.negated == first.negated or (not second.negated and second.news < first.words)
+    return not (
+        says_nothing_new(first, second)
+        or _still_holds(first, second)
+        or _of_two_people(older, newer)
     )
-    return not (again or _still_holds(first, second) or _of_two_people(older, newer))
+
+
+def share_a_word(
+    first: StatementReading, second: StatementReading, temporal: frozenset[str]
+) -> bool:
+    """Whether two statements share a word that is none of time (`temporal`)."""
+    # A single Chinese character is in too many words to tell of one thing.
+    return any(len(word) > 1 for word in (first.words & second.words) - temporal)
+
+
+def says_nothing_new(older: StatementReading, newer: StatementReading) -> bool:
+    """Whether the newer one tells only words of the older, and negates as that does."""
+    return newer.news <= older.words and (
+        newer.negated == older.negated or (not newer.negated and newer.news < older.words)
+    )
 
 
 def _still_holds(first: StatementReading, second: StatementReading) -> bool:
@@ -178,17 +194,18 @@ def replacement_features(
     longest = max(first.size, second.size)
     message = min(max((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
     in_long = (pair[OF_PAIR.index(name)] * message for name in IN_LONG)
-    row = (*pair, *_of_one(older), *_of_one(newer), message, *in_long)
+    each = (statement_features(one.reading, assistant=one.assistant) for one in (older, newer))
+    row = (*pair, *chain(*each), message, *in_long)
     return np.array(row, np.float32)
 
 
-def _of_one(statement: Statement) -> tuple[float, ...]:
-    read, size = statement.reading, statement.reading.size
+def statement_features(read: StatementReading, *, assistant: bool) -> tuple[float, ...]:
+    """What is known of one statement, in the order of `OF_ONE`."""
     return (
         min(read.length, 60) / 60,
-        min(size, 400) / 400,
-        min(size, 2_000) / 2_000,
-        read.personal and not statement.assistant,
+        min(read.size, 400) / 400,
+        min(read.size, 2_000) / 2_000,
+        read.personal and not assistant,
         read.asks,
         read.unknown,
         read.changes,

@@ -177,20 +177,21 @@ class MemoryRecall:
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
-        work = _AnswerBuilder(self, query, wanted, not bare, explain, found)
         least = -math.inf if min_score is None else min_score
         key = (query, mode, top_k, least, keep, as_of)
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
+        rejected: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, wanted.moment):
+            work = _AnswerBuilder(self, query, wanted, not bare, explain, found)
             hits = work.hits(top_k, least)
             answer = _Answer(parts, wanted.moment, hits, work.confidence)
             self.answers.put(_ONE_VIEW, key, answer)
+            rejected = work.rejected() if explain else ()
         hits = answer.hits
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
             reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
             degraded.append(Degraded("memories", reason))
-        rejected = work.rejected() if explain else ()
         sure = None
         if vector is not None and not found.pending and mode == "hybrid":
             sure = answer.confidence if self.embedder.name.startswith(CALIBRATED_FOR) else None

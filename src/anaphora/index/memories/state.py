@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -107,16 +107,6 @@ def _answer_key(wanted: MemoryQuery) -> Hashable:
     return (vector, terms, wanted.keep, wanted.limit, moment, wanted.all_words, every)
 
 
-def _keep(
-    kept: OrderedDict[Hashable, _Cached[ValueT]], key: Hashable, answer: _Cached[ValueT]
-) -> None:
-    """Keep an answer as the latest of a few."""
-    kept[key] = answer
-    kept.move_to_end(key)
-    if len(kept) > _KEPT:
-        kept.popitem(last=False)
-
-
 @dataclass(slots=True)
 class MemoryState:
     """The parts of one index. One thread at a time (the caller holds a lock)."""
@@ -139,18 +129,11 @@ class MemoryState:
         if not len(self.rows):
             # As most homes hold no notes: their words and vectors need not be looked through.
             return _nothing(seq, cosines=wanted.vector is not None)
-        key, now = _answer_key(wanted), Moment(wanted.moment).micros
-        known = self._answers.get(key)
-        if known is not None and known.holds(seq, now):
-            self._answers.move_to_end(key)
-            return known.value
-        visible = self._visible(wanted, seq)
-        found = replace(self._among(wanted, self._kept(wanted, visible)), version=seq)
-        if self.vectors.lost:
-            # They are made again behind this, without a new number.
-            return found
-        _keep(self._answers, key, _Cached(seq, visible.since, visible.until, found))
-        return found
+
+        def find(keep: NDArray[np.bool_]) -> Candidates:
+            return replace(self._among(wanted, keep), version=seq)
+
+        return self._cached(self._answers, _answer_key(wanted), wanted, seq, find)
 
     def related(self, wanted: MemoryQuery, words: Sequence[Word], to: str, seq: int) -> Related:
         """The `limit` memories that share most of `words`, scored for the question of `wanted`.
@@ -159,17 +142,37 @@ class MemoryState:
         """
         if not len(self.rows):
             return Related(_nothing(seq, cosines=wanted.vector is not None), np.empty(0))
-        key, now = (_answer_key(wanted), tuple(words), to), Moment(wanted.moment).micros
-        known = self._relatives.get(key)
-        if known is not None and known.holds(seq, now):
-            self._relatives.move_to_end(key)
+        key = (_answer_key(wanted), tuple(words), to)
+
+        def find(keep: NDArray[np.bool_]) -> Related:
+            related = self._related(wanted, words, to, keep)
+            return replace(related, candidates=replace(related.candidates, version=seq))
+
+        return self._cached(self._relatives, key, wanted, seq, find)
+
+    def _cached(
+        self,
+        kept: OrderedDict[Hashable, _Cached[ValueT]],
+        key: Hashable,
+        wanted: MemoryQuery,
+        seq: int,
+        find: Callable[[NDArray[np.bool_]], ValueT],
+    ) -> ValueT:
+        """What `kept` has of `key` while it holds, else what `find` gives of the rows to show."""
+        known = kept.get(key)
+        if known is not None and known.holds(seq, Moment(wanted.moment).micros):
+            kept.move_to_end(key)
             return known.value
         visible = self._visible(wanted, seq)
-        found = self._related(wanted, words, to, self._kept(wanted, visible))
-        found = replace(found, candidates=replace(found.candidates, version=seq))
-        if not self.vectors.lost:
-            _keep(self._relatives, key, _Cached(seq, visible.since, visible.until, found))
-        return found
+        value = find(self._kept(wanted, visible))
+        if self.vectors.lost:
+            # They are made again behind this, without a new number.
+            return value
+        kept[key] = _Cached(seq, visible.since, visible.until, value)
+        kept.move_to_end(key)
+        if len(kept) > _KEPT:
+            kept.popitem(last=False)
+        return value
 
     def _related(
         self, wanted: MemoryQuery, words: Sequence[Word], to: str, keep: NDArray[np.bool_]
