@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from anaphora.rank.currency import (
     judge_group,
 )
 from anaphora.rank.frames import Frame, compare_frames
+from anaphora.rank.replacement import StatementPair
 from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues, read_statement
 
@@ -224,6 +226,24 @@ def test_of_several_replaced_values_one_stands_with_what_holds() -> None:
     assert judged.replaced == {(place, 0): "another value" for place in (1, 2, 3)}
     old = [older for older, _ in judged.replaced]
     assert arrange_group(0, judged.lifted, old, QUESTION) == ([0, 1], [2, 3])
+
+
+def test_another_judge_says_what_is_replaced() -> None:
+    """It is asked once for all pairs that can be a change, the older statement of each first."""
+    asked: list[list[tuple[str, str]]] = []
+
+    def judge(pairs: Sequence[StatementPair]) -> list[float]:
+        asked.append([(pair.older.text, pair.newer.text) for pair in pairs])
+        return [1.0 if "the cellar" in pair.newer.text else 0.0 for pair in pairs]
+
+    old, unlike = "The staging database listens on port 5433.", "Lunch is at noon."
+    cellar = "The staging database stands in the cellar."
+    newer = "The staging database listens on port 5439."
+    statements = said((old, 0), (unlike, 5), (cellar, 10), (newer, 20))
+    judged = judge_group(statements, QUESTION, THRESHOLD, judge=judge)
+    assert asked == [[(old, cellar), (old, newer)]]
+    assert list(judged.replaced) == [(0, 2)]
+    assert judged.lifted[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,11 @@ from anaphora.rank.frames import Frame, compare_frames
 from anaphora.rank.replacement import (
     REPLACED,
     SURE,
+    PairJudge,
     Statement,
+    StatementPair,
+    judge_pairs,
     reason_of,
-    replacement_probability,
     says_nothing_new,
     share_a_word,
     statement_features,
@@ -296,14 +298,19 @@ class Comparison:
     echoes: Mapping[int, int]
 
 
-def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison:
-    """Compare each with the best one. Where a time is not known, both probabilities are 0."""
+def compare_statements(
+    statements: Statements, cues: QuestionCues, judge: PairJudge = judge_pairs
+) -> Comparison:
+    """Compare each with the best one. Where a time is not known, both probabilities are 0.
+
+    `judge` gives the probabilities of replacement.
+    """
     echoes = find_echoes(statements)
     dated = replace(statements, at=_dated(statements, echoes))
     able = comparable_pairs(dated, cues)
     with np.errstate(invalid="ignore"):
         later = dated.at > dated.at[0]
-    replaces = replacements(dated, dated.at != statements.at, np.flatnonzero(able))
+    replaces = replacements(dated, dated.at != statements.at, np.flatnonzero(able), judge)
     before, holds = np.zeros(len(able), np.float32), np.zeros(len(able), np.bool_)
     places = np.flatnonzero(able)
     if not len(places):
@@ -330,7 +337,10 @@ def compare_statements(statements: Statements, cues: QuestionCues) -> Comparison
 
 
 def replacements(
-    statements: Statements, echoes: NDArray[np.bool_], places: NDArray[np.intp]
+    statements: Statements,
+    echoes: NDArray[np.bool_],
+    places: NDArray[np.intp],
+    judge: PairJudge = judge_pairs,
 ) -> Floats:
     """The probability that one of each pair replaces the other, (S,); an echo replaces nothing."""
     read = [
@@ -344,13 +354,16 @@ def replacements(
             strict=True,
         )
     ]
-    found = np.zeros(len(read), np.float32)
+    pairs: dict[int, StatementPair] = {}
     for place in places.tolist():
         older, newer = (0, place) if read[0].at < read[place].at else (place, 0)
         if not echoes[newer]:
-            close = float(statements.closeness[place])
-            found[place] = replacement_probability(read[older], read[newer], close)
-    return found
+            closeness = float(statements.closeness[place])
+            pairs[place] = StatementPair(read[older], read[newer], closeness)
+    probabilities = np.zeros(len(read), np.float32)
+    if pairs:
+        probabilities[list(pairs)] = judge(list(pairs.values()))
+    return probabilities
 
 
 def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
@@ -544,15 +557,16 @@ def judge_group(
     question: str,
     threshold: float,
     spans: Sequence[tuple[float, float]] = (),
+    judge: PairJudge = judge_pairs,
 ) -> GroupJudgement:
     """Judge each statement against the best one, place 0: a newer one is lifted by `threshold`.
 
     `spans` are the times that the question names, in seconds: of two statements the one counts that
     held at the end of the last of them. Where it asks for the past and names no time, the older one
-    of two stands first.
+    of two stands first. `judge` says what replaces what.
     """
     cues = read_cues(question)
-    pairs = compare_statements(statements, cues)
+    pairs = compare_statements(statements, cues, judge)
     if not pairs.able.any():
         return GroupJudgement()
     readings, replaced, certain = statements.readings, {}, set()

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,19 @@ class Statement:
     speaker: str
     assistant: bool
     reading: StatementReading
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPair:
+    """An earlier and a later statement, and the cosine of the two (NaN: not known)."""
+
+    older: Statement
+    newer: Statement
+    closeness: float
+
+
+PairJudge: TypeAlias = Callable[[Sequence[StatementPair]], Sequence[float]]
+"""The probability of each pair that the newer statement replaces the older, 0 to 1."""
 
 
 def is_possible(older: Statement, newer: Statement) -> bool:
@@ -151,6 +165,11 @@ def replacement_probability(older: Statement, newer: Statement, closeness: float
         return SURE
     odds = float(np.dot(_weights(), replacement_features(older, newer, closeness))) + _constant()
     return 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
+
+
+def judge_pairs(pairs: Sequence[StatementPair]) -> list[float]:
+    """The judge of this module: `replacement_probability` of each pair."""
+    return [replacement_probability(pair.older, pair.newer, pair.closeness) for pair in pairs]
 
 
 def tells_of_another(older: StatementReading, newer: StatementReading) -> bool:

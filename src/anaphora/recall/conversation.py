@@ -34,6 +34,7 @@ from anaphora.rank.question import (
     speakers_present,
     unknown_names,
 )
+from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.stages import asks_for_order, spread_over_stages
 from anaphora.rank.statements import HEAD, asked_words
@@ -190,8 +191,10 @@ class ConversationRecall:
         weights: Weights = DEFAULT_WEIGHTS,
         *,
         cut: Cut = anywhere,
+        judge: PairJudge = judge_pairs,
     ) -> None:
         self._cut = cut
+        self._judge = judge
         self._store = store
         self._index = index
         self._embedder = embedder
@@ -397,6 +400,7 @@ class ConversationRecall:
                 lambda candidate: self._sharing(question, scores, limits, finder, candidate),
                 question.spans,
                 repetitions=question.repetitions,
+                judge=self._judge,
             )
             found = ordered.candidates
             calibrated = self._embedder.name.startswith(CALIBRATED_FOR)

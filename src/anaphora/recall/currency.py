@@ -28,6 +28,7 @@ from anaphora.rank.currency import (
     arrange_group,
     judge_group,
 )
+from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues, read_statement, typed_text
 
@@ -117,24 +118,31 @@ def order_turns(
     spans: Spans = (),
     *,
     repetitions: bool = False,
+    judge: PairJudge = judge_pairs,
 ) -> Ordered:
     """`candidates`, best first, in the order of what holds now.
 
     Groups are made one by one as they are asked for. With `repetitions` what says the same is not
-    folded into one.
+    folded into one. `judge` says of two statements whether the newer replaces the older.
     """
     stream = iter(candidates)
     head = list(islice(stream, COMPARED if repetitions else READ))
     if not repetitions:
         head = _folded(head)
-    groups = _Groups(question, tuple(spans), look_up, not repetitions)
+    groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)
     confidence = _confidence(head[:COMPARED], question)
     return Ordered(groups.ordered(chain(head, stream)), confidence)
 
 
-def order_memories(candidates: Iterable[Candidate], question: str, look_up: Lookup) -> Ordered:
+def order_memories(
+    candidates: Iterable[Candidate],
+    question: str,
+    look_up: Lookup,
+    *,
+    judge: PairJudge = judge_pairs,
+) -> Ordered:
     """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
-    return order_turns(candidates, question, look_up, repetitions=True)
+    return order_turns(candidates, question, look_up, repetitions=True, judge=judge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +162,7 @@ class _Groups:
     _spans: tuple[tuple[float, float], ...]
     _look_up: Lookup
     _folds: bool
+    _decide: PairJudge
     _heap: list[tuple[float, int, Candidate]] = field(default_factory=list)
     _taken: set[int] = field(default_factory=set)
     _behind: dict[int, Candidate] = field(default_factory=dict)
@@ -240,7 +249,8 @@ class _Groups:
         """The places that stand before the best, and what each of the others was replaced by."""
         members = (best, *others)
         near = [math.nan, *(closeness.get(other.place, math.nan) for other in others)]
-        judged = _judge(tuple(map(_judged, members, near)), self._question, self._spans)
+        rows = tuple(map(_judged, members, near))
+        judged = _judge(rows, self._question, self._spans, self._decide)
         places = [member.place for member in members]
         replaced: dict[int, _Mark] = {}
         for (old, new), reason in judged.replaced.items():
@@ -301,10 +311,13 @@ def _statements(judged: Sequence[_Judged]) -> Statements:
 
 @lru_cache(maxsize=512)
 def _judge(
-    judged: tuple[_Judged, ...], question: str, spans: tuple[tuple[float, float], ...]
+    judged: tuple[_Judged, ...],
+    question: str,
+    spans: tuple[tuple[float, float], ...],
+    judge: PairJudge,
 ) -> GroupJudgement:
     """What a group makes of its best one; most of a repeated question."""
-    return judge_group(_statements(judged), question, THRESHOLD, spans)
+    return judge_group(_statements(judged), question, THRESHOLD, spans, judge)
 
 
 def _confidence(head: Sequence[Candidate], question: str) -> float:

@@ -22,6 +22,7 @@ from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.memories import MemoryCandidates, MemoryScores, rank_memories
+from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.statements import asked_words
 from anaphora.recall.currency import RELATED, Candidate, order_memories
@@ -101,7 +102,7 @@ class MemoryRecall:
     """Answers questions from the memories of one namespace, and from its notes, if given.
 
     `by_currency` puts what holds now before what it replaced; where each stands for itself, it is
-    False.
+    False. `judge` says of two memories whether the newer replaces the older.
     """
 
     records: Records
@@ -112,6 +113,7 @@ class MemoryRecall:
     fill: Fill | None = None
     notes: KeptNotes | None = None
     by_currency: bool = True
+    judge: PairJudge = judge_pairs
     reads: RecordReads = field(default_factory=RecordReads)
     answers: ViewCache[_Answer] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
 
@@ -365,7 +367,9 @@ class _AnswerBuilder:
             places = [place for place in places if place not in silent]
         if not self._hybrid:
             return (self._candidate(place) for place in places)
-        ordered = order_memories(self._candidates(places), self._question, self._related)
+        ordered = order_memories(
+            self._candidates(places), self._question, self._related, judge=self._lane.judge
+        )
         self.confidence = ordered.confidence
         return ordered.candidates
 
