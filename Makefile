@@ -140,8 +140,8 @@ lock:  ## pin every dependency again
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 	  --all-extras --group dev pyproject.toml --output-file requirements.lock
 
-model:  ## build the bundled embedding model from the official weights (needs torch; see tools/build_model.py)
-	$(BIN)/python tools/build_model.py
+model: $(if $(filter .train-venv/%,$(TRAINER)),.train-venv/.ready)  ## build the bundled embedding model from a run's weights (RUN=folder)
+	PYTHONPATH=src $(TRAINER) -m tools.models build --run $(RUN) --ship
 
 models: setup  ## list the steps of training an embedder (docs/how-to/train-the-embedder.md)
 	@$(BIN)/python -m tools.models --help
@@ -164,9 +164,9 @@ endif
 train: setup $(if $(filter .train-venv/%,$(TRAINER)),.train-venv/.ready)  ## prepare, train, evaluate, build (DATA=sets CORPUS=stories STEPS=1400 RUN=folder NAME=ours)
 	@test -f $(RUN)/prepared.json || $(BIN)/python -m tools.models prepare --corpus $(CORPUS) --out $(RUN) $(if $(DATA),--data $(DATA)) \
 	  $(if $(WITHOUT),--without $(WITHOUT))
-	$(TRAINER) -m tools.models train --run $(RUN) --examples $(RUN)/examples.jsonl --name $(NAME) $(if $(STEPS),--steps $(STEPS))
+	PYTHONPATH=src $(TRAINER) -m tools.models train --run $(RUN) --examples $(RUN)/examples.jsonl --name $(NAME) $(if $(STEPS),--steps $(STEPS))
 	$(BIN)/python -m tools.models evaluate --shipped $(RUN)/float --corpus $(CORPUS) --out $(RUN)/measured.json $(if $(DATA),--data $(DATA))
-	$(TRAINER) -m tools.models build --run $(RUN) --name $(NAME)
+	PYTHONPATH=src $(TRAINER) -m tools.models build --run $(RUN) --name $(NAME)
 
 clean:  ## remove what setup, demo and tests made
 	rm -rf $(VENV) .wheelhouse .gate .adapters .demo .demo-venv .train-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

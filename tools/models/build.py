@@ -3,6 +3,8 @@
 In: what `train` wrote. Out: a folder as the product reads it, in the 8-bit variant that ships (or
 in the best of all, which takes some minutes), by tools/build_model.py. Where the weights are given
 without a run, the 32-bit folder alone can be made of them: `--weights FOLDER --float FOLDER`.
+`--ship` writes the folder that the package bundles, under its own name, and the vectors of its
+test.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from tools import build_model
 from tools.models import network as net
 from tools.models.sentence_folder import describe
 
+SHIPPED: Final = "anaphora-l6"
 OUT = Path(__file__).resolve().parents[2] / ".models"
 _NOTICE: Final = """{name}
 Copyright the Anaphora developers, the sentence-transformers authors and the authors of
@@ -45,20 +48,22 @@ def main(words: list[str]) -> None:
     if chosen.float is not None:
         net.export_for_product(weights, chosen.float, chosen.name)
         return
+    name = SHIPPED if chosen.ship else chosen.name
     shipped = json.loads((build_model.TARGET / "manifest.json").read_text("utf-8"))
     digest = hashlib.sha256((weights / "model.safetensors").read_bytes()).hexdigest()
-    target = chosen.out or chosen.run / "product"
+    target = build_model.TARGET if chosen.ship else chosen.out or chosen.run / "product"
     identity = build_model.Identity(
-        name=chosen.name,
-        model=chosen.name,
+        name=name,
+        model=name,
         weights_sha256=digest,
         target=target,
-        notice=_NOTICE.format(name=chosen.name, original=build_model.WEIGHTS_SHA256, sha256=digest),
-        fixture=chosen.fixture,
+        notice=_NOTICE.format(name=name, original=build_model.WEIGHTS_SHA256, sha256=digest),
+        fixture=build_model.FIXTURE if chosen.ship else None,
     )
     variant = None if chosen.all_variants else shipped["variant"]
     build_model.build(identity, weights, chosen.texts, variant)
-    describe(target, dimensions=net.DIMENSIONS, window=net.WINDOW)
+    if not chosen.ship:
+        describe(target, dimensions=net.DIMENSIONS, window=net.WINDOW)
     size = sum(file.stat().st_size for file in target.iterdir())
     print(f"{target}: {size / 1e6:.2f} MB")
 
@@ -71,7 +76,7 @@ def _arguments() -> argparse.ArgumentParser:
     add("--name", default="trained", help="what the model is called")
     add("--out", type=Path, help="where to write, by default product/ of the run")
     add("--texts", type=Path, help="JSON list of texts to measure on")
-    add("--fixture", type=Path, help="where to write 32-bit vectors for a test")
+    add("--ship", action="store_true", help="write what the package bundles")
     add("--all-variants", action="store_true", help="try all ways to quantise, not what ships")
     add("--float", type=Path, help="only write the 32-bit folder here, then stop")
     return parser

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 AS_WRITTEN = "written"
+LONG = "long"
+"""The lane of passages that are cut late: several turns in one."""
 MEANT = "meant"
 """How the product reads a question that names a speaker: without the name."""
 
@@ -19,7 +21,8 @@ class Example:
     `queries` are (style, text), the first as it was written. Any of `positives` answers; none of
     `negatives` does, the likeliest to be mistaken first. `neutral` is neither: an outdated value,
     or the same told in the other lane; it is never held against the question. Texts of one `group`
-    are from one story, chat or package. `lane` is what is asked for: turns, facts, code, documents.
+    are from one story, chat or package. `lane` is what is asked for: turns, facts, long passages,
+    code, documents.
     """
 
     key: str

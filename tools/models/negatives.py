@@ -69,7 +69,9 @@ def example_of(
     kept_out = {*positives, *neutral}
     by_nearness = (pool.passages[place] for place in np.argsort(-nearness, kind="stable"))
     known = set(pool.passages)
-    misleading = dict.fromkeys([*(text for text in candidates if text in known), *by_nearness])
+    written = (pool.passages[place] for place in one.misleading)
+    brought = (text for text in candidates if text in known)
+    misleading = dict.fromkeys((*written, *brought, *by_nearness))
     queries = restyle(one.query, one.key, pool.language)
     if one.meant and one.meant not in {text for _, text in queries}:
         queries = (*queries, (MEANT, one.meant))

@@ -21,9 +21,13 @@ from tokenizers import Tokenizer
 from tools import minilm_network
 from tools.models.sentence_folder import describe
 
+from anaphora.embed.base import without_final_marks
+
 QUERY_PIECES = 40
 PASSAGE_PIECES = 72
 PASSAGE_CHARACTERS = 320
+LONG_PIECES = 208
+LONG_CHARACTERS = 960
 # The product's window, which says nothing of what was trained on: positions beyond it stay known.
 WINDOW = 256
 DIMENSIONS = 384
@@ -63,9 +67,12 @@ def load_tokenizer(weights: Path) -> Any:
 def embed(
     network: Any, tokenizer: Any, texts: Sequence[str], pieces: int, device: str, padding: int = 0
 ) -> torch.Tensor:
-    """Unit vectors of texts, each cut after so many word pieces: shape (texts, dimensions)."""
+    """Unit vectors of texts, each cut after so many word pieces: shape (texts, dimensions).
+
+    A text is read as the product reads it: without the marks that end it.
+    """
     tokenizer.enable_truncation(pieces)
-    encoded = [one.ids for one in tokenizer.encode_batch(list(texts))]
+    encoded = [one.ids for one in tokenizer.encode_batch([*map(without_final_marks, texts)])]
     width = max(map(len, encoded))
     ids = torch.full((len(encoded), width), padding)
     mask = torch.zeros((len(encoded), width), dtype=torch.long)
@@ -115,6 +122,7 @@ def export_for_product(weights: Path, folder: Path, name: str) -> None:
         "variant": "32 bits",
         "dimensions": DIMENSIONS,
         "window": WINDOW,
+        "typed": True,
         "files": files,
         "measured": {"mean_cosine": 1.0},
     }

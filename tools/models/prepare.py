@@ -21,9 +21,17 @@ from tools.models.asked import Pool
 from tools.models.code_texts import read_code, read_documents
 from tools.models.examples import read_examples, write_examples
 from tools.models.negatives import make_examples
+from tools.models.pairs import read_pairs
 from tools.models.passages import FORMS
 from tools.models.public import read_public
-from tools.models.stories import authors_of, read_corpus, read_split, read_stories, told_twice
+from tools.models.stories import (
+    authors_of,
+    joined,
+    read_corpus,
+    read_split,
+    read_stories,
+    told_twice,
+)
 
 from anaphora.embed.minilm import MiniLM
 
@@ -70,6 +78,8 @@ def _sources(
 ) -> Iterator[tuple[str, Iterator[Pool]]]:
     yield "corpus", read_corpus(chosen.corpus, authors, chosen.form)
     yield "told", _told(read_corpus(chosen.corpus, authors, chosen.form))
+    yield "long", _long(read_corpus(chosen.corpus, authors, chosen.form))
+    yield "pairs", read_pairs(chosen.corpus / "pairs")
     if chosen.data is not None:
         yield "changes", read_stories(chosen.data / "changes" / "dev.json", "changes", chosen.form)
         public = read_public(chosen.data / "reading", chosen.form)
@@ -82,6 +92,12 @@ def _told(pools: Iterator[Pool]) -> Iterator[Pool]:
     # A story's turns and its facts come one after the other.
     for of_turns in pools:
         yield told_twice(of_turns, next(pools))
+
+
+def _long(pools: Iterator[Pool]) -> Iterator[Pool]:
+    for of_turns in pools:
+        next(pools)
+        yield joined(of_turns)
 
 
 def _counted(examples: Path) -> dict[str, Any]:
@@ -112,7 +128,8 @@ def _arguments() -> argparse.ArgumentParser:
         type=_names,
         default=frozenset(),
         metavar="code,selqa",
-        help="sources: corpus, told, changes, public (friendsqa, selqa, molweni), code, documents",
+        help="sources: corpus, told, long, pairs, changes, public (friendsqa, selqa, molweni), "
+        "code, documents",
     )
     parser.add_argument("--form", choices=FORMS, default="text", help="what of a turn is embedded")
     parser.add_argument("--code", type=int, default=2500, help="functions at most")

@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from tools.models.asked import Asked, Pool
+from tools.models.examples import LONG
 from tools.models.passages import Turn, form_passages
 
 from anaphora.rank.question import read_question
 
 TURNS: Final = "turns"
 FACTS: Final = "facts"
+LONG_PASSAGE: Final = 900
+"""Characters of several turns in one passage, about."""
 
 
 def read_split(corpus: Path) -> tuple[frozenset[str], frozenset[str]]:
@@ -117,6 +120,28 @@ def told_twice(of_turns: Pool, of_facts: Pool) -> Pool:
         key = f"{of_facts.group}/fact {place}"
         asked.setdefault(fact, Asked(key, fact, told.positives, told.neutral))
     return replace(of_turns, source="told", asked=list(asked.values()))
+
+
+def joined(of_turns: Pool) -> Pool:
+    """A story's turns put together to long passages, as one message of an assistant's chat is long.
+
+    The same questions are asked; what holds an outdated value beside the answer stays an answer.
+    """
+    passages: list[str] = []
+    part_of: list[int] = []
+    for text in of_turns.passages:
+        if not passages or len(passages[-1]) + len(text) > LONG_PASSAGE:
+            passages.append(text)
+        else:
+            passages[-1] += f" {text}"
+        part_of.append(len(passages) - 1)
+    asked = []
+    for one in of_turns.asked:
+        positives = frozenset(part_of[place] for place in one.positives)
+        neutral = frozenset(part_of[place] for place in one.neutral) - positives
+        key = f"{one.key.removesuffix('/t')}/long"
+        asked.append(Asked(key, one.query, positives, neutral, one.also, one.meant))
+    return replace(of_turns, source=LONG, lane=LONG, passages=passages, asked=asked)
 
 
 def _marked(

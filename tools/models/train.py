@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 from tools.models import network as net
 from tools.models.batches import Drawing, Drawn, draw_steps, epoch_length, held_apart
-from tools.models.examples import read_examples
+from tools.models.examples import LONG, read_examples
 from tools.models.teacher import Teacher, read_scores
 
 OUT = Path(__file__).resolve().parents[2] / ".models"
@@ -33,6 +33,7 @@ WARM_UP = 50
 WEIGHTS = {
     "corpus": 2.0,
     "told": 0.5,
+    "long": 0.5,
     "selqa": 0.5,
     "molweni": 0.5,
     "code": 0.5,
@@ -194,8 +195,10 @@ class Run:
         # A text that several bring along stands in the batch several times: the masks see to that.
         passages = [one.positive for one in drawn] + [n for one in drawn for n in one.negatives]
         queries = self._embed([one.query for one in drawn], net.QUERY_PIECES)
-        cut = [text[: net.PASSAGE_CHARACTERS] for text in passages]
-        found = self._embed(cut, net.PASSAGE_PIECES)
+        long = any(one.example.lane == LONG for one in drawn)
+        characters = net.LONG_CHARACTERS if long else net.PASSAGE_CHARACTERS
+        cut = [text[:characters] for text in passages]
+        found = self._embed(cut, net.LONG_PIECES if long else net.PASSAGE_PIECES)
         cosines = queries @ found.T
         apart = torch.tensor(held_apart(drawn, passages), device=self.device)
         logits = (cosines * SCALE).masked_fill(apart, -1e4)
