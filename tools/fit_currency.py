@@ -1,11 +1,11 @@
 """Fit the weights of `rank/currency` and `rank/replacement`: `python -m tools.fit_currency DIR`.
 
-In: the stories of the training authors of corpus/, and of the folder of shared data the first half
-of `changes` and chats 1 to 5 of REALTALK and BEAM. Out: src/anaphora/rank/currency_weights.py, and
-a table of what was held out: the other authors, and the second half of `changes` with the stories
-of bench/stories. Each question is asked through the public API; the pairs are those that recall
-looks up, with nothing but the wording of two statements judged, so that the weights of today have
-no part in them.
+In: the stories of the training authors of corpus/, the pairs of corpus/changes, and of the folder
+of shared data the first half of `changes` and chats 1 to 5 of REALTALK and BEAM. Out:
+src/anaphora/rank/currency_weights.py, and a table of what was held out: the other authors, one file
+of pairs of each field, and the second half of `changes` with the stories of bench/stories. Each
+question is asked through the public API; the pairs are those that recall looks up, with nothing but
+the wording of two statements judged, so that the weights of today have no part in them.
 
 REPLACES has no question in it. Each pair of a story counts once, by the labelled relations; in
 `changes` a pair is one value that changed where the older statement holds an outdated value and the
@@ -16,7 +16,9 @@ right for a question.
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -35,25 +37,31 @@ from numpy.typing import NDArray
 from tools.fitting.outcome import Figure, figures_table
 from tools.fitting.told import asked_chat, asked_story
 
+from anaphora.core.config import load_settings
+from anaphora.embed.service import spec_for
 from anaphora.rank import currency as ranking
 from anaphora.rank import currency_weights as shipped
 from anaphora.rank import replacement
 from anaphora.rank.currency import GroupJudgement, Statements, judge_group
 from anaphora.rank.currency_weights import CONSTANT
 from anaphora.rank.replacement import REPLACED, Statement, replacement_features
-from anaphora.rank.statements import QuestionCues, read_cues
+from anaphora.rank.statements import QuestionCues, read_cues, read_statement
 from anaphora.recall import currency as recalled
 from anaphora.recall.currency import THRESHOLD
 
 TARGET: Final = Path(__file__).parents[1] / "src" / "anaphora" / "rank" / "currency_weights.py"
 # Chats up to this number.
 CHATS: Final = 5
-CORPUS, CHANGES, CHAT = "corpus", "changes", "chat"
+CORPUS, WRITTEN, CHANGES, CHAT = "corpus", "written", "changes", "chat"
+PAIRS: Final = Path(__file__).parents[1] / "corpus" / "changes"
+# The file of each field that is held out.
+HELD_FILE: Final = "5"
 # What a pair counts in each regression.
-REPLACES_COUNT: Final = {CORPUS: 1.0, CHANGES: 1.0, CHAT: 0.3}
+REPLACES_COUNT: Final = {CORPUS: 1.0, WRITTEN: 1.0, CHANGES: 1.0, CHAT: 0.3}
 BEFORE_COUNT: Final = {CORPUS: 1.0, CHANGES: 3.0, CHAT: 3.0}
 REPLACES_RIDGE: Final = 10.0
 BEFORE_RIDGE: Final = 30.0
+_DAY: Final = 86_400.0
 WITHOUT_CLOSENESS: Final = 0.25
 """What a pair counts with its closeness not known: so it is while a vector is on its way."""
 
@@ -259,6 +267,31 @@ def _group(
     return Group(*where, question, past, statements, answers, outdated)
 
 
+def read_written(*, held_out: bool) -> list[Pair]:
+    """The pairs of corpus/changes that can be a change, said up to three months apart."""
+    settings = load_settings()
+    model = spec_for(settings.embedder, settings=settings).load()
+    pairs = []
+    for file in sorted(PAIRS.glob("*.jsonl")):
+        if file.stem.endswith(f"-{HELD_FILE}") != held_out:
+            continue
+        days = random.Random(file.stem)
+        for raw in map(json.loads, file.read_text("utf-8").splitlines()):
+            first, second = (rows[0] for rows in model.embed([raw["older"], raw["newer"]]))
+            older = _said(raw["older"], 0.0, raw["older_by"])
+            newer = _said(raw["newer"], days.uniform(0.5, 90.0) * _DAY, raw["newer_by"])
+            if replacement.is_possible(older, newer):
+                replaced = raw["label"] == "replaces"
+                lane = f"{raw['lane']}s"
+                pairs.append(Pair(WRITTEN, lane, older, newer, float(first @ second), replaced))
+    return pairs
+
+
+def _said(text: str, at: float, speaker: str) -> Statement:
+    assistant = speaker == "assistant"
+    return Statement(text, at, "" if assistant else speaker, assistant, read_statement(text))
+
+
 # -- which pairs are a change
 
 
@@ -450,6 +483,16 @@ def measure(
 ) -> Iterator[Figure]:
     """Marks by lane and the order of pairs; weights are (BEFORE, REPLACES)."""
     pairs = replacing_pairs(material)
+    yield from measure_marks(name, pairs, old, new)
+    rows = [ordered_pairs(material.groups, weights[1]) for weights in (old, new)]
+    orders = [_right(own, weights[0]) for own, weights in zip(rows, (old, new), strict=True)]
+    yield Figure(f"{name}: order of {len(rows[0]):,} pairs right", *orders)
+
+
+def measure_marks(
+    name: str, pairs: Sequence[Pair], old: tuple[Weights, Weights], new: tuple[Weights, Weights]
+) -> Iterator[Figure]:
+    """Marks by lane; weights are (BEFORE, REPLACES)."""
     for lane in dict.fromkeys(one.lane for one in pairs):
         own = [one for one in pairs if one.lane == lane]
         so = sum(one.replaced for one in own)
@@ -459,9 +502,6 @@ def measure(
         ):
             told = f"{name}, {lane} ({len(own):,} pairs, {so:,} changed)"
             yield Figure(f"{told}: {what}", before, after)
-    rows = [ordered_pairs(material.groups, weights[1]) for weights in (old, new)]
-    orders = [_right(own, weights[0]) for own, weights in zip(rows, (old, new), strict=True)]
-    yield Figure(f"{name}: order of {len(rows[0]):,} pairs right", *orders)
 
 
 def _marks(pairs: Sequence[Pair], replaces: Weights) -> tuple[float, float, float]:
@@ -506,7 +546,7 @@ def fit_currency(data: Path, homes: Path | None = None, stories: int | None = No
     corpus = look_up_corpus(split.train, homes, stories)
     first, chats = look_up_changes(data, [FITTED], homes), look_up_chats(data, homes)
     pairs = [pair for one in (corpus, first, chats) for pair in replacing_pairs(one)]
-    replaces = fit_replaces(_without_doubt(pairs))
+    replaces = fit_replaces([*_without_doubt(pairs), *read_written(held_out=False)])
     groups = [*corpus.groups, *first.groups, *chats.groups]
     before = fit_before(ordered_pairs(groups, replaces.weights))
     old = (dict(shipped.BEFORE), dict(shipped.REPLACES))
@@ -515,7 +555,9 @@ def fit_currency(data: Path, homes: Path | None = None, stories: int | None = No
         "held-out authors": look_up_corpus(split.held_out, homes, stories),
         "changes, held out": look_up_changes(data, [HELD_OUT, OWN], homes),
     }
-    figures = (one for name, material in held.items() for one in measure(name, material, old, new))
+    figures = [one for name, material in held.items() for one in measure(name, material, old, new)]
+    written = read_written(held_out=True)
+    figures += measure_marks("pairs of corpus/changes, held out", written, old, new)
     return Fit(before, replaces, tuple(figures))
 
 

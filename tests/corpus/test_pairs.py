@@ -1,4 +1,4 @@
-"""The pairs for training: each is whole, none is told twice, and none is of a held-out story."""
+"""Pairs and changes: each is whole, none is told twice, and none is of a held-out story."""
 
 from __future__ import annotations
 
@@ -27,6 +27,29 @@ def test_each_pair_is_whole(pairs: list[dict[str, Any]]) -> None:
         assert len({pair["question"], *pair["also"]}) == 3, pair
         assert len({pair["answer"], *pair["misleading"]}) == 5, pair
         assert all(text.strip() for text in (pair["answer"], *pair["also"], *pair["misleading"]))
+
+
+def test_each_change_is_labelled() -> None:
+    """Two different statements of one lane, and one of four labels; the page says how many."""
+    files = sorted((PAGE.parent / "changes").glob("*.jsonl"))
+    rows = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    for row in rows:
+        assert set(row) == {
+            "lane",
+            "language",
+            "older",
+            "newer",
+            "older_by",
+            "newer_by",
+            "question",
+            "label",
+        }
+        assert row["lane"] in {"turn", "fact"}
+        assert row["label"] in {"replaces", "holds", "other", "same"}
+        assert row["older"] != row["newer"]
+        assert row["question"].strip()
+    assert len({(row["older"], row["newer"]) for row in rows}) == len(rows)
+    assert f"{len(rows):,} of them" in PAGE.read_text("utf-8")
 
 
 def test_no_answer_stands_twice(pairs: list[dict[str, Any]]) -> None:

@@ -54,9 +54,6 @@ Floats = NDArray[np.float32]
 COMPARED: Final = 8
 """Candidates, best first, that tell whether anything answers (`rank/silence`)."""
 
-CERTAIN: Final = 0.85
-"""The probability of a replacement from which on the older statement stands behind other groups."""
-
 OFTEN: Final = 2
 """How many times more a statement must have been said again for one without a word of change to be
 no reason against it."""
@@ -543,13 +540,11 @@ class GroupJudgement:
     """What is about the same thing as place 0 of S statements.
 
     `lifted` are the places that stand before it, in their order. `replaced` are (older, newer)
-    places, each with why; one of the two is place 0, or the older one repeats that. `sure` are the
-    older places of which that is as good as certain.
+    places, each with why; one of the two is place 0, or the older one repeats that.
     """
 
     lifted: tuple[int, ...] = ()
     replaced: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    sure: frozenset[int] = frozenset()
 
 
 def judge_group(
@@ -569,24 +564,20 @@ def judge_group(
     pairs = compare_statements(statements, cues, judge)
     if not pairs.able.any():
         return GroupJudgement()
-    readings, replaced, certain = statements.readings, {}, set()
+    readings, replaced = statements.readings, {}
     for place in np.argsort(-pairs.replaces, kind="stable").tolist():
         sure = float(pairs.replaces[place])
         if sure >= REPLACED:
             older, newer = (0, place) if pairs.later[place] else (place, 0)
             replaced[older, newer] = reason_of(readings[older], readings[newer], sure)
-            if sure >= CERTAIN:
-                certain.add(older)
     # What an assistant repeated is outdated with it, and it with what was repeated.
     for (older, newer), reason in list(replaced.items()):
         said = pairs.echoes.get(older, older)
         for place in (said, *(echo for echo, of in pairs.echoes.items() if of == said)):
             if statements.at[place] < statements.at[newer]:
                 replaced.setdefault((place, newer), reason)
-                if older in certain:
-                    certain.add(place)
     lifted = _before_the_best(statements.at, pairs, cues, threshold, spans)
-    return GroupJudgement(tuple(lifted), replaced, frozenset(certain))
+    return GroupJudgement(tuple(lifted), replaced)
 
 
 def arrange_group(

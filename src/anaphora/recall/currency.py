@@ -48,8 +48,8 @@ COMPARABLE: Final = 0.5
 answers something else, and stands for itself."""
 
 BEHIND: Final = 0.1
-"""The share of its score at which a statement stands that was replaced as good as certainly, but
-for one of each group: the latest values say what holds, and name what they replaced."""
+"""The share of its score at which a replaced statement stands, but for the best one of its group:
+the values that hold come before the next group, and name what they replaced."""
 
 GROUPS: Final = 6
 """Groups that are made at most: each one asks the index."""
@@ -147,11 +147,10 @@ def order_memories(
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """The place of what replaced a statement, why, and whether that is as good as certain."""
+    """The place of what replaced a statement, and why."""
 
     newer: int
     reason: str
-    certain: bool
 
 
 @dataclass(slots=True)
@@ -240,7 +239,7 @@ class _Groups:
             if place not in self._behind:
                 # What was pushed of it before is passed over.
                 self._behind[place] = marked[place]
-                self._push(marked[place], BEHIND if marks[place].certain else 1.0)
+                self._push(marked[place], BEHIND)
         return [marked[place] for place in front]
 
     def _judge(
@@ -254,7 +253,7 @@ class _Groups:
         places = [member.place for member in members]
         replaced: dict[int, _Mark] = {}
         for (old, new), reason in judged.replaced.items():
-            replaced.setdefault(places[old], _Mark(places[new], reason, old in judged.sure))
+            replaced.setdefault(places[old], _Mark(places[new], reason))
         return [places[at] for at in judged.lifted], replaced
 
     def _members(self, best: Candidate) -> list[Candidate]:
