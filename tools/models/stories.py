@@ -56,9 +56,9 @@ def raw_stories(corpus: Path, authors: Collection[str]) -> Iterator[tuple[str, d
             yield author, json.loads(file.read_text("utf-8"))
 
 
-def read_stories(file: Path, source: str, form: str) -> Iterator[Pool]:
-    """The pools of a file with a list of stories."""
-    for story in json.loads(file.read_text("utf-8")):
+def read_stories(file: Path, source: str, form: str, *, step: int = 1) -> Iterator[Pool]:
+    """The pools of a file with a list of stories, of every `step`-th from the first on."""
+    for story in json.loads(file.read_text("utf-8"))[::step]:
         yield from pools_of(story, source, form, "")
 
 
