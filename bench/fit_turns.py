@@ -165,7 +165,7 @@ def load(
     model: Embedder | None = None,
     only: Callable[[str, int], bool] = lambda name, number: True,
 ) -> dict[str, list[Chat]]:
-    """The chats of both data sets, embedded, by default by MiniLM; `only` some of them."""
+    """The chats of both data sets, embedded, by default by our model; `only` some of them."""
     model = model or MiniLM()
     chats: dict[str, list[Chat]] = {}
     for name, _ in SETS:

@@ -58,7 +58,7 @@ class Asked:
 
 
 @contextmanager
-def _seen() -> Iterator[list[tuple[float, float, float]]]:
+def watched() -> Iterator[list[tuple[float, float, float]]]:
     """(meaning, unseen, probability) of every question that is asked from now on."""
     seen: list[tuple[float, float, float]] = []
 
@@ -91,7 +91,7 @@ def _ask_story(part: str, story: Story, others: Sequence[Story], home: Path) -> 
     with told_both_ways(home, story) as ways:
         for told, ask in ways.items():
             for kind, question in questions:
-                with _seen() as seen:
+                with watched() as seen:
                     ask(question)
                 found = seen[-1] if seen else (0.0, 1.0, 0.0)
                 yield Asked(f"{part.partition(':')[0]}, {told}", kind, part == FITTED, *found)
@@ -121,7 +121,7 @@ def _ask_chat(
         for kind, of in asked.items():
             texts = [q.text for q in of.questions if q.evidence and not q.left_out]
             for text in texts[:: max(1, len(texts) // OF_CHAT)][:OF_CHAT]:
-                with _seen() as seen:
+                with watched() as seen:
                     memory.recall_conversation(None, text, min_confidence=0.0)
                 yield Asked(where, kind, fitted, *seen[-1])
 

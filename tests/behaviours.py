@@ -112,7 +112,7 @@ PROMISES: dict[str, str] = {
     "embed.endpoint_key": "D An endpoint's key is in no file, message, log or repr.",
     "embed.stand_in": "D While an endpoint is away the local model answers, and the result says so.",
     "embed.changed": "D Another model behind an endpoint's name is found out before vectors mix.",
-    "embed.calibration": "D Cosines are brought to where MiniLM's lie; MiniLM's own stay to the bit.",
+    "embed.calibration": "D Cosines are brought to where the bundled model's lie; its own stay to the bit.",
     "embed.multilingual": "D The multilingual embedder is an extra, named when missing.",
     # The index
     "index.disposable": "D Deleting the index loses nothing; the next question answers right.",

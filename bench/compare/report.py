@@ -198,7 +198,7 @@ def _paragraphs(text: str) -> str:
 
 _HEAD = """# Anaphora compared with the alternatives
 
-Same texts, same questions, same model (all-MiniLM-L6-v2 in 8 bits, which Anaphora bundles), same
+Same texts, same questions, same model (the one that Anaphora bundles, 8 bits), same
 machine; each product in a process and an interpreter of its own. Written and run by the makers of
 Anaphora. Nothing in Anaphora was tuned for this. Its weights for turns and memories were fitted on
 chats 1 to 5 of both sets of conversations; the questions are from chats 6 to 10. Its ranking of

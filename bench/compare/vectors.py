@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 as other products run it: one vector a text, of its first 256 word pieces.
+"""The bundled model as other products run it: one vector a text, of its first 256 word pieces.
 
 In: a folder with model.onnx and tokenizer.json, texts; optionally a file of vectors made before.
 Out: unit vectors, and the seconds that embedding took. It needs numpy, onnxruntime and tokenizers

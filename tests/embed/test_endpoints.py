@@ -231,7 +231,7 @@ def test_the_local_model_answers_while_the_endpoint_is_away(tmp_path: Path, encr
         found = memory.recall("Who trades in dairy products?")
         assert found[0].text == FACTS[0]
         assert [one.part for one in found.degraded] == ["embeddings"]
-        assert "minilm" in found.degraded[0].reason
+        assert "anaphora-l6" in found.degraded[0].reason
         assert server.url in found.degraded[0].reason
         memory.remember("The bakery is shut for the summer.")
         memory.conversations.append_user("talk", "My sister plays the cello.")
@@ -240,7 +240,7 @@ def test_the_local_model_answers_while_the_endpoint_is_away(tmp_path: Path, encr
         assert [one.part for one in later.degraded] == ["embeddings"]
         assert memory.search("string music").degraded
         deep = memory.deep_recall("Who trades in dairy products?", scope="all_sessions")
-        assert any("minilm" in one.reason for one in deep.degraded)
+        assert any("anaphora-l6" in one.reason for one in deep.degraded)
         check = next(one for one in memory.doctor() if one.name == "embedder")
         assert (check.ok, "bundled model answers" in check.detail) == (False, True)
         with pytest.raises(EndpointUnreachable):

@@ -217,18 +217,17 @@ def test_two_threads_give_what_one_gives() -> None:
         assert np.array_equal(alone, shared)
 
 
-def test_a_model_of_typed_texts_reads_no_final_marks(tmp_path: Path, minilm: MiniLM) -> None:
-    """Where the manifest says "typed", marks at the end change no vector and no key."""
+def test_marks_at_the_end_are_not_read(tmp_path: Path, minilm: MiniLM) -> None:
+    """They change no vector and no key, but for a model whose manifest does not say "typed"."""
     folder = tmp_path / "minilm"
     shutil.copytree(MINILM, folder)
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    assert "typed" not in manifest
-    manifest["typed"] = True
+    assert manifest.pop("typed")
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    typed = MiniLM(folder)
+    whole = MiniLM(folder)
     bare, marked, marks = "The office is on floor 5", "The office is on floor 5. \n", "?!"
-    assert typed.query_key(marked) == typed.query_key(bare) != minilm.query_key(marked)
-    first, second = (typed.embed([text])[0] for text in (bare, marked))
+    assert minilm.query_key(marked) == minilm.query_key(bare) != whole.query_key(marked)
+    first, second = (minilm.embed([text])[0] for text in (bare, marked))
     assert np.array_equal(first, second)
-    assert np.array_equal(first, minilm.embed([bare])[0])
-    assert np.array_equal(typed.embed([marks])[0], minilm.embed([marks])[0])
+    assert np.array_equal(first, whole.embed([bare])[0])
+    assert np.array_equal(minilm.embed([marks])[0], whole.embed([marks])[0])

@@ -63,7 +63,7 @@ def test_identity_is_known_before_loading() -> None:
     assert service.ready()
     assert service.query("hello").shape == (dimensions,)
     assert service.failure is None
-    assert name.startswith("minilm-l6-v2:")
+    assert name.startswith("anaphora-l6:")
 
 
 def test_import_loads_no_model_library() -> None:

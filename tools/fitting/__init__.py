@@ -20,10 +20,10 @@ bench/stories, and the held-out authors of corpus/ (corpus/split.json):
     memories      rank/memories.py  WORDS_TRUST, DECAY_FLOOR, UNSURE, SURE: `bench.memory_fit`,
                   chats 1 to 5; PARTIAL_TRUST: facts of the training authors; a plateau is kept
     links         ingest/linking.py  CLOSE; rank/contradiction.py  NEAR; rank/currency.py  EVIDENT:
-                  facts and questions of the training authors
+                  corpus/changes and chats 1 to 5, of which the embedder has seen nothing
     currency      rank/currency_weights.py  BEFORE, REPLACES: `tools.fit_currency`
     silence       rank/silence.py  CONSTANT, MEANING, UNSEEN, FLOOR: `bench.silence`, the first half
-                  of `changes` and chats 1 to 5
+                  of `changes`, chats 1 to 5 and the training authors
     confidence    rank/confidence.py  TURN_WEIGHTS, MEMORY_WEIGHTS: `bench.deep_shortcut`,
                   chats 1 to 5
     unasked       rank/relevance.py  CONSTANT, ANSWERS, FIRST, LEAD, COVERS: `bench.injection`,

@@ -1,11 +1,11 @@
-"""What an embedder's cosines mean: one is not the other's, and the ranking was made for MiniLM's.
+"""What an embedder's cosines mean: one is not the other's; the ranking was made for ours.
 
 Two embedders of the same worth place their cosines elsewhere: unrelated texts lie at 0.05 for one
 and at 0.75 for another. Neutral questions and answers tell where an embedder has texts that have
 nothing to do with each other; a straight line through these and through what is the very same
-brings its cosines to where MiniLM has them, for a question and a text and for two texts. A line
-changes no order among cosines: what changes is how much they count beside words, what is close
-enough to be linked, and what is no evidence at all.
+brings its cosines to where the bundled model has them, for a question and a text and for two texts.
+A line changes no order among cosines: what changes is how much they count beside words, what is
+close enough to be linked, and what is no evidence at all.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _LEAST_SPREAD: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """From an embedder's cosines to MiniLM's: `scale` · cosine + `shift`."""
+    """From an embedder's cosines to the bundled model's: `scale` · cosine + `shift`."""
 
     scale: float = 1.0
     shift: float = 0.0
 
     @property
     def identity(self) -> bool:
-        """Whether nothing changes: so for MiniLM itself, to the last bit."""
+        """Whether nothing changes: so for the bundled one, to the last bit."""
         return self.scale == 1.0 and self.shift == 0.0
 
     def applied(self, cosines: NDArray[FloatT]) -> NDArray[FloatT]:
-        """Cosines of any shape as MiniLM would have them, from -1 to 1.
+        """Cosines of any shape as the bundled model would have them, from -1 to 1.
 
         0 stays 0 and NaN NaN: both say that nothing is known of a text.
         """
@@ -56,7 +56,7 @@ class Line:
         return cosine if self.identity else min(1.0, self.scale * cosine + self.shift)
 
     def undone(self, cosine: float) -> float:
-        """Which of the embedder's own cosines MiniLM would have as this one."""
+        """Which of the embedder's own cosines the bundled model would have as this one."""
         return cosine if self.identity else (cosine - self.shift) / self.scale
 
 
@@ -80,12 +80,12 @@ class Places:
     told: float
 
 
-MINILM: Final = Places(apart=0.0758, told=0.0936)
+MINILM: Final = Places(apart=0.1, told=0.146)
 """Where the bundled model has them, as `places` finds it."""
 
 
 def measured(embedder: Embedder) -> Calibration:
-    """The lines from this embedder's cosines to MiniLM's.
+    """The lines from this embedder's cosines to the bundled model's.
 
     Raises EmbeddingError when it cannot embed the neutral texts.
     """
@@ -111,6 +111,6 @@ def _between(cosines: NDArray[np.float64]) -> float:
 
 
 def _to(unrelated: float, minilm: float) -> Line:
-    """The line that brings unrelated texts to where MiniLM has them, and leaves the same at 1."""
+    """The line that brings unrelated texts to where ours has them, and leaves the same at 1."""
     scale = (1.0 - minilm) / (1.0 - unrelated)
     return Line(round(scale, 6), round(1.0 - scale, 6))

@@ -1,4 +1,6 @@
-"""The bundled embedder: all-MiniLM-L6-v2 in 8 bits, on the processor, offline.
+"""The bundled embedder: a MiniLM of ours in 8 bits, on the processor, offline.
+
+It is all-MiniLM-L6-v2 trained on, so that a question finds its answer (docs/decisions/0055).
 
 Texts come in, unit vectors of 384 numbers go out (mean of the last hidden states over a text's
 word pieces, then L2-normalised: the recipe of the original model). English above all; other

@@ -130,9 +130,9 @@ _GROUP = 512
 # times as long, and is run beside them.
 _BRIEF = 400
 
-# MiniLM's cosines are those that the ranking was made for; those of hashed words mean nothing that
-# could be measured.
-_AS_THEY_ARE = ("minilm-l6-v2:", "word-hashing:")
+# The bundled model's cosines are those that the ranking was made for; those of hashed words mean
+# nothing that could be measured.
+_AS_THEY_ARE = ("anaphora-l6:", "word-hashing:")
 
 # What an embedder may raise for a text that it cannot take; anything else is a defect and shows.
 _TEXT_FAILURES = (EmbeddingError, RuntimeError, ValueError, OSError, MemoryError)

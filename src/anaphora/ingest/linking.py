@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from anaphora.store.records.vectors import RecordVectors
 
 
-CLOSE: Final = 0.80
+CLOSE: Final = 0.9
 """The cosine from which on two memories are linked."""
 MOST_LINKS: Final = 8
 """Links that one memory makes when it comes: the closest ones."""

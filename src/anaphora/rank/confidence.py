@@ -36,8 +36,8 @@ MOST_ADDED: Final = 12
 Weights = tuple[float, ...]
 
 # The constant, then one weight a feature, as bench/deep_shortcut.py fits them.
-TURN_WEIGHTS: Final[Weights] = (-2.33, 1.49, 11.89, 0.46)
-MEMORY_WEIGHTS: Final[Weights] = (-4.53, 0.63, 4.4, 4.59, 1.82, -0.17)
+TURN_WEIGHTS: Final[Weights] = (-2.05, 0.24, 16.39, 0.46)
+MEMORY_WEIGHTS: Final[Weights] = (-3.65, 0.18, 5.9, 3.54, 1.3, -0.32)
 
 
 @dataclass(frozen=True, slots=True)

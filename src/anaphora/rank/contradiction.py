@@ -14,7 +14,7 @@ from anaphora.core.analyser import analyse
 from anaphora.rank.sameness import same_fact
 from anaphora.rank.statements import read_statement, words_of
 
-NEAR: Final = 0.6
+NEAR: Final = 0.66
 """The cosine from which on two memories can contradict each other."""
 
 SHARED: Final = 0.4

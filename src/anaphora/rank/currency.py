@@ -64,7 +64,7 @@ LEAST_SHARE: Final = 0.4
 PAST: Final = 0.6
 """The least probability by which an older statement stands first where the past is asked for."""
 
-EVIDENT: Final = 0.2
+EVIDENT: Final = 0.38
 """The cosine to the question from which on a statement without a word of it is compared: what has
 nothing to do with the question has no order in time."""
 

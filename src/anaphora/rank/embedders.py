@@ -19,7 +19,9 @@ class EmbedderTraits:
         return not self.reads or language_of(text) in ("", *self.reads)
 
 
-_FAMILIES: Final = {"minilm-l6-v2": EmbedderTraits(reads=(ENGLISH,))}
+_FAMILIES: Final = {
+    family: EmbedderTraits(reads=(ENGLISH,)) for family in ("anaphora-l6:", "minilm-l6-v2:")
+}
 
 
 def traits_of(embedder: str) -> EmbedderTraits:

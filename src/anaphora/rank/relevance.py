@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-CONSTANT: Final = -2.04
-ANSWERS: Final = 0.353
-FIRST: Final = 0.867
-LEAD: Final = 2.50
-COVERS: Final = 1.56
+CONSTANT: Final = -2.019
+ANSWERS: Final = 0.887
+FIRST: Final = 0.983
+LEAD: Final = 2.29
+COVERS: Final = 1.739
 
 THRESHOLD: Final = 0.45
 """The probability from which a turn is worth it."""

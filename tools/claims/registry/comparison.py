@@ -78,9 +78,9 @@ _LMEB = Table(
             },
         )
         for ranking, label in (
-            ("Anaphora", "Anaphora | MiniLM, 22 M"),
+            ("Anaphora", "Anaphora | its own, 22 M"),
             ("BM25", "BM25, here | –"),
-            ("cosine", "cosine, here | MiniLM, 22 M"),
+            ("cosine", "cosine, here | the same"),
         )
     )
     + tuple(

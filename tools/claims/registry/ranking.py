@@ -458,8 +458,8 @@ REACHED = (
     Claim(
         "embedders.cost",
         (
-            "takes {times} times as long; its cosines lie where MiniLM's do, and calibration"
-            " takes {loss} from it",
+            "takes {times} times as long; its cosines lie where the bundled model's do, and"
+            " calibration takes {loss} from it",
         ),
         {
             "times": derived(
