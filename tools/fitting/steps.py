@@ -389,7 +389,7 @@ def _moved(name: str, before: Mapping[str, float], after: Fitted) -> str:
 
 # -- silence
 
-LOST: Final = 0.01
+LOST: Final = 0.02
 """The share of questions that can be answered and get nothing, at most."""
 OF_OTHER_STORY: Final = 8
 """Questions of the next story of the corpus that each story is asked."""

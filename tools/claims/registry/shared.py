@@ -7,6 +7,8 @@ from typing import Any
 from tools.claims.model import Value
 from tools.claims.sources import at, computed, mean
 
+from anaphora.rank.silence import FLOOR
+
 __all__ = [
     "Row",
     "always",
@@ -66,10 +68,10 @@ def silenced(kind: str, choose: Any, form: str, *, times: float = 1) -> Value:
         for row in content["asked"]:
             if not row["fitted"] and row["kind"] == kind:
                 groups.setdefault(row["where"], []).append(row["chance"])
-        shares = [sum(chance < 0.05 for chance in each) / len(each) for each in groups.values()]
+        shares = [sum(chance < FLOOR for chance in each) / len(each) for each in groups.values()]
         return float(choose(shares))
 
-    source = f"{kind}: chance below 0.05, {choose.__name__} over the groups"
+    source = f"{kind}: chance below {FLOOR:g}, {choose.__name__} over the groups"
     return computed("silence", compute, source, form, times=times)
 
 
