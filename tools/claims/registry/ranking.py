@@ -340,13 +340,13 @@ REACHED = (
     Claim(
         "ranking.silenced",
         (
-            "Of a hundred questions that have an answer {answered} is silenced at this limit; of a"
+            "Of a thousand questions that have an answer {answered} are silenced at this limit; of a"
             " hundred about something else {least} to {most}, depending on how much the two have in"
             " common; of a hundred about the same people and things that were never answered only"
             " {never_least} to {never_most}",
         ),
         {
-            "answered": silenced("answered", max, "word").scaled(100),
+            "answered": silenced("answered", max, ".0f", times=1000),
             "least": silenced("asked of others", min, ".0f", times=100),
             "most": silenced("asked of others", max, ".0f", times=100),
             "never_least": silenced("never said", min, ".0f", times=100),
