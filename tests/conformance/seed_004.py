@@ -663,7 +663,7 @@ def dreamt(desk: Desk) -> str:
     model = desk.scripted(NOTHING, submits("Ada fed the heron.", "s3#0"))
     memory = told(desk.memory(model=model))
     memory.deep_recall(HERON, scope="all_sessions")
-    memory.conversations.append_user("s3", "Ada fed the heron at noon.")
+    memory.conversations.append_user("s3", "At noon the grey bird got Ada's sandwich.")
     report = memory.dream()
     assert [closed.question for closed in report.closed] == [HERON]
     assert "Ada fed the heron" in memory.get(report.stored[0]).text

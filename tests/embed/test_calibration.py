@@ -116,15 +116,16 @@ def test_it_is_measured_once_for_a_home(tmp_path: Path) -> None:
 
 @pytest.mark.promise("embed.calibration")
 def test_unrelated_memories_are_not_linked_because_all_cosines_are_high(tmp_path: Path) -> None:
-    """What is close is what would be close by MiniLM's cosines; `mode="vector"` shows the own."""
+    """What is close is what would be close by the bundled model's cosines; `mode="vector"` shows the own."""
     with Memory.open(tmp_path, embedder=Squeezed(0.8), clock=lambda: NOW) as memory:
         memory.ready()
         memory.remember("Nadia sells milk on Mondays.")
-        other = memory.remember("The harbour closes at ten.")
-        same = memory.remember("The harbour closes at ten in winter.")
+        closes = "The harbour master closes the heavy northern gate at ten"
+        other = memory.remember(f"{closes}.")
+        same = memory.remember(f"{closes} tonight.")
         assert other.related == ()
         assert same.related == (other.id,)
-        bare = memory.recall("The harbour closes at ten.", mode="vector", top_k=1)
+        bare = memory.recall(f"{closes}.", mode="vector", top_k=1)
         assert bare[0].similarity == pytest.approx(1.0, abs=1e-3)
         unrelated = memory.recall("quarterly revenue", top_k=3, min_score=0.0)
         assert max(hit.factors["meaning"] for hit in unrelated) < 0.3

@@ -138,7 +138,7 @@ OF_PAIR: Final = (
     "asked in both",  # words of the question that both hold, as a share of them
     "else in both",  # words in common beside those
     "days",  # between the two, as a logarithm
-    "reply",  # the newer one was said within a minute
+    "reply",  # a speaker said the newer one within a minute
     "gap",  # score of the newer one over that of the older, as a share of the higher
     "meaning gap",
     "asked gap",
@@ -256,7 +256,7 @@ def _pair_row(
         both / asked,
         min((len(common) - both) / 6, 1.0),
         math.log1p(max(days, 0.0)) / 6,
-        days < 60 / _DAY,
+        days < 60 / _DAY and bool(speakers[1]),
         (scores[1] - scores[0]) / max(scores),
         float(statements.meaning[newer] - statements.meaning[older]),
         (len(second.told & cues.terms) - len(first.told & cues.terms)) / asked,

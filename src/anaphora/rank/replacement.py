@@ -39,7 +39,7 @@ OF_PAIR: Final = (
     "held",  # the same as a share of the shorter text's
     "in both",  # words in common, as a share of six
     "days",  # between the two, as a logarithm
-    "reply",  # the newer one was said within a minute
+    "reply",  # a speaker said the newer one within a minute: facts are stored many at a time
     "other person",  # they are not by the same speaker
     "closeness",  # the cosine of the two, where it is known
     "closeness known",
@@ -200,7 +200,7 @@ def replacement_features(
         common / max(min(sizes), 1),
         min(common / 6, 1.0),
         math.log1p(days) / 6,
-        days < 60 / _DAY,
+        days < 60 / _DAY and bool(_speaker_of(newer)),
         bool(_speaker_of(older)) and _speaker_of(older) != _speaker_of(newer),
         closeness if known else 0.0,
         known,

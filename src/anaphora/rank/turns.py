@@ -244,7 +244,7 @@ def _evident(near: Floats, full: np.float32) -> Floats:
 
 def _related(near: Floats, full: np.float32) -> Floats:
     """From a twentieth to 1, as words and meaning go from half of `full` to all of it."""
-    share: Floats = np.clip(near / full * 2.0 - 1.0, 0.0, 1.0)
+    share: Floats = np.clip(near / full * 2.0 - 1.0, 0.05, 1.0)
     return share
 
 
