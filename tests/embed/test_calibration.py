@@ -116,7 +116,7 @@ def test_it_is_measured_once_for_a_home(tmp_path: Path) -> None:
 
 @pytest.mark.promise("embed.calibration")
 def test_unrelated_memories_are_not_linked_because_all_cosines_are_high(tmp_path: Path) -> None:
-    """What is close is what would be close by the bundled model's cosines; `mode="vector"` shows the own."""
+    """Cosines count as the bundled model's would; `mode="vector"` shows the embedder's own."""
     with Memory.open(tmp_path, embedder=Squeezed(0.8), clock=lambda: NOW) as memory:
         memory.ready()
         memory.remember("Nadia sells milk on Mondays.")
