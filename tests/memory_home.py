@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import HalfLives, MemoryRecord
 
-# Two homes over one truth must not give the same ids.
+# Two homes over one truth must not give the same ids, nor two processes.
 _SEEDS = itertools.count()
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 
@@ -48,7 +49,8 @@ class MemoryHome:
         self.service = EmbedderService(spec_for(embedder or WordHashingEmbedder(64)))
         self.half_lives = HalfLives()
         self._indexes: list[MemoryIndex] = []
-        self._ids = RecordIds(lambda: self.now, random.Random(next(_SEEDS)).getrandbits)
+        chance = random.Random(f"{os.getpid()}:{next(_SEEDS)}")
+        self._ids = RecordIds(lambda: self.now, chance.getrandbits)
         self.index = self.open_index()
 
     def open_index(self, name: str = "index", sizes: PartSizes = PART_SIZES) -> MemoryIndex:
