@@ -48,6 +48,9 @@ PARTIAL_TRUST: Final = 0.5
 the answer's, and what is shared then says little. With 0.9 the first hit is right for 0.52 of the
 everyday questions of the shared stories, with 0.5 for 0.59, by the cosine alone for 0.59."""
 
+UNREAD: Final = 0.5
+"""What a cosine counts in a language that the embedder does not read: there all texts are close."""
+
 DECAY_FLOOR: Final = 0.7
 """What age leaves of a score at least. 0 is the seed's formula: 0.175 recall@10 over memories of
 random ages up to a year, 0.5: 0.380, 0.7: 0.437, no decay at all: 0.452 (the fitting half). The

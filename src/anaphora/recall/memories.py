@@ -21,7 +21,8 @@ from anaphora.core.analyser import QueryWord, query_words
 from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.currency import LEAST_SHARE
-from anaphora.rank.memories import MemoryCandidates, MemoryScores, rank_memories
+from anaphora.rank.embedders import traits_of
+from anaphora.rank.memories import UNREAD, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.statements import asked_words
@@ -461,6 +462,8 @@ class _AnswerBuilder:
         now, columns = to_micros(self._wanted.moment), found.columns
         if self._hybrid and columns.cosine is not None:
             cosine = self._lane.embedder.calibration.asked.applied(columns.cosine)
+            if not traits_of(self._lane.embedder.name).understands(self._question):
+                cosine = cosine * UNREAD
             columns = replace(columns, cosine=cosine)
         return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)
 
