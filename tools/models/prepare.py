@@ -77,8 +77,10 @@ def _sources(
     chosen: argparse.Namespace, authors: frozenset[str]
 ) -> Iterator[tuple[str, Iterator[Pool]]]:
     yield "corpus", read_corpus(chosen.corpus, authors, chosen.form)
-    yield "told", _told(read_corpus(chosen.corpus, authors, chosen.form))
-    yield "long", _long(read_corpus(chosen.corpus, authors, chosen.form))
+    lanes = _lanes(read_corpus(chosen.corpus, authors, chosen.form))
+    yield "told", (told_twice(of_turns, of_facts) for of_turns, of_facts in lanes)
+    lanes = _lanes(read_corpus(chosen.corpus, authors, chosen.form))
+    yield "long", (joined(of_turns) for of_turns, _ in lanes)
     yield "pairs", read_pairs(chosen.corpus / "pairs")
     if chosen.data is not None:
         # `bench.changes` measures on every other story.
@@ -90,16 +92,9 @@ def _sources(
     yield "documents", read_documents(held_out=False, limit=chosen.documents)
 
 
-def _told(pools: Iterator[Pool]) -> Iterator[Pool]:
-    # A story's turns and its facts come one after the other.
-    for of_turns in pools:
-        yield told_twice(of_turns, next(pools))
-
-
-def _long(pools: Iterator[Pool]) -> Iterator[Pool]:
-    for of_turns in pools:
-        next(pools)
-        yield joined(of_turns)
+def _lanes(pools: Iterator[Pool]) -> Iterator[tuple[Pool, Pool]]:
+    """Each story's turns and its facts, which come one after the other."""
+    return zip(pools, pools, strict=True)
 
 
 def _counted(examples: Path) -> dict[str, Any]:
