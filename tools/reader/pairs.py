@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from tools.models.passages import Turn, form_passages
@@ -33,6 +33,11 @@ from tools.reader.statements import (
 
 NEAR, RANDOM = 1.0, 0.5
 """Unrelated pairs for each labelled one: the nearest, and any."""
+ASKED = 0.7
+"""Share of the unrelated pairs that get any question of the story where none is about them."""
+
+_Asked: TypeAlias = tuple[str, frozenset[int]]
+"""A question, and the places of its evidence in one lane."""
 
 _VERDICTS: Final[Mapping[str, Verdict]] = {
     "replaces": "replaces",
@@ -77,8 +82,9 @@ def story_pairs(
         pairs = [pair for pair in related if pair.lane == words.lane]
         together = _together(story, words.passages, words.lane, pairs)
         lane = _Lane(words.lane, words.group, words.passages, told, times, pairs, together)
-        yield from _labelled(lane, story, source)
-        yield from _unrelated(lane, source, vectors, seed)
+        asked = _asked_of(story, lane.words, lane.lane)
+        yield from _labelled(lane, asked, source)
+        yield from _unrelated(lane, asked, source, vectors, seed)
 
 
 def written_pairs(folder: Path) -> Iterator[ChangeExample]:
@@ -103,15 +109,14 @@ def written_pairs(folder: Path) -> Iterator[ChangeExample]:
             )
 
 
-def _labelled(lane: _Lane, story: Mapping[str, Any], source: str) -> Iterator[ChangeExample]:
-    asked = _asked_of(story, lane.words, lane.lane)
+def _labelled(lane: _Lane, asked: Sequence[_Asked], source: str) -> Iterator[ChangeExample]:
     for pair in lane.pairs:
-        about = tuple(text for text, places in asked if {pair.older, pair.newer} & places)
-        yield _example(lane, source, pair.older, pair.newer, _VERDICTS[pair.relation], about)
+        questions = _about(asked, pair.older, pair.newer)
+        yield _example(lane, source, pair.older, pair.newer, _VERDICTS[pair.relation], questions)
 
 
 def _unrelated(
-    lane: _Lane, source: str, vectors: KeptVectors, seed: int
+    lane: _Lane, asked: Sequence[_Asked], source: str, vectors: KeptVectors, seed: int
 ) -> Iterator[ChangeExample]:
     chance = random.Random(f"{seed}:{lane.group}:{lane.lane}")
     near = _nearest_pairs(lane, vectors)[: round(NEAR * len(lane.pairs))]
@@ -123,7 +128,15 @@ def _unrelated(
     ]
     drawn = chance.sample(free, min(len(free), round(RANDOM * len(lane.pairs))))
     for older, newer in [*near, *drawn]:
-        yield _example(lane, source, older, newer, "other", ())
+        questions = _about(asked, older, newer)
+        # Else a question beside a pair would give away that its statements are related.
+        if not questions and asked and chance.random() < ASKED:
+            questions = (chance.choice(asked)[0],)
+        yield _example(lane, source, older, newer, "other", questions)
+
+
+def _about(asked: Sequence[_Asked], older: int, newer: int) -> tuple[str, ...]:
+    return tuple(text for text, evidence in asked if {older, newer} & evidence)
 
 
 def _example(
@@ -179,9 +192,7 @@ def _together(
     return found
 
 
-def _asked_of(
-    story: Mapping[str, Any], words: Sequence[str], lane: str
-) -> list[tuple[str, frozenset[int]]]:
+def _asked_of(story: Mapping[str, Any], words: Sequence[str], lane: str) -> list[_Asked]:
     return [
         (question["q"], _evidence(story, question, lane, words)) for question in story["questions"]
     ]
