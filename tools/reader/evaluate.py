@@ -1,0 +1,287 @@
+"""Measure readers: `python -m tools.reader evaluate RUN_OR_ONNX … --data FOLDER`.
+
+A reader is a run's folder (its `float/` is taken), a folder that `build` wrote or an ONNX file. The
+first statements by the embedder's cosine are put in the order of the reader's log-odds of
+answering, alone and added to the cosine by each weight; the others stay behind them. Out: tables,
+and all of it in `measured.json` of the run. Every set is one that `prepare` never reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tools.models.evaluate import Vectors
+from tools.models.negatives import nearest_part
+from tools.models.prepare import CORPUS
+from tools.models.stories import raw_stories
+from tools.reader.examples import CHANGE_CLASSES, ChangeExample, read_changes
+from tools.reader.measured import JudgedSet, held_out_authors, judged_sets
+from tools.reader.mining import KeptVectors
+from tools.reader.pairs import story_pairs, written_pairs
+from tools.reader.reading import OnnxReader, model_of
+from tools.reader.scores import (
+    average_precision,
+    log_odds,
+    order_of,
+    probability,
+    recall_at,
+    reliability,
+    silent_share,
+    told_apart,
+)
+
+from anaphora.embed.minilm import MINILM, MiniLM
+
+PRECISION = 0.9
+_BY = " by "
+
+
+@dataclass(slots=True)
+class Judgements:
+    """What was judged of one set in one lane, question by question.
+
+    `places` are those of the best answer by each order, `asked` the highest score of each question
+    with an answer and `silent` of each without, by what scored it.
+    """
+
+    places: dict[str, list[int]] = field(default_factory=dict)
+    asked: dict[str, list[float]] = field(default_factory=dict)
+    silent: dict[str, list[float]] = field(default_factory=dict)
+    probabilities: list[float] = field(default_factory=list)
+    right: list[bool] = field(default_factory=list)
+
+
+def main(words: list[str]) -> None:
+    """Measure, print and write."""
+    chosen = _arguments().parse_args(words)
+    embedder = MiniLM(chosen.embedder)
+    for place in chosen.readers:
+        reader = OnnxReader(place, threads=chosen.threads)
+        found: dict[str, Any] = {"reader": reader.name, "embedder": embedder.name, "rows": []}
+        judged: dict[tuple[str, str], Judgements] = {}
+        vectors = Vectors(embedder, chosen.cache)
+        for one in judged_sets(
+            chosen.data, chosen.corpus, dated=chosen.dated, report=chosen.report
+        ):
+            if chosen.sets and not any(one.name.startswith(name) for name in chosen.sets):
+                continue
+            began = time.perf_counter()
+            own = judge_set(one, reader, vectors, chosen)
+            judged.update(own)
+            print(f"{reader.name}: {one.name}, {time.perf_counter() - began:.0f} s", flush=True)
+        for (name, lane), own_lane in judged.items():
+            found["rows"] += answer_rows(name, lane, own_lane)
+        whole = [own for (name, _), own in judged.items() if _BY not in name]
+        found["calibration"] = {"answers": _calibration(whole)}
+        if not chosen.sets or "pairs" in chosen.sets:
+            pairs = _pairs(chosen, embedder)
+            found["pairs"], found["calibration"]["changes"] = change_rows(reader, pairs)
+        out = chosen.out or model_of(place).parent / "measured.json"
+        out.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+        print(f"\n{reader.name}\n{tables(found)}\n{out}")
+
+
+def judge_set(
+    one: JudgedSet, reader: OnnxReader, vectors: Vectors, chosen: argparse.Namespace
+) -> dict[tuple[str, str], Judgements]:
+    """The judgements of a set, by name and lane; also by author where there are some."""
+    found: dict[tuple[str, str], Judgements] = {}
+    count = 0
+    for pool in one.read():
+        parts = vectors.of(pool.words)
+        names = [one.name, *([f"{one.name}{_BY}{pool.author}"] if pool.author else [])]
+        noted = [found.setdefault((name, pool.lane), Judgements()) for name in names]
+        for question in pool.asked:
+            if chosen.limit and count == chosen.limit:
+                return found
+            count += 1
+            cosines = nearest_part(vectors.of_query(question.query), parts)
+            order = np.argsort(-cosines, kind="stable")
+            window = order[: chosen.window]
+            odds = log_odds(reader.answers(question.query, [pool.told[at] for at in window]))
+            scores = {"cosine": cosines[window].astype(float), "reader": odds}
+            for weight in chosen.weight:
+                scores[f"cosine + {weight:g}"] = cosines[window] + weight * odds
+            for own in noted:
+                _note(own, scores, window.tolist(), order.tolist(), question.answers)
+                own.probabilities += probability(odds).tolist()
+                own.right += [at in question.answers for at in window.tolist()]
+    return found
+
+
+def _note(
+    own: Judgements,
+    scores: Mapping[str, np.ndarray],
+    window: Sequence[int],
+    order: Sequence[int],
+    answers: frozenset[int],
+) -> None:
+    rest = order[len(window) :]
+    for name, of_window in scores.items():
+        best = own.asked if answers else own.silent
+        best.setdefault(name, []).append(float(of_window.max()))
+        if not answers:
+            continue
+        ranked = [window[at] for at in np.argsort(-of_window, kind="stable").tolist()] + list(rest)
+        place = next(place for place, at in enumerate(ranked, 1) if at in answers)
+        own.places.setdefault(name, []).append(place)
+
+
+def answer_rows(name: str, lane: str, own: Judgements) -> list[dict[str, Any]]:
+    """A row for each way to order a set's lane."""
+    rows = []
+    for order, places in own.places.items():
+        asked = np.array(own.asked[order])
+        silent = np.array(own.silent.get(order, []))
+        rows.append(
+            {
+                "set": name,
+                "lane": lane,
+                "order": order,
+                "questions": len(places),
+                **asdict(order_of(places)),
+                "never_said": len(silent),
+                "auc": told_apart(asked, silent),
+                "silent": silent_share(asked, silent),
+            }
+        )
+    return rows
+
+
+def change_rows(
+    reader: OnnxReader, pairs: Sequence[ChangeExample]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """By source, with a question (the first of each pair) and without; and the calibration."""
+    rows = []
+    calibration: dict[str, Any] = {}
+    for source in dict.fromkeys(pair.source for pair in pairs):
+        own = [pair for pair in pairs if pair.source == source]
+        labels = np.array([CHANGE_CLASSES.index(pair.verdict) for pair in own])
+        for way in ("asked", "not asked"):
+            asked = way == "asked"
+            texts = [
+                (pair.questions[0] if asked and pair.questions else "", pair.older, pair.newer)
+                for pair in own
+            ]
+            logits = reader.changes(texts)
+            said, replaces = logits.argmax(axis=1), labels == 0
+            scores = probability(log_odds(logits))
+            recall, threshold = recall_at(scores, replaces, PRECISION)
+            rows.append(
+                {
+                    "source": source,
+                    "way": way,
+                    "pairs": len(own),
+                    "accuracy": {
+                        name: _share(said[labels == at] == at)
+                        for at, name in enumerate(CHANGE_CLASSES)
+                    },
+                    "all": _share(said == labels),
+                    "ap": average_precision(scores, replaces),
+                    "recall_at_precision": recall,
+                    "threshold": None if threshold == float("inf") else threshold,
+                }
+            )
+            deciles, error = reliability(scores, replaces)
+            calibration[f"{source}, {way}"] = {
+                "error": error,
+                "deciles": [asdict(one) for one in deciles],
+            }
+    return rows, calibration
+
+
+def tables(found: Mapping[str, Any]) -> str:
+    """The rows as tables in Markdown."""
+    lines = [
+        "",
+        "| set | lane | order | questions | first | first 3 | first 10 | MRR | never said | AUC "
+        "| silent at 3 % lost |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {row['set']} | {row['lane']} | {row['order']} | {row['questions']} "
+        f"| {row['first']:.3f} | {row['three']:.3f} | {row['ten']:.3f} | {row['mrr']:.3f} "
+        f"| {row['never_said']} | {row['auc']:.3f} | {row['silent']:.3f} |"
+        for row in found["rows"]
+    ]
+    if found.get("pairs"):
+        names = " | ".join(CHANGE_CLASSES)
+        lines += [
+            "",
+            f"| pairs | question | count | {names} | all | AP of replaces "
+            f"| found at precision {PRECISION:g} | threshold |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+        ]
+        lines += [_pair_line(row) for row in found["pairs"]]
+    for judgement, by_source in found["calibration"].items():
+        parts = {"window": by_source} if judgement == "answers" else by_source
+        for name, own in parts.items():
+            lines += ["", f"calibration of {judgement}, {name}: error {own['error']:.3f}", ""]
+            lines += ["| up to | judged | said | right |", "|---|---|---|---|"]
+            lines += [
+                f"| {one['upto']:.1f} | {one['count']} | {one['said']:.3f} | {one['right']:.3f} |"
+                for one in own["deciles"]
+            ]
+    return "\n".join(lines)
+
+
+def _pair_line(row: Mapping[str, Any]) -> str:
+    classes = " | ".join(f"{row['accuracy'][name]:.3f}" for name in CHANGE_CLASSES)
+    threshold = "none" if row["threshold"] is None else f"{row['threshold']:.3f}"
+    return (
+        f"| {row['source']} | {row['way']} | {row['pairs']} | {classes} | {row['all']:.3f} "
+        f"| {row['ap']:.3f} | {row['recall_at_precision']:.3f} | {threshold} |"
+    )
+
+
+def _calibration(lanes: Sequence[Judgements]) -> dict[str, Any]:
+    probabilities = np.array([p for own in lanes for p in own.probabilities])
+    right = np.array([r for own in lanes for r in own.right], bool)
+    deciles, error = reliability(probabilities, right)
+    return {"error": error, "deciles": [asdict(one) for one in deciles]}
+
+
+def _pairs(chosen: argparse.Namespace, embedder: MiniLM) -> list[ChangeExample]:
+    vectors = KeptVectors(embedder)
+    pairs: list[ChangeExample] = []
+    for author, story in raw_stories(chosen.corpus, held_out_authors(chosen.corpus)):
+        pairs += story_pairs(story, "corpus", author, vectors, dated=chosen.dated)
+        vectors.forget()
+        if chosen.limit and len(pairs) >= chosen.limit:
+            break
+    if chosen.pairs is not None:
+        pairs += (
+            read_changes(chosen.pairs) if chosen.pairs.is_file() else written_pairs(chosen.pairs)
+        )
+    return pairs[: chosen.limit] if chosen.limit else pairs
+
+
+def _share(right: np.ndarray) -> float:
+    return float(right.mean()) if len(right) else float("nan")
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.reader evaluate", description=__doc__)
+    add = parser.add_argument
+    add("readers", type=Path, nargs="+", help="runs, folders that `build` wrote, ONNX files")
+    add("--data", type=Path, help="folder of the public sets, by default none")
+    add("--corpus", type=Path, default=CORPUS, help="folder of the corpus")
+    add("--embedder", type=Path, default=MINILM, help="whose cosine comes before, a folder")
+    add("--window", type=int, default=32, help="so many of the nearest are read")
+    add("--weight", type=float, nargs="*", default=[0.02], help="of the log-odds in the sum")
+    add("--sets", nargs="*", default=[], help="only sets whose names begin so, `pairs` among them")
+    add("--pairs", type=Path, help="more pairs: a folder as corpus/changes, a file of `prepare`")
+    add("--report", action="store_true", help="also the chats that choose nothing")
+    add("--dated", action="store_true", help="as in `prepare`")
+    add("--limit", type=int, default=0, help="questions a set at most, to try it")
+    add("--cache", type=Path, help="folder to keep the embedder's vectors in")
+    add("--threads", type=int, default=1, help="processors of one run of the reader")
+    add("--out", type=Path, help="where to write, by default beside the model")
+    return parser

@@ -1,0 +1,91 @@
+"""What training reads: questions with judged statements, and pairs of statements, as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+Verdict: TypeAlias = Literal["replaces", "holds", "other"]
+
+ANSWER_CLASSES: Final = ("answers", "about", "not")
+CHANGE_CLASSES: Final[tuple[Verdict, ...]] = ("replaces", "holds", "other")
+ANSWERS_FILE: Final = "answers.jsonl"
+CHANGES_FILE: Final = "changes.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerExample:
+    """A question with statements of one group (a story, a chat) that were judged for it.
+
+    `queries` are (style, text), the first as it was written. `answers` answer it, `about` are of
+    its matter without answering it (an outdated value, another's), `others` are neither, the
+    likeliest to be mistaken first. `unclear` are no answers; whether they are about it is unknown.
+    A question that nothing answers has no `answers`.
+    """
+
+    key: str
+    source: str
+    lane: str
+    group: str
+    queries: tuple[tuple[str, str], ...]
+    answers: tuple[str, ...]
+    about: tuple[str, ...]
+    others: tuple[str, ...]
+    unclear: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeExample:
+    """An earlier and a later statement of one lane, what is asked about them, and the verdict.
+
+    `questions` may be empty: then the pair is judged without one.
+    """
+
+    key: str
+    source: str
+    lane: str
+    group: str
+    questions: tuple[str, ...]
+    older: str
+    newer: str
+    verdict: Verdict
+
+
+def write_lines(path: Path, examples: Iterable[AnswerExample | ChangeExample]) -> int:
+    """Write examples of one kind, one a line; how many."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with path.open("w", encoding="utf-8") as lines:
+        for example in examples:
+            lines.write(json.dumps(asdict(example), ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def read_answers(path: Path) -> Iterator[AnswerExample]:
+    """The questions of a file, in its order."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            raw = json.loads(line)
+            yield AnswerExample(
+                key=raw["key"],
+                source=raw["source"],
+                lane=raw["lane"],
+                group=raw["group"],
+                queries=tuple((style, text) for style, text in raw["queries"]),
+                answers=tuple(raw["answers"]),
+                about=tuple(raw["about"]),
+                others=tuple(raw["others"]),
+                unclear=tuple(raw["unclear"]),
+            )
+
+
+def read_changes(path: Path) -> Iterator[ChangeExample]:
+    """The pairs of a file, in its order."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            raw = json.loads(line)
+            yield ChangeExample(**{**raw, "questions": tuple(raw["questions"])})

@@ -1,0 +1,106 @@
+"""The ONNX graph of a reader: an embedder's, with the mean of its rows and two heads behind it.
+
+In: the graph that `tools/minilm_network.py` exports, whose output is the last hidden state. Out:
+the same with the outputs `answers` and `changes`, shape (batch, 3) each. The heads stay in 32 bits:
+`tools/quantise.py` turns products of the layers alone into whole numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from tools.reader.examples import ANSWER_CLASSES, CHANGE_CLASSES
+from tools.reader.inputs import (
+    CANDIDATE_PIECES,
+    QUESTION_PIECES,
+    STATEMENT_PIECES,
+    TOKENIZER,
+    WINDOW,
+)
+
+HEADS: Final = ("answers", "changes")
+HEADS_FILE: Final = "heads.npz"
+POOLINGS: Final = ("mean", "cls")
+
+
+def export(weights: Path, target: Path, pooling: str) -> None:
+    """Write a folder of weights with heads as ONNX in 32 bits."""
+    from tools import minilm_network
+
+    with tempfile.TemporaryDirectory() as temporary:
+        trunk = Path(temporary) / "trunk.onnx"
+        minilm_network.export(weights, trunk)
+        with np.load(weights / HEADS_FILE) as heads:
+            add_heads(trunk, target, dict(heads), pooling)
+
+
+def add_heads(source: Path, target: Path, heads: Mapping[str, Any], pooling: str) -> None:
+    """Put a pooling and the heads behind a trunk."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    model = onnx.load(source)
+    graph = model.graph
+    hidden = graph.output[0].name
+
+    def constant(name: str, values: Any) -> str:
+        graph.initializer.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    if pooling == "cls":
+        first = constant("pool.first", np.int64(0))
+        graph.node.append(helper.make_node("Gather", [hidden, first], ["pooled"], axis=1))
+    else:
+        last, rows = constant("pool.last", np.array([-1])), constant("pool.rows", np.array([1]))
+        graph.node.extend(
+            [
+                helper.make_node("Cast", ["attention_mask"], ["pool.mask"], to=TensorProto.FLOAT),
+                helper.make_node("Unsqueeze", ["pool.mask", last], ["pool.own"]),
+                helper.make_node("Mul", [hidden, "pool.own"], ["pool.kept"]),
+                helper.make_node("ReduceSum", ["pool.kept", rows], ["pool.sum"], keepdims=0),
+                helper.make_node("ReduceSum", ["pool.own", rows], ["pool.count"], keepdims=0),
+                helper.make_node("Div", ["pool.sum", "pool.count"], ["pooled"]),
+            ]
+        )
+    del graph.output[:]
+    for name in HEADS:
+        weight = constant(f"{name}.weight", heads[f"{name}.weight"].astype(np.float32))
+        bias = constant(f"{name}.bias", heads[f"{name}.bias"].astype(np.float32))
+        graph.node.append(
+            helper.make_node("Gemm", ["pooled", weight, bias], [name], name=name, transB=1)
+        )
+        graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]))
+    onnx.checker.check_model(model)
+    onnx.save(model, target)
+
+
+def write_manifest(folder: Path, name: str, said: Mapping[str, Any]) -> None:
+    """Write `manifest.json` beside a folder's model.
+
+    The tokenizer is the embedder's own and is not copied: its SHA-256 stands here.
+    """
+    model = folder / "model.onnx"
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    manifest = {
+        "name": f"{name}:1:{digest[:12]}",
+        "window": WINDOW,
+        "pieces": {
+            "question": QUESTION_PIECES,
+            "candidate": CANDIDATE_PIECES,
+            "statement": STATEMENT_PIECES,
+        },
+        "heads": {"answers": list(ANSWER_CLASSES), "changes": list(CHANGE_CLASSES)},
+        "tokenizer": {
+            "of": "embedder",
+            "sha256": hashlib.sha256(TOKENIZER.read_bytes()).hexdigest(),
+        },
+        "files": {"model.onnx": {"sha256": digest, "bytes": model.stat().st_size}},
+        **said,
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")

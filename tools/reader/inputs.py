@@ -1,0 +1,93 @@
+"""What goes into the network: word pieces of a question and what is judged for it.
+
+An answer is read as `question [SEP] statement`, a change as `question [SEP] older [SEP] newer`; the
+last part has the second token type, so that older and newer are told apart. Nothing needs torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from anaphora.embed.minilm import MINILM
+from anaphora.embed.wordpiece import WordPiece, read_wordpiece
+
+QUESTION_PIECES: Final = 40
+CANDIDATE_PIECES: Final = 96
+STATEMENT_PIECES: Final = 64
+WINDOW: Final = 4 + QUESTION_PIECES + 2 * STATEMENT_PIECES
+"""Word pieces of the longest input, two statements with [CLS] and three [SEP]."""
+
+TOKENIZER: Final = MINILM / "tokenizer.json"
+_CLS, _SEP = 101, 102
+
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The numbers of an input's word pieces; the last `second` of them are of the second type."""
+
+    ids: tuple[int, ...]
+    second: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Inputs:
+    """Makes inputs of texts, with the embedder's own tokenizer."""
+
+    def __init__(self, tokenizer: Path = TOKENIZER) -> None:
+        self._tokenizer: WordPiece = read_wordpiece(tokenizer.read_bytes())
+
+    def answer(self, question: str, statement: str) -> Pieces:
+        """A question and a statement that may answer it."""
+        return _joined(self._cut(question, QUESTION_PIECES), self._cut(statement, CANDIDATE_PIECES))
+
+    def change(self, question: str, older: str, newer: str) -> Pieces:
+        """A question, which may be empty, with an earlier and a later statement."""
+        return _joined(
+            self._cut(question, QUESTION_PIECES),
+            self._cut(older, STATEMENT_PIECES),
+            self._cut(newer, STATEMENT_PIECES),
+        )
+
+    def _cut(self, text: str, pieces: int) -> list[int]:
+        # A piece has a character at least, and words longer than most are rare.
+        return self._tokenizer.ids(text[: pieces * 12])[:pieces]
+
+
+def _joined(*parts: Sequence[int]) -> Pieces:
+    ids = [_CLS]
+    for part in parts:
+        ids += [*part, _SEP]
+    return Pieces(tuple(ids), len(parts[-1]) + 1)
+
+
+def padded(inputs: Sequence[Pieces]) -> tuple[Whole, Whole, Whole]:
+    """Ids, mask and token types, shape (inputs, the longest one's pieces) each."""
+    shape = len(inputs), max(map(len, inputs))
+    ids, mask, types = (
+        np.zeros(shape, np.int64),
+        np.zeros(shape, np.int64),
+        np.zeros(shape, np.int64),
+    )
+    for row, own in enumerate(inputs):
+        length = len(own)
+        ids[row, :length] = own.ids
+        mask[row, :length] = 1
+        types[row, length - own.second : length] = 1
+    return ids, mask, types
+
+
+def by_length(inputs: Sequence[Pieces], size: int) -> Iterator[list[int]]:
+    """The places of inputs in batches of about one length: padding costs as much as text."""
+    order = sorted(range(len(inputs)), key=lambda at: len(inputs[at]))
+    for start in range(0, len(order), size):
+        yield order[start : start + size]

@@ -1,0 +1,108 @@
+"""Which statements of a pool are mistaken most for an answer: those nearest by the embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from tools.models.negatives import NEGATIVES, nearest_part
+from tools.models.styles import restyle
+from tools.reader.examples import AnswerExample
+from tools.reader.statements import Judged, Statements
+
+if TYPE_CHECKING:
+    from anaphora.embed.base import Embedder, Vectors
+
+# Of a near miss so many of the nearest statements may be about the question.
+_NEAREST_UNCLEAR: Final = 3
+_AT_ONCE: Final = 64
+
+
+class KeptVectors:
+    """An embedder that keeps what it made: a story's statements are needed more than once."""
+
+    def __init__(self, model: Embedder) -> None:
+        self._model = model
+        self._kept: dict[str, Vectors] = {}
+
+    def of(self, texts: Sequence[str]) -> list[Vectors]:
+        """The vectors of each text's parts."""
+        missing = list(dict.fromkeys(text for text in texts if text not in self._kept))
+        if missing:
+            self._kept.update(zip(missing, self._model.embed(missing), strict=True))
+        return [self._kept[text] for text in texts]
+
+    def forget(self) -> None:
+        """Drop all of them."""
+        self._kept.clear()
+
+
+def answer_examples(
+    pools: Iterable[Statements],
+    vectors: KeptVectors,
+    candidates: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[AnswerExample]:
+    """The examples of pools, in their order.
+
+    `candidates` are the words of what the product itself brought for a question, by its key, the
+    best first: they come before what the cosine finds.
+    """
+    waiting: list[Statements] = []
+    for pool in pools:
+        if pool.asked:
+            waiting.append(pool)
+        if len(waiting) == _AT_ONCE:
+            yield from _mined(waiting, vectors, candidates or {})
+            waiting = []
+    yield from _mined(waiting, vectors, candidates or {})
+
+
+def _mined(
+    pools: Sequence[Statements],
+    vectors: KeptVectors,
+    candidates: Mapping[str, Sequence[str]],
+) -> Iterator[AnswerExample]:
+    # All in one run of the model, which sorts its texts by length.
+    vectors.of([one.query for pool in pools for one in pool.asked])
+    vectors.of([text for pool in pools for text in pool.words])
+    for pool in pools:
+        parts = vectors.of(pool.words)
+        for one in pool.asked:
+            nearness = nearest_part(vectors.of([one.query])[0][0], parts)
+            yield answer_example(pool, one, nearness, candidates.get(one.key, ()))
+    vectors.forget()
+
+
+def answer_example(
+    pool: Statements, one: Judged, nearness: np.ndarray, candidates: Sequence[str] = ()
+) -> AnswerExample:
+    """A question with what was judged for it, and the statements that are mistaken most."""
+    by_nearness = np.argsort(-nearness, kind="stable").tolist()
+    unclear = one.unclear
+    if one.near:
+        unclear = unclear.union(by_nearness[:_NEAREST_UNCLEAR])
+    # The same words elsewhere in the pool are no worse an answer.
+    words_kept_out = {pool.words[place] for place in one.answers | one.hidden}
+    kept_out = {at for at, words in enumerate(pool.words) if words in words_kept_out}
+    about, unclear = one.about - kept_out, unclear - kept_out - one.about
+    place_of = {words: at for at, words in reversed(list(enumerate(pool.words)))}
+    brought = (place_of[words] for words in candidates if words in place_of)
+    mistaken = dict.fromkeys((*one.misleading, *brought, *by_nearness))
+    judged = kept_out | about | unclear
+    others = [place for place in mistaken if place not in judged]
+    return AnswerExample(
+        key=one.key,
+        source=pool.source,
+        lane=pool.lane,
+        group=pool.group,
+        queries=restyle(one.query, one.key, pool.language),
+        answers=_told(pool, sorted(one.answers)),
+        about=_told(pool, sorted(about)),
+        others=_told(pool, others)[:NEGATIVES],
+        unclear=_told(pool, sorted(unclear)),
+    )
+
+
+def _told(pool: Statements, places: Iterable[int]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(pool.told[place] for place in places))

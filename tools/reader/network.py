@@ -1,0 +1,89 @@
+"""The network that is trained: the embedder's layers with two heads, and its folder of weights.
+
+A folder is that of an embedder (`model.safetensors`, `config.json`, `tokenizer.json`) with
+`heads.npz` beside it: a matrix of 3 × 384 numbers and three more for each judgement. Without the
+heads it is an embedder's own, to begin with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tools.models import network as net
+from tools.reader.graph import HEADS, HEADS_FILE, POOLINGS
+from tools.reader.inputs import Pieces, by_length, padded
+
+
+class Reader(torch.nn.Module):  # type: ignore[misc] # torch is not installed where types are checked
+    """One trunk and a head of three logits for each judgement."""
+
+    def __init__(self, weights: Path, *, dropout: float, pooling: str, layers: int) -> None:
+        super().__init__()
+        if pooling not in POOLINGS:
+            raise ValueError(pooling)
+        self.pooling = pooling
+        self.trunk = net.load_network(weights, "cpu", dropout)
+        if layers:
+            # The lower layers alone: a smaller reader of the same shape.
+            self.trunk.encoder.layer = self.trunk.encoder.layer[:layers]
+        self.drop = torch.nn.Dropout(dropout)
+        self.heads = torch.nn.ModuleDict(
+            {name: torch.nn.Linear(net.DIMENSIONS, 3) for name in HEADS}
+        )
+        kept = weights / HEADS_FILE
+        if kept.is_file():
+            with np.load(kept) as found:
+                for name, head in self.heads.items():
+                    head.weight.data = torch.from_numpy(found[f"{name}.weight"])
+                    head.bias.data = torch.from_numpy(found[f"{name}.bias"])
+
+    def forward(self, ids: Any, mask: Any, types: Any, head: str) -> Any:
+        """The three logits of each input in one judgement, in 32 bits."""
+        hidden = self.trunk(
+            input_ids=ids, attention_mask=mask, token_type_ids=types
+        ).last_hidden_state.float()
+        if self.pooling == "cls":
+            pooled = hidden[:, 0]
+        else:
+            own = mask.unsqueeze(-1).float()
+            pooled = (hidden * own).sum(dim=1) / own.sum(dim=1)
+        return self.heads[head](self.drop(pooled)).float()
+
+
+def logits_of(
+    reader: Reader, inputs: Sequence[Pieces], head: str, device: str, size: int
+) -> torch.Tensor:
+    """The logits of inputs in their order, shape (inputs, 3); `size` of about one length a run."""
+    rows, places = [], []
+    for batch in by_length(inputs, size):
+        tensors = [torch.from_numpy(own) for own in padded([inputs[at] for at in batch])]
+        rows.append(reader(*(tensor.to(device) for tensor in tensors), head))
+        places += batch
+    back = torch.argsort(torch.tensor(places)).to(device)
+    return torch.cat(rows)[back]
+
+
+def save(reader: Reader, source: Path, folder: Path) -> str:
+    """Write the weights; the SHA-256 of the trunk's and the heads' files together."""
+    net.save_weights(reader.trunk, source, folder, 1.0)
+    config = json.loads((source / "config.json").read_text("utf-8"))
+    config["num_hidden_layers"] = len(reader.trunk.encoder.layer)
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
+    numbers = {}
+    for name, head in reader.heads.items():
+        numbers[f"{name}.weight"] = head.weight.detach().float().cpu().numpy()
+        numbers[f"{name}.bias"] = head.bias.detach().float().cpu().numpy()
+    np.savez(folder / HEADS_FILE, **numbers)
+    return digest_of(folder)
+
+
+def digest_of(folder: Path) -> str:
+    """The SHA-256 of a folder's trunk and heads."""
+    files = (folder / name for name in ("model.safetensors", HEADS_FILE))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,0 +1,276 @@
+"""Train the reader: `python -m tools.reader train --run FOLDER`, again to go on where it stopped.
+
+In: `answers.jsonl` and `changes.jsonl` of the run's folder, and the weights to begin with. Out: in
+the run's folder `log.jsonl` (a line a step), `checkpoint.pt`, `weights/` and, as `evaluate` reads
+it, `float/`. The word table stays as it was, so that it is the embedder's own. The loss is the
+cross-entropy of both judgements, and for a question with an answer that of the answer among its
+statements, by their log-odds of answering.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+from tools.models import network as net
+from tools.reader import graph
+from tools.reader.batches import UNCLEAR, Asked, Drawing, Paired, draw_steps, epoch_length
+from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
+from tools.reader.inputs import Inputs
+from tools.reader.network import Reader, logits_of, save
+
+OUT = Path(__file__).resolve().parents[2] / ".models" / "reader"
+WARM_UP = 50
+# What a source counts in an epoch: our own stories twice, long public sets less.
+WEIGHTS = {"corpus": 2.0, "selqa": 0.25, "friendsqa": 0.5, "molweni": 0.5, "written": 2.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a run's result depends on; a run that goes on must have the same.
+
+    `examples` is the SHA-256 of both files, `weights` that of the weights it begins with.
+    """
+
+    examples: str
+    weights: str
+    steps: int
+    rate: float
+    head_rate: float
+    dropout: float
+    listwise: float
+    changes: float
+    pooling: str
+    layers: int
+    drawing: Drawing
+
+
+def main(words: list[str]) -> None:
+    """Train until the last step, or as many steps as asked for."""
+    chosen = _arguments().parse_args(words)
+    if chosen.threads:
+        torch.set_num_threads(chosen.threads)
+    folder = chosen.examples or chosen.run
+    files = folder / ANSWERS_FILE, folder / CHANGES_FILE
+    answers, changes = list(read_answers(files[0])), list(read_changes(files[1]))
+    drawing = Drawing(
+        {**WEIGHTS, **dict(chosen.weight)},
+        chosen.size,
+        chosen.candidates,
+        chosen.pairs,
+        chosen.hardest,
+        chosen.about,
+        chosen.unclear,
+        chosen.styled,
+        chosen.silent,
+        chosen.seed,
+    )
+    weights = chosen.weights or net.installed_weights()
+    plan = Plan(
+        _digest(*files),
+        _digest(weights / "model.safetensors"),
+        chosen.steps or round(chosen.epochs * epoch_length(answers, drawing)),
+        chosen.rate,
+        chosen.head_rate,
+        chosen.dropout,
+        chosen.listwise,
+        chosen.changes,
+        chosen.pooling,
+        chosen.layers,
+        drawing,
+    )
+    run = Run(plan, weights, chosen.run)
+    print(f"{len(answers)} questions, {len(changes)} pairs, {plan.steps} steps, from {run.step}")
+    upto = min(plan.steps, run.step + chosen.stop_after) if chosen.stop_after else plan.steps
+    for asked, paired in islice(draw_steps(answers, changes, drawing), run.step, upto):
+        run.take(asked, paired)
+        if run.step % chosen.every == 0 or run.step == upto:
+            run.keep()
+    run.finish(chosen.name)
+
+
+class Run:
+    """A run of training in its folder, begun or taken up."""
+
+    def __init__(self, plan: Plan, weights: Path, folder: Path) -> None:
+        self.plan, self.step = plan, 0
+        self.device = net.chosen_device()
+        self._weights, self._folder = weights, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        random.seed(plan.drawing.seed)
+        torch.manual_seed(plan.drawing.seed)
+        self._inputs = Inputs()
+        reader = Reader(weights, dropout=plan.dropout, pooling=plan.pooling, layers=plan.layers)
+        self._reader = reader.to(self.device).train()
+        trunk = []
+        for name, parameter in self._reader.trunk.named_parameters():
+            parameter.requires_grad = name != net.WORD_TABLE
+            if parameter.requires_grad:
+                trunk.append(parameter)
+        heads = list(self._reader.heads.parameters())
+        self._trained = [*trunk, *heads]
+        self._optimizer = torch.optim.AdamW(
+            [{"params": trunk, "lr": plan.rate}, {"params": heads, "lr": plan.head_rate}],
+            weight_decay=0.01,
+        )
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(self._optimizer, self._rate_at)
+        self._take_up()
+
+    def take(self, asked: Sequence[Asked], paired: Sequence[Paired]) -> None:
+        """One step; prints and logs its losses, how many were judged rightly, and its time."""
+        began = time.perf_counter()
+        self._optimizer.zero_grad(set_to_none=True)
+        entry: dict[str, float] = {"step": self.step + 1}
+        # One judgement after the other: only one keeps its activations at a time.
+        with torch.autocast(self.device, dtype=torch.bfloat16):
+            classes, order, first = self._answers_loss(asked)
+        (classes + self.plan.listwise * order).backward()
+        entry |= {"answers": _number(classes), "order": _number(order), "first": first}
+        if paired:
+            with torch.autocast(self.device, dtype=torch.bfloat16):
+                change, right = self._changes_loss(paired)
+            (self.plan.changes * change).backward()
+            entry |= {"changes": _number(change), "right": right}
+        torch.nn.utils.clip_grad_norm_(self._trained, 1.0)
+        self._optimizer.step()
+        self._schedule.step()
+        self.step += 1
+        entry["ms"] = round((time.perf_counter() - began) * 1e3)
+        with (self._folder / "log.jsonl").open("a", encoding="utf-8") as log:
+            log.write(json.dumps(entry) + "\n")
+        if self.step % 10 == 0 or self.step <= 3:
+            print(" ".join(f"{name} {value}" for name, value in entry.items()), flush=True)
+
+    def keep(self) -> None:
+        """Write all that the next step depends on, in one move."""
+        state = {
+            "plan": asdict(self.plan),
+            "step": self.step,
+            "reader": self._reader.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "schedule": self._schedule.state_dict(),
+            "random": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state_all() if self.device == "cuda" else [],
+        }
+        made = self._folder / "checkpoint.new"
+        torch.save(state, made)
+        made.replace(self._folder / "checkpoint.pt")
+
+    def finish(self, name: str) -> None:
+        """Write the weights as they are now, and as ONNX."""
+        folder, written = self._folder / "weights", self._folder / "float"
+        digest = save(self._reader.eval(), self._weights, folder)
+        written.mkdir(exist_ok=True)
+        graph.export(folder, written / "model.onnx", self.plan.pooling)
+        graph.write_manifest(written, f"{name}-float", {"pooling": self.plan.pooling})
+        about = {"step": self.step, "sha256": digest, "plan": asdict(self.plan)}
+        (self._folder / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+        print(f"step {self.step} of {self.plan.steps}: {folder} {digest[:12]}")
+
+    def _answers_loss(self, asked: Sequence[Asked]) -> tuple[torch.Tensor, torch.Tensor, float]:
+        inputs = [self._inputs.answer(one.query, text) for one in asked for text in one.statements]
+        logits = logits_of(self._reader, inputs, "answers", self.device, self.plan.drawing.size * 2)
+        labels = torch.tensor([label for one in asked for label in one.labels], device=self.device)
+        logs = torch.log_softmax(logits, dim=1)
+        known = labels != UNCLEAR
+        no_answer = torch.logsumexp(logs[:, 1:], dim=1)
+        own = logs.gather(1, labels.clamp(max=UNCLEAR - 1).unsqueeze(1)).squeeze(1)
+        classes = -torch.where(known, own, no_answer).mean()
+        odds = logs[:, 0] - no_answer
+        terms, firsts, start = [], [], 0
+        for one in asked:
+            group = odds[start : start + len(one.statements)]
+            start += len(one.statements)
+            if one.answered and len(group) > 1:
+                terms.append(-torch.log_softmax(group, dim=0)[0])
+                firsts.append(float(group.detach().argmax() == 0))
+        order = torch.stack(terms).mean() if terms else logits.new_zeros(())
+        return classes, order, round(sum(firsts) / max(1, len(firsts)), 3)
+
+    def _changes_loss(self, paired: Sequence[Paired]) -> tuple[torch.Tensor, float]:
+        inputs = [self._inputs.change(one.question, one.older, one.newer) for one in paired]
+        logits = logits_of(self._reader, inputs, "changes", self.device, len(inputs))
+        labels = torch.tensor([one.label for one in paired], device=self.device)
+        right = (logits.detach().argmax(dim=1) == labels).float().mean()
+        return torch.nn.functional.cross_entropy(logits, labels), round(float(right), 3)
+
+    def _take_up(self) -> None:
+        kept = self._folder / "checkpoint.pt"
+        if not kept.is_file():
+            (self._folder / "log.jsonl").unlink(missing_ok=True)
+            return
+        # Written here by `keep`; nobody else's file is named.
+        state = torch.load(kept, map_location="cpu", weights_only=True)
+        if state["plan"] != asdict(self.plan):
+            raise SystemExit(f"{kept} is of a run with other options; name another --run")
+        self._reader.load_state_dict(state["reader"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._schedule.load_state_dict(state["schedule"])
+        self.step = state["step"]
+        # Steps after the last checkpoint are taken again.
+        log = self._folder / "log.jsonl"
+        logged = log.read_text("utf-8").splitlines(keepends=True)
+        log.write_text("".join(logged[: self.step]), "utf-8")
+        torch.set_rng_state(state["random"])
+        if self.device == "cuda" and state["cuda"]:
+            torch.cuda.set_rng_state_all(state["cuda"])
+
+    def _rate_at(self, step: int) -> float:
+        """Up in a line over the first steps, then down in a line to nothing."""
+        warm = min(WARM_UP, max(1, self.plan.steps // 4))
+        if step < warm:
+            return (step + 1) / warm
+        return max(0.0, (self.plan.steps - step) / max(1, self.plan.steps - warm))
+
+
+def _number(loss: torch.Tensor) -> float:
+    return round(float(loss.detach()), 4)
+
+
+def _digest(*files: Path) -> str:
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _weight(text: str) -> tuple[str, float]:
+    source, _, value = text.partition("=")
+    return source, float(value)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.reader train", description=__doc__)
+    add = parser.add_argument
+    add("--run", type=Path, default=OUT, help="folder of this run")
+    add("--examples", type=Path, help="folder that `prepare` wrote, by default the run's")
+    add("--weights", type=Path, help="weights to begin with, by default the installed originals")
+    add("--steps", type=int, default=0, help="steps in all, instead of --epochs")
+    add("--epochs", type=float, default=2.0, help="passes over the questions")
+    add("--stop-after", type=int, default=0, help="steps now; the next call goes on")
+    add("--every", type=int, default=50, help="steps between two checkpoints")
+    add("--size", type=int, default=8, help="questions a step")
+    add("--candidates", type=int, default=5, help="statements a question")
+    add("--pairs", type=int, default=8, help="earlier and later statements a step")
+    add("--hardest", type=int, default=16, help="others are drawn of so many")
+    add("--about", type=float, default=0.7, help="share of questions with a statement about them")
+    add("--unclear", type=float, default=0.3, help="share with one that may be about them")
+    add("--styled", type=float, default=0.35, help="share of questions in another style")
+    add("--silent", type=float, default=0.4, help="share of pairs without their question")
+    add("--weight", type=_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
+    add("--rate", type=float, default=5e-5)
+    add("--head-rate", type=float, default=5e-4, help="rate of the two heads")
+    add("--dropout", type=float, default=0.1)
+    add("--listwise", type=float, default=1.0, help="weight of the order among the statements")
+    add("--changes", type=float, default=1.0, help="weight of the second judgement")
+    add("--pooling", choices=graph.POOLINGS, default="mean")
+    add("--layers", type=int, default=0, help="keep only so many lower layers")
+    add("--seed", type=int, default=1)
+    add("--threads", type=int, default=0, help="processors, by default all")
+    add("--name", default="reader")
+    return parser
