@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.models.asked import Pool
+from tools.models.chats import read_chats, read_silent
 from tools.models.code_texts import read_code, read_documents
 from tools.models.examples import read_examples, write_examples
 from tools.models.negatives import make_examples
@@ -82,6 +83,8 @@ def _sources(
     lanes = _lanes(read_corpus(chosen.corpus, authors, chosen.form))
     yield "long", (joined(of_turns) for of_turns, _ in lanes)
     yield "pairs", read_pairs(chosen.corpus / "pairs")
+    yield "chats", (chat.pool for chat in read_chats(chosen.corpus / "chats", chosen.form))
+    yield "silent", (chat.pool for chat in read_silent(chosen.corpus / "silent"))
     if chosen.data is not None:
         # `bench.changes` measures on every other story.
         file = chosen.data / "changes" / "dev.json"
@@ -125,8 +128,8 @@ def _arguments() -> argparse.ArgumentParser:
         type=_names,
         default=frozenset(),
         metavar="code,selqa",
-        help="sources: corpus, told, long, pairs, changes, public (friendsqa, selqa, molweni), "
-        "code, documents",
+        help="sources: corpus, told, long, pairs, chats, silent, changes, public (friendsqa, "
+        "selqa, molweni), code, documents",
     )
     parser.add_argument("--form", choices=FORMS, default="text", help="what of a turn is embedded")
     parser.add_argument("--code", type=int, default=2500, help="functions at most")

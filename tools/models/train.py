@@ -91,7 +91,7 @@ def main(words: list[str]) -> None:
         run.take(drawn, teacher)
         if run.step % chosen.every == 0 or run.step == upto:
             run.keep()
-    run.finish(chosen.mix, chosen.name)
+    run.finish(chosen.mix, "" if chosen.weights_only else chosen.name)
 
 
 class Run:
@@ -153,10 +153,11 @@ class Run:
         made.replace(self._folder / "checkpoint.pt")
 
     def finish(self, share: float, name: str) -> None:
-        """Write the weights as they are now, mixed with those begun with, and as ONNX."""
+        """Write the weights as they are now, mixed with those begun with; with a name, as ONNX."""
         folder = self._folder / "weights"
         digest = net.save_weights(self._network.eval(), self._weights, folder, share)
-        net.export_for_product(folder, self._folder / "float", name)
+        if name:
+            net.export_for_product(folder, self._folder / "float", name)
         about = {"step": self.step, "mix": share, "sha256": digest, "plan": asdict(self.plan)}
         (self._folder / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
         print(f"step {self.step} of {self.plan.steps}: {folder} {digest[:12]}")
@@ -267,5 +268,6 @@ def _arguments() -> argparse.ArgumentParser:
     add("--mix", type=float, default=1.0, help="share of the trained weights in the result")
     add("--seed", type=int, default=1)
     add("--threads", type=int, default=0, help="processors, by default all")
+    add("--weights-only", action="store_true", help="no float/: for a machine that only trains")
     add("--name", default="trained", help="what the vectors of float/ are called")
     return parser

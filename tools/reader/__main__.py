@@ -9,6 +9,7 @@ import sys
 STEPS = {
     "prepare": "read the sets and the corpus, write examples of both judgements",
     "train": "train on the examples, write weights and the 32-bit model",
+    "distil": "judge the examples with a larger network, to train a small one on",
     "evaluate": "measure a model on what it was not trained on",
     "build": "make the folder of 8-bit weights",
 }
@@ -23,7 +24,7 @@ def main(words: list[str]) -> int:
     # Threads that wait for each other awake take ten times as long beside other work. Read by the
     # library of threads as it is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # Only the step that runs is imported: two of them need torch, which others do not have.
+    # Only the step that runs is imported: three of them need torch, which others do not have.
     importlib.import_module(f"tools.reader.{words[0]}").main(words[1:])
     return 0
 

@@ -51,6 +51,7 @@ class Asked:
 class Paired:
     """An earlier and a later statement of a step; the question may be empty."""
 
+    key: str
     question: str
     older: str
     newer: str
@@ -154,7 +155,7 @@ def _draw_paired(one: ChangeExample, drawing: Drawing, chance: random.Random) ->
     question = ""
     if one.questions and chance.random() >= drawing.silent:
         question = chance.choice(one.questions)
-    return Paired(question, one.older, one.newer, CHANGE_CLASSES.index(one.verdict))
+    return Paired(one.key, question, one.older, one.newer, CHANGE_CLASSES.index(one.verdict))
 
 
 def _grouped(

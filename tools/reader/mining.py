@@ -9,6 +9,7 @@ import numpy as np
 from tools.models.negatives import NEGATIVES, nearest_part
 from tools.models.styles import restyle
 from tools.reader.examples import AnswerExample
+from tools.reader.inputs import cut_statement
 from tools.reader.statements import Judged, Statements
 
 if TYPE_CHECKING:
@@ -97,12 +98,12 @@ def answer_example(
         lane=pool.lane,
         group=pool.group,
         queries=restyle(one.query, one.key, pool.language),
-        answers=_told(pool, sorted(one.answers)),
-        about=_told(pool, sorted(about)),
-        others=_told(pool, others)[:NEGATIVES],
-        unclear=_told(pool, sorted(unclear)),
+        answers=_told(pool, sorted(one.answers), one.query),
+        about=_told(pool, sorted(about), one.query),
+        others=_told(pool, others[: 2 * NEGATIVES], one.query)[:NEGATIVES],
+        unclear=_told(pool, sorted(unclear), one.query),
     )
 
 
-def _told(pool: Statements, places: Iterable[int]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(pool.told[place] for place in places))
+def _told(pool: Statements, places: Iterable[int], question: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(cut_statement(question, pool.told[place]) for place in places))

@@ -1,8 +1,9 @@
 """The network that is trained: the embedder's layers with two heads, and its folder of weights.
 
 A folder is that of an embedder (`model.safetensors`, `config.json`, `tokenizer.json`) with
-`heads.npz` beside it: a matrix of 3 × 384 numbers and three more for each judgement. Without the
-heads it is an embedder's own, to begin with.
+`heads.npz` beside it: a matrix of 3 × width numbers and three more for each judgement. Without the
+heads it is an embedder's own, to begin with. A teacher may be an MPNet, whose vocabulary is the
+embedder's behind four marks of its own.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ from tools.models import network as net
 from tools.reader.graph import HEADS, HEADS_FILE, POOLINGS
 from tools.reader.inputs import Pieces, by_length, padded
 
+MPNET = "mpnet"
+_SHIFT = 4
+"""MPNet's number of a word piece is BERT's and so many; its marks come first."""
+_MARKS = {0: 1, 101: 0, 102: 2}
+"""BERT's padding, beginning and end, and MPNet's own."""
+
 
 class Reader(torch.nn.Module):  # type: ignore[misc] # torch is not installed where types are checked
     """One trunk and a head of three logits for each judgement."""
@@ -32,10 +39,10 @@ class Reader(torch.nn.Module):  # type: ignore[misc] # torch is not installed wh
         if layers:
             # The lower layers alone: a smaller reader of the same shape.
             self.trunk.encoder.layer = self.trunk.encoder.layer[:layers]
+        self.is_mpnet = self.trunk.config.model_type == MPNET
         self.drop = torch.nn.Dropout(dropout)
-        self.heads = torch.nn.ModuleDict(
-            {name: torch.nn.Linear(net.DIMENSIONS, 3) for name in HEADS}
-        )
+        width = int(self.trunk.config.hidden_size)
+        self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 3) for name in HEADS})
         kept = weights / HEADS_FILE
         if kept.is_file():
             with np.load(kept) as found:
@@ -45,15 +52,23 @@ class Reader(torch.nn.Module):  # type: ignore[misc] # torch is not installed wh
 
     def forward(self, ids: Any, mask: Any, types: Any, head: str) -> Any:
         """The three logits of each input in one judgement, in 32 bits."""
-        hidden = self.trunk(
-            input_ids=ids, attention_mask=mask, token_type_ids=types
-        ).last_hidden_state.float()
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        if self.is_mpnet:
+            feed = {"input_ids": _mpnet_ids(ids), "attention_mask": mask}
+        hidden = self.trunk(**feed).last_hidden_state.float()
         if self.pooling == "cls":
             pooled = hidden[:, 0]
         else:
             own = mask.unsqueeze(-1).float()
             pooled = (hidden * own).sum(dim=1) / own.sum(dim=1)
         return self.heads[head](self.drop(pooled)).float()
+
+
+def _mpnet_ids(ids: Any) -> Any:
+    shifted = ids + _SHIFT
+    for bert, own in _MARKS.items():
+        shifted = torch.where(ids == bert, own, shifted)
+    return shifted
 
 
 def logits_of(

@@ -31,6 +31,7 @@ from tools.reader.mining import KeptVectors, answer_examples
 from tools.reader.pairs import story_pairs, written_pairs
 from tools.reader.sources import (
     changes_statements,
+    chat_statements,
     corpus_statements,
     pair_statements,
     public_statements,
@@ -73,6 +74,7 @@ def _sources(
 ) -> Iterator[tuple[str, Iterator[Statements]]]:
     yield "corpus", corpus_statements(chosen.corpus, authors, dated=chosen.dated)
     yield "pairs", pair_statements(chosen.corpus)
+    yield "chats", chat_statements(chosen.corpus, dated=chosen.dated)
     if chosen.data is not None:
         changes = chosen.data / "changes" / "dev.json"
         yield "changes", changes_statements(changes, 0, dated=chosen.dated)
@@ -128,8 +130,8 @@ def _arguments() -> argparse.ArgumentParser:
         type=_names,
         default=none,
         metavar="pairs,selqa",
-        help="sources: corpus, pairs, written (corpus/changes), changes, public (friendsqa, selqa, "
-        "molweni)",
+        help="sources: corpus, pairs, chats (corpus/chats and silent), written (corpus/changes), "
+        "changes, public (friendsqa, selqa, molweni)",
     )
     add("--dated", action="store_true", help="put the day before a story's statements")
     add("--candidates", type=Path, help="what `tools.models candidates` wrote")

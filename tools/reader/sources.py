@@ -13,10 +13,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tools.models.chats import Chat, read_chats, read_silent
+from tools.models.examples import LONG
 from tools.models.pairs import read_pairs
 from tools.models.public import read_molweni, read_public
-from tools.models.stories import raw_stories
-from tools.reader.statements import CONTEXT, WORDS, Judged, Statements, judged_pool, judged_story
+from tools.models.stories import TURNS, raw_stories
+from tools.reader.statements import (
+    CONTEXT,
+    WORDS,
+    Judged,
+    Statements,
+    dated_text,
+    judged_pool,
+    judged_story,
+)
 
 
 def corpus_statements(
@@ -43,6 +53,28 @@ def pair_statements(corpus: Path) -> Iterator[Statements]:
     """The written pairs; what was written to mislead is no answer, and not about the question."""
     for pool in read_pairs(corpus / "pairs"):
         yield judged_pool(pool, pool)
+
+
+def chat_statements(corpus: Path, *, dated: bool = False) -> Iterator[Statements]:
+    """Long chats and lists of facts, with the questions that nothing in them answers."""
+    folder = corpus / "chats"
+    for words, told in zip(read_chats(folder, WORDS), read_chats(folder, CONTEXT), strict=True):
+        yield _with_unanswered(words, told, dated=dated)
+    for facts in read_silent(corpus / "silent"):
+        yield _with_unanswered(facts, facts, dated=False)
+
+
+def _with_unanswered(words: Chat, told: Chat, *, dated: bool) -> Statements:
+    judged = judged_pool(words.pool, told.pool)
+    silent = [
+        Judged(one.key, one.query, frozenset(), about=one.near, near=not one.near)
+        for one in words.unanswered
+    ]
+    texts = list(judged.told)
+    if dated:
+        texts = [dated_text(text, when) for text, when in zip(texts, told.times, strict=True)]
+    lane = TURNS if judged.lane == LONG else judged.lane
+    return replace(judged, lane=lane, told=texts, asked=[*judged.asked, *silent])
 
 
 def public_statements(folder: Path) -> Iterator[Statements]:

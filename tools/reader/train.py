@@ -4,7 +4,8 @@ In: `answers.jsonl` and `changes.jsonl` of the run's folder, and the weights to 
 the run's folder `log.jsonl` (a line a step), `checkpoint.pt`, `weights/` and, as `evaluate` reads
 it, `float/`. The word table stays as it was, so that it is the embedder's own. The loss is the
 cross-entropy of both judgements, and for a question with an answer that of the answer among its
-statements, by their log-odds of answering.
+statements, by their log-odds of answering. With what `distil` wrote (`--soft`) a share of the loss
+is the divergence from the teachers' classes, and from their order of a question's statements.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tools.reader.batches import UNCLEAR, Asked, Drawing, Paired, draw_steps, ep
 from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
 from tools.reader.inputs import Inputs
 from tools.reader.network import Reader, logits_of, save
+from tools.reader.soft import SoftLabels, read_soft
 
 OUT = Path(__file__).resolve().parents[2] / ".models" / "reader"
 WARM_UP = 50
@@ -37,7 +39,8 @@ WEIGHTS = {"corpus": 2.0, "selqa": 0.25, "friendsqa": 0.5, "molweni": 0.5, "writ
 class Plan:
     """Everything that a run's result depends on; a run that goes on must have the same.
 
-    `examples` is the SHA-256 of both files, `weights` that of the weights it begins with.
+    `examples` is the SHA-256 of both files, `weights` that of the weights it begins with, `soft`
+    that of the teachers' labels ("": none), which count for `taught` of the loss.
     """
 
     examples: str
@@ -50,6 +53,8 @@ class Plan:
     changes: float
     pooling: str
     layers: int
+    soft: str
+    taught: float
     drawing: Drawing
 
 
@@ -85,23 +90,28 @@ def main(words: list[str]) -> None:
         chosen.changes,
         chosen.pooling,
         chosen.layers,
+        _digest(chosen.soft) if chosen.soft else "",
+        chosen.taught if chosen.soft else 0.0,
         drawing,
     )
-    run = Run(plan, weights, chosen.run)
+    run = Run(plan, weights, chosen.run, read_soft(chosen.soft) if chosen.soft else None)
     print(f"{len(answers)} questions, {len(changes)} pairs, {plan.steps} steps, from {run.step}")
     upto = min(plan.steps, run.step + chosen.stop_after) if chosen.stop_after else plan.steps
     for asked, paired in islice(draw_steps(answers, changes, drawing), run.step, upto):
         run.take(asked, paired)
         if run.step % chosen.every == 0 or run.step == upto:
             run.keep()
-    run.finish(chosen.name)
+    run.finish("" if chosen.weights_only else chosen.name)
 
 
 class Run:
     """A run of training in its folder, begun or taken up."""
 
-    def __init__(self, plan: Plan, weights: Path, folder: Path) -> None:
+    def __init__(
+        self, plan: Plan, weights: Path, folder: Path, soft: SoftLabels | None = None
+    ) -> None:
         self.plan, self.step = plan, 0
+        self._soft = soft
         self.device = net.chosen_device()
         self._weights, self._folder = weights, folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -165,19 +175,22 @@ class Run:
         made.replace(self._folder / "checkpoint.pt")
 
     def finish(self, name: str) -> None:
-        """Write the weights as they are now, and as ONNX."""
+        """Write the weights as they are now; with a name, as ONNX."""
         folder, written = self._folder / "weights", self._folder / "float"
         digest = save(self._reader.eval(), self._weights, folder)
-        written.mkdir(exist_ok=True)
-        graph.export(folder, written / "model.onnx", self.plan.pooling)
-        graph.write_manifest(written, f"{name}-float", {"pooling": self.plan.pooling})
+        if name:
+            written.mkdir(exist_ok=True)
+            graph.export(folder, written / "model.onnx", self.plan.pooling)
+            graph.write_manifest(written, f"{name}-float", {"pooling": self.plan.pooling})
         about = {"step": self.step, "sha256": digest, "plan": asdict(self.plan)}
         (self._folder / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
         print(f"step {self.step} of {self.plan.steps}: {folder} {digest[:12]}")
 
     def _answers_loss(self, asked: Sequence[Asked]) -> tuple[torch.Tensor, torch.Tensor, float]:
         inputs = [self._inputs.answer(one.query, text) for one in asked for text in one.statements]
-        logits = logits_of(self._reader, inputs, "answers", self.device, self.plan.drawing.size * 2)
+        # Padding costs a processor more than another run does, and a GPU less.
+        at_once = len(inputs) if self.device == "cuda" else self.plan.drawing.size * 2
+        logits = logits_of(self._reader, inputs, "answers", self.device, at_once)
         labels = torch.tensor([label for one in asked for label in one.labels], device=self.device)
         logs = torch.log_softmax(logits, dim=1)
         known = labels != UNCLEAR
@@ -185,14 +198,23 @@ class Run:
         own = logs.gather(1, labels.clamp(max=UNCLEAR - 1).unsqueeze(1)).squeeze(1)
         classes = -torch.where(known, own, no_answer).mean()
         odds = logs[:, 0] - no_answer
-        terms, firsts, start = [], [], 0
+        taught = self._taught([(one.key, one.statements) for one in asked])
+        terms, orders, firsts, start = [], [], [], 0
         for one in asked:
             group = odds[start : start + len(one.statements)]
+            if taught is not None and len(group) > 1:
+                theirs = taught[start : start + len(group)]
+                wanted = torch.softmax(theirs[:, 0] - torch.logsumexp(theirs[:, 1:], dim=1), dim=0)
+                orders.append(_divergence(torch.log_softmax(group, dim=0)[None], wanted[None]))
             start += len(one.statements)
             if one.answered and len(group) > 1:
                 terms.append(-torch.log_softmax(group, dim=0)[0])
                 firsts.append(float(group.detach().argmax() == 0))
         order = torch.stack(terms).mean() if terms else logits.new_zeros(())
+        if taught is not None:
+            share = self.plan.taught
+            classes = (1 - share) * classes + share * _divergence(logs, taught.exp())
+            order = (1 - share) * order + share * torch.stack(orders).mean()
         return classes, order, round(sum(firsts) / max(1, len(firsts)), 3)
 
     def _changes_loss(self, paired: Sequence[Paired]) -> tuple[torch.Tensor, float]:
@@ -200,7 +222,28 @@ class Run:
         logits = logits_of(self._reader, inputs, "changes", self.device, len(inputs))
         labels = torch.tensor([one.label for one in paired], device=self.device)
         right = (logits.detach().argmax(dim=1) == labels).float().mean()
-        return torch.nn.functional.cross_entropy(logits, labels), round(float(right), 3)
+        loss = torch.nn.functional.cross_entropy(logits, labels)
+        taught = self._taught([(one.key, (one.question,)) for one in paired])
+        if taught is not None:
+            divergence = _divergence(torch.log_softmax(logits, dim=1), taught.exp())
+            loss = (1 - self.plan.taught) * loss + self.plan.taught * divergence
+        return loss, round(float(right), 3)
+
+    def _taught(self, asked: Sequence[tuple[str, Sequence[str]]]) -> torch.Tensor | None:
+        """The teachers' log-probabilities of examples, (n, 3), None without teachers.
+
+        Raises SystemExit where an example was not judged: the labels are of other examples then.
+        """
+        if self._soft is None:
+            return None
+        rows = []
+        for key, texts in asked:
+            labels = self._soft.of(key, texts)
+            if labels is None:
+                raise SystemExit(f"no labels for {key}; run `distil` on these examples")
+            rows += labels
+        logs = torch.tensor(rows, device=self.device, dtype=torch.float32)
+        return torch.log_softmax(logs, dim=1)
 
     def _take_up(self) -> None:
         kept = self._folder / "checkpoint.pt"
@@ -229,6 +272,11 @@ class Run:
         if step < warm:
             return (step + 1) / warm
         return max(0.0, (self.plan.steps - step) / max(1, self.plan.steps - warm))
+
+
+def _divergence(logs: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """Kullback-Leibler divergence of rows of log-probabilities from probabilities, their mean."""
+    return torch.nn.functional.kl_div(logs, wanted, reduction="batchmean")
 
 
 def _number(loss: torch.Tensor) -> float:
@@ -269,8 +317,13 @@ def _arguments() -> argparse.ArgumentParser:
     add("--listwise", type=float, default=1.0, help="weight of the order among the statements")
     add("--changes", type=float, default=1.0, help="weight of the second judgement")
     add("--pooling", choices=graph.POOLINGS, default="mean")
+    add("--soft", type=Path, help="what `distil` wrote, of these examples")
+    add("--taught", type=float, default=0.7, help="share of the loss that it decides")
     add("--layers", type=int, default=0, help="keep only so many lower layers")
     add("--seed", type=int, default=1)
     add("--threads", type=int, default=0, help="processors, by default all")
+    add(
+        "--weights-only", action="store_true", help="no float/: of a teacher, or where only trained"
+    )
     add("--name", default="reader")
     return parser
