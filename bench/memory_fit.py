@@ -9,7 +9,7 @@ How weights are chosen, by the fitting half's figures alone:
 - trust in words: the best recall@10 where all memories are of now, in steps of 0.05; what is
   shipped stays where nothing is better by more than 0.01, which is within chance;
 - the floor of decay: time must count, and costs recall where ages say nothing of what is asked, as
-  here. The lowest floor (in steps of 0.1) that keeps 0.95 of the recall without any decay;
+  here. The lowest floor (in steps of 0.1) that keeps 0.95 of the recall@3 without any decay;
 - relevance that restating needs: it begins to count at the lowest similarity (in steps of 0.1) at
   which 0.97 of the recall without restating can be kept, and counts fully (in steps of 0.05) where
   recall is best, by the same rule as for words.
@@ -252,8 +252,9 @@ def choose(fit: Sequence[Asked]) -> tuple[Rule, dict[str, list[tuple[str, float]
     """The weights that the fitting half asks for, and all that was tried."""
     tried: dict[str, list[tuple[str, float]]] = {"trust": [], "floor": [], "relevance": []}
 
-    def recall(kind: str, name: str, variant: Variant) -> float:
-        value = measure(variant, fit).many
+    def recall(kind: str, name: str, variant: Variant, *, few: bool = False) -> float:
+        measured = measure(variant, fit)
+        value = measured.few if few else measured.many
         tried[kind].append((name, value))
         return value
 
@@ -267,7 +268,7 @@ def choose(fit: Sequence[Asked]) -> tuple[Rule, dict[str, list[tuple[str, float]
     trust = _unless_better(trusts, Rule().trust)
     bare = replace(bare, trust=trust)
     floors = {
-        f: recall("floor", f"{f:.1f}", Variant("", replace(bare, floor=f), counted=False))
+        f: recall("floor", f"{f:.1f}", Variant("", replace(bare, floor=f), counted=False), few=True)
         for f in FLOORS
     }
     floor = min(f for f in FLOORS if floors[f] >= KEEPS_WITH_DECAY * floors[1.0])
@@ -279,7 +280,7 @@ def choose(fit: Sequence[Asked]) -> tuple[Rule, dict[str, list[tuple[str, float]
         )
         for a, b in pairs
     }
-    enough = KEEPS_WITH_RESTATING * floors[floor]
+    enough = KEEPS_WITH_RESTATING * measure(Variant("", bare, counted=False), fit).many
     unsure = min((a for a, b in pairs if raised[a, b] >= enough), default=max(UNSURE))
     sure = _unless_better({b: raised[a, b] for a, b in pairs if a == unsure}, Rule().sure)
     return Rule(trust=trust, floor=floor, unsure=unsure, sure=sure), tried
