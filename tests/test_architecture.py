@@ -29,6 +29,7 @@ ROOMS = {
     "ingest",
     "mirror",
     "rank",
+    "reading",
     "recall",
     "store",
     "surfaces",
