@@ -43,6 +43,6 @@ def read_scores(totals: Sequence[float], log_odds: Floats, lane: str) -> Floats:
     return scores
 
 
-def shared_probability(own: float, read: float, share: float = REPLACES_SHARE) -> float:
+def shared_probability(own: float, read: float, share: float) -> float:
     """The mean of two probabilities, of which the reader's counts `share`."""
     return (1.0 - share) * own + share * read

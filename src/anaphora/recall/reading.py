@@ -157,7 +157,7 @@ class _SharedJudge:
         except (ReaderError, TimedOut):
             return own
         for place, read in zip(unsure, probability(np.asarray(odds)).tolist(), strict=True):
-            own[place] = shared_probability(own[place], read)
+            own[place] = shared_probability(own[place], read, REPLACES_SHARE)
         return own
 
 
