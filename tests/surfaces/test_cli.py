@@ -384,7 +384,8 @@ def test_a_question_does_not_load_the_other_commands(cli: Cli) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,
         env={
-            "ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_READER": "off", "PATH": "", "HOME": str(cli.home),
+            "ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_READER": "off",
+            "PATH": "", "HOME": str(cli.home),
         },
     )  # fmt: skip
     loaded = done.stderr.splitlines()[-1]
