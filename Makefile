@@ -22,12 +22,13 @@ DATA ?=
 WITHOUT ?=
 CORPUS ?= corpus
 STEPS ?=
+CALIBRATION ?=
 RUN ?= .models/run
 NAME ?= trained
 TRAINER ?= .train-venv/bin/python
 TORCH_FROM ?= --index-url https://download.pytorch.org/whl/cpu
 
-.PHONY: help setup demo test adapters fuzz attacks laws check proofs fit bench format lint types imports wheel release-check docs claims promises lock model models train clean
+.PHONY: help setup demo test adapters fuzz attacks laws check proofs fit bench format lint types imports wheel release-check docs claims promises lock model models reader train clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -142,6 +143,9 @@ lock:  ## pin every dependency again
 
 model: $(if $(filter .train-venv/%,$(TRAINER)),.train-venv/.ready)  ## build the bundled embedding model from a run's weights (RUN=folder)
 	PYTHONPATH=src $(TRAINER) -m tools.models build --run $(RUN) --ship
+
+reader: $(if $(filter .train-venv/%,$(TRAINER)),.train-venv/.ready)  ## build the bundled reader from a run's weights (RUN=folder)
+	PYTHONPATH=src $(TRAINER) -m tools.reader build --run $(RUN) --ship $(if $(CALIBRATION),--calibration $(CALIBRATION))
 
 models: setup  ## list the steps of training an embedder (docs/how-to/train-the-embedder.md)
 	@$(BIN)/python -m tools.models --help

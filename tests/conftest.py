@@ -193,6 +193,8 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     # The developer's own resident process has nothing to do with a test, and no test starts one
     # that does not say so.
     monkeypatch.setenv("ANAPHORA_RESIDENT", "0")
+    # A reader comes beside the first answers, sooner or later: tests of it say so.
+    monkeypatch.setenv("ANAPHORA_READER", "off")
 
 
 MakeClock = Callable[[], datetime]

@@ -36,6 +36,7 @@ def server(
         args=[*begin[1:], "--home", str(home), "mcp", *words],
         env={
             "ANAPHORA_EMBEDDER": embedder,
+            "ANAPHORA_READER": "off",
             "ANAPHORA_RESIDENT": "0",
             "HOME": str(home.parent),
             **(settings or {}),

@@ -18,7 +18,7 @@ async def main(home: Path) -> None:
     start = StdioServerParameters(
         command=str(Path(sys.executable).with_name("anaphora")),
         args=["--home", str(home), "mcp"],
-        env={"ANAPHORA_EMBEDDER": "hashing", "HOME": str(home.parent)},
+        env={"ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_READER": "off", "HOME": str(home.parent)},
         cwd=home.parent,
     )
     async with (

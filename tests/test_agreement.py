@@ -88,7 +88,12 @@ def commanding(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(home.parent)},
+        env={
+            "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
+            "PATH": "",
+            "HOME": str(home.parent),
+        },
     )
 
 
@@ -205,7 +210,12 @@ def _refused_by_command(home: Path, *words: str) -> bool:
         capture_output=True,
         text=True,
         check=False,
-        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(home.parent)},
+        env={
+            "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
+            "PATH": "",
+            "HOME": str(home.parent),
+        },
     )
     assert done.returncode == 0 or "budget" in done.stderr, done.stderr
     return done.returncode != 0

@@ -142,7 +142,12 @@ def test_the_command_line_refuses_such_a_time(tmp_path: Path) -> None:
     """`token create --expires` and `recall --as-of` name what is wrong; `token list` goes on."""
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        environ = {"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(tmp_path)}
+        environ = {
+            "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
+            "PATH": "",
+            "HOME": str(tmp_path),
+        }
         return run_command("--home", tmp_path / "home", *words, environ=environ)
 
     beyond = "9999-12-31T23:59:59-14:00"

@@ -33,6 +33,7 @@ def with_pipes_of_windows(user: Path) -> dict[str, str]:
         **{key: value for key, value in os.environ.items() if not key.startswith("ANAPHORA_")},
         "PYTHONIOENCODING": "cp1252",
         "ANAPHORA_EMBEDDER": "hashing",
+        "ANAPHORA_READER": "off",
         "ANAPHORA_RESIDENT": "0",
         "HOME": str(user),
     }

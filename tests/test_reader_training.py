@@ -13,24 +13,13 @@ import numpy as np
 import pytest
 from tools.reader.batches import ABOUT, ANSWERS, NOT, UNCLEAR, Drawing, draw_steps
 from tools.reader.examples import AnswerExample, ChangeExample, read_answers, read_changes
-from tools.reader.inputs import (
-    CANDIDATE_PIECES,
-    QUESTION_PIECES,
-    STATEMENT_PIECES,
-    WINDOW,
-    Inputs,
-    by_length,
-    padded,
-)
 from tools.reader.measured import judged_sets
 from tools.reader.mining import KeptVectors, answer_examples
 from tools.reader.pairs import story_pairs, written_pairs
 from tools.reader.prepare import main as prepare
 from tools.reader.scores import (
     average_precision,
-    log_odds,
     order_of,
-    probability,
     recall_at,
     reliability,
     silent_share,
@@ -39,6 +28,16 @@ from tools.reader.scores import (
 from tools.reader.statements import judged_story
 
 from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.reading.inputs import (
+    CANDIDATE_PIECES,
+    QUESTION_PIECES,
+    STATEMENT_PIECES,
+    WINDOW,
+    Inputs,
+    by_length,
+    padded,
+)
+from anaphora.reading.model import log_odds, probability
 
 
 def _turn(speaker: str, text: str) -> dict[str, str]:

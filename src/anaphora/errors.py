@@ -25,6 +25,7 @@ AnaphoraError
 │       ├── EndpointDenied              it does not accept the key
 │       ├── EndpointModelUnknown        it does not have the model
 │       └── EmbedderChanged             it gives other vectors than it did
+├── ReaderError                         question and statements could not be read together
 ├── EncryptionError                     an encrypted home that cannot be opened or trusted
 │   ├── NoKeyringError                  there is no keychain to keep the master key in
 │   ├── MissingKey                      the keychain or the key file has no key of this home
@@ -99,6 +100,7 @@ __all__ = [
     "NotOffered",
     "PairingFailed",
     "ReadOnly",
+    "ReaderError",
     "RemoteError",
     "RemoteTampered",
     "SandboxError",
@@ -275,6 +277,13 @@ class EmbedderNotReady(EmbeddingError):
     def __init__(self, waited: float) -> None:
         self.waited = waited
         super().__init__(f"the embedding model is still loading after {waited:.1f} s")
+
+
+class ReaderError(AnaphoraError):
+    """A question and statements could not be read together by the reader.
+
+    No recall raises it: the answer has the order without a reader, and `degraded` says why.
+    """
 
 
 class EndpointError(EmbeddingError):

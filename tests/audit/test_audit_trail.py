@@ -318,7 +318,12 @@ def test_over_http_it_is_read_by_those_who_may(tmp_path: Path) -> None:
 def test_each_surface_says_that_it_was_it(tmp_path: Path) -> None:
     """The command line, an MCP client by its name, the hook of an agent; commands show it all."""
     home = tmp_path / "home"
-    environ = {"ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_RESIDENT": "0", "HOME": str(tmp_path)}
+    environ = {
+        "ANAPHORA_EMBEDDER": "hashing",
+        "ANAPHORA_READER": "off",
+        "ANAPHORA_RESIDENT": "0",
+        "HOME": str(tmp_path),
+    }
 
     def run(*words: str, told: str = "") -> subprocess.CompletedProcess[str]:
         return run_command("--home", home, *words, environ=environ, text=told)

@@ -159,6 +159,7 @@ class Desk:
         """The command line on this home, or on another one."""
         environ = {
             "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
             "ANAPHORA_RESIDENT": "0",
             "HOME": str(self.folder),
             **(settings or {}),

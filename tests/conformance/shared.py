@@ -108,6 +108,7 @@ class Server:
     def __init__(self, home: Path) -> None:
         environment = {
             "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
             "ANAPHORA_RESIDENT": "0",
             "HOME": str(home.parent),
             "PYTHONUNBUFFERED": "1",

@@ -141,6 +141,7 @@ def environment(root: Path, *, resident: str = "0") -> dict[str, str]:
         "XDG_STATE_HOME": str(root / "state"),
         "ANAPHORA_HOME": str(root / "memory"),
         "ANAPHORA_RESIDENT": resident,
+        "ANAPHORA_READER": "off",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
 

@@ -119,6 +119,11 @@ def test_rest_and_the_command_line_say_the_same(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=True,
-            env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(tmp_path)},
+            env={
+                "ANAPHORA_EMBEDDER": "hashing",
+                "ANAPHORA_READER": "off",
+                "PATH": "",
+                "HOME": str(tmp_path),
+            },
         )
         assert len(json.loads(done.stdout)["hits"]) == (len(words) > 1)

@@ -190,7 +190,11 @@ def test_every_surface_says_which_part_it_shows(tmp_path: Path) -> None:
             assert rows["data"][0]["excerpt"] == place
 
     anyio.run(by_mcp)
-    environment = {"ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_HOME": str(home)}
+    environment = {
+        "ANAPHORA_EMBEDDER": "hashing",
+        "ANAPHORA_READER": "off",
+        "ANAPHORA_HOME": str(home),
+    }
     words = ["conversation", "recall", asked]
     shown = CliRunner().invoke(app, words, env=environment)
     assert said in " ".join(shown.output.split())

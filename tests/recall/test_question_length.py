@@ -176,7 +176,12 @@ def test_every_surface_says_what_was_read(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(tmp_path)},
+        env={
+            "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
+            "PATH": "",
+            "HOME": str(tmp_path),
+        },
     )
     assert "query" in {one["part"] for one in json.loads(done.stdout)["degraded"]}
 

@@ -53,7 +53,12 @@ class Cli:
     home: Path
 
     def __call__(self, *words: str | Path) -> Ran:
-        environ = {"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(self.home)}
+        environ = {
+            "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
+            "PATH": "",
+            "HOME": str(self.home),
+        }
         done = run_command("--home", self.home, *words, environ=environ)
         return Ran(done.returncode, done.stdout, done.stderr)
 
@@ -378,7 +383,10 @@ def test_a_question_does_not_load_the_other_commands(cli: Cli) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,
-        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(cli.home)},
+        env={
+            "ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_READER": "off",
+            "PATH": "", "HOME": str(cli.home),
+        },
     )  # fmt: skip
     loaded = done.stderr.splitlines()[-1]
     assert "anaphora.surfaces.cli.found" in loaded

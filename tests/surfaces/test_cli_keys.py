@@ -22,6 +22,7 @@ def cli(tmp_path: Path) -> Run:
     def run(*words: str | Path, home: str = "home", given: str = "") -> Run:
         environ = {
             "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
             "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
             "PATH": "",
             "HOME": str(tmp_path),

@@ -17,7 +17,12 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     def anaphora(*words: str | Path, home: str = "home") -> subprocess.CompletedProcess[str]:
-        environ = {"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "HOME": str(tmp_path)}
+        environ = {
+            "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
+            "PATH": "",
+            "HOME": str(tmp_path),
+        }
         return run_command("--home", tmp_path / home, *words, environ=environ)
 
     return anaphora

@@ -241,6 +241,7 @@ def broken_library(folder: Path, name: str) -> Iterator[dict[str, str]]:
         "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
         "ANAPHORA_HOME": str(folder / "home"),
         "ANAPHORA_EMBEDDER": "hashing",
+        "ANAPHORA_READER": "off",
         "ANAPHORA_RESIDENT": "0",
     }
 

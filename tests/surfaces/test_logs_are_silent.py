@@ -51,6 +51,7 @@ class User:
             "ANAPHORA_HOME": str(self.home),
             "ANAPHORA_CONVERSATIONS_DIR": str(self.outside / "threads"),
             "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
             "ANAPHORA_RESIDENT": "0",
             "PYTHONUNBUFFERED": "1",
         }

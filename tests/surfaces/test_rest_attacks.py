@@ -131,7 +131,12 @@ def test_a_server_short_of_files_answers_and_logs_little(tmp_path: Path) -> None
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={"ANAPHORA_EMBEDDER": "hashing", "PATH": "", "PYTHONUNBUFFERED": "1"},
+        env={
+            "ANAPHORA_EMBEDDER": "hashing",
+            "ANAPHORA_READER": "off",
+            "PATH": "",
+            "PYTHONUNBUFFERED": "1",
+        },
     ) as server:
         assert server.stdout is not None
         found = re.search(r"http://\S+?:(\d+)", server.stdout.readline())

@@ -38,6 +38,7 @@ class Server:
             text=True,
             env={
                 "ANAPHORA_EMBEDDER": "hashing",
+                "ANAPHORA_READER": "off",
                 "PATH": "",
                 "PYTHONUNBUFFERED": "1",
                 "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
@@ -92,7 +93,12 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return run_command("--home", home, *words, environ={"ANAPHORA_EMBEDDER": "hashing", "PATH": ""})
+    return run_command(
+        "--home",
+        home,
+        *words,
+        environ={"ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_READER": "off", "PATH": ""},
+    )
 
 
 def children(server: Server) -> set[int]:

@@ -79,7 +79,11 @@ async def _mcp(home: Path) -> dict[str, Any]:
     from mcp.client.stdio import stdio_client
 
     words = ["-m", "anaphora", "--home", str(home), "mcp", "--tools", "all"]
-    environment = {"PYTHONPATH": os.environ["PYTHONPATH"], "ANAPHORA_EMBEDDER": "hashing"}
+    environment = {
+        "PYTHONPATH": os.environ["PYTHONPATH"],
+        "ANAPHORA_EMBEDDER": "hashing",
+        "ANAPHORA_READER": "off",
+    }
     start = StdioServerParameters(command=sys.executable, args=words, env=environment)
     async with stdio_client(start) as streams, ClientSession(*streams) as session:
         begun = await session.initialize()

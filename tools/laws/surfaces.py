@@ -217,5 +217,6 @@ def _environment(root: Path) -> dict[str, str]:
         "XDG_STATE_HOME": str(root / "state"),
         "XDG_RUNTIME_DIR": str(root / "run"),
         "ANAPHORA_RESIDENT": "0",
+        "ANAPHORA_READER": "off",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from anaphora.index.turns.embedded import embedded_text
+from anaphora.reading.inputs import statement_text
 
 FORMS: Final = ("text", "speaker", "before", "mixed")
-# Of the turn before only the beginning: the passage's own words must stay within the window.
-_BEFORE: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Turn:
     @property
     def said(self) -> str:
         """`speaker: text`, or the text alone."""
-        return f"{self.speaker}: {self.text}" if self.speaker else self.text
+        return statement_text(self.text, speaker=self.speaker)
 
 
 def form_passages(turns: Sequence[Turn], form: str, group: str) -> list[str]:
@@ -41,8 +40,8 @@ def form_passages(turns: Sequence[Turn], form: str, group: str) -> list[str]:
         return [turn.text for turn in told]
     if form == "speaker":
         return [turn.said for turn in told]
-    before = ["", *(turn.said[:_BEFORE] for turn in told[:-1])]
+    before = ["", *(turn.said for turn in told[:-1])]
     return [
-        f"{turn.said}\n(before: {earlier})" if earlier else turn.said
+        statement_text(turn.text, speaker=turn.speaker, before=earlier)
         for turn, earlier in zip(told, before, strict=True)
     ]

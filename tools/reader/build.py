@@ -1,17 +1,17 @@
 """Make the 8-bit folder of trained weights: `python -m tools.reader build --run FOLDER`.
 
 In: what `train` wrote, and examples to smooth and measure on. Out: a folder with `model.onnx` and
-`manifest.json`; the tokenizer is the embedder's and is not copied. The layers and the word table
+`manifest.json`; the tokenizer and the word table are the embedder's and are not copied. The layers
 are quantised as the embedder that ships is; the heads stay in 32 bits. Printed: MB, how close it is
-to 32 bits, and milliseconds a statement by length.
+to 32 bits, and milliseconds a statement by length. With --ship the folder is the product's own.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Sequence
@@ -22,52 +22,69 @@ import numpy as np
 from tools import quantise
 from tools.reader import graph
 from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
-from tools.reader.inputs import Inputs, Pieces, padded
 from tools.reader.network import digest_of
 from tools.reader.reading import OnnxReader
-from tools.reader.scores import log_odds, probability
 
 from anaphora.embed.minilm import MINILM
+from anaphora.reading.inputs import Inputs, Pieces, padded
+from anaphora.reading.model import MANIFEST_FILE, MODEL_FILE, Reader, log_odds, probability
+from anaphora.reading.service import BUNDLED
 
 OUT = Path(__file__).resolve().parents[2] / ".models" / "reader"
 VARIANT: Final = "by token, 7 bits, smoothed 0.6"
 _ALPHA, _LIMIT, _FEEDS = 0.6, 63, 64
 _NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")
 _LENGTHS, _BATCHES = (16, 32, 64, 96), (8, 32)
-_WORD_TABLE: Final = ("word.values", "word.scale")
 
 
 def main(words: list[str]) -> None:
     """Write the folder that the command line asks for."""
     chosen = _arguments().parse_args(words)
     weights, target = chosen.run / "weights", chosen.out or chosen.run / "product"
-    pooling = json.loads((chosen.run / "run.json").read_text("utf-8"))["plan"]["pooling"]
+    plan = json.loads((chosen.run / "run.json").read_text("utf-8"))["plan"]
     samples = sample_inputs(chosen.examples or chosen.run, chosen.samples)
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
-        whole = Path(temporary) / "model.onnx"
-        graph.export(weights, whole, pooling)
+        exported, small = Path(temporary) / "model.onnx", Path(temporary) / "small.onnx"
+        graph.export(weights, exported, plan["pooling"])
         feeds = [_feed([one]) for head in graph.HEADS for one in samples[head][:_FEEDS]]
-        quantise_reader(whole, target / "model.onnx", feeds)
-        measured = compare(OnnxReader(whole), OnnxReader(target / "model.onnx"), samples)
-    shared = shared_bytes(target / "model.onnx", MINILM / "model.onnx")
-    times = time_reader(target, chosen.threads)
+        quantise_reader(exported, small, feeds)
+        table = graph.without_table(small, target / MODEL_FILE)
+        measured = compare(OnnxReader(exported), OnnxReader(small), samples)
     said = {
-        "pooling": pooling,
+        "pooling": plan["pooling"],
         "variant": VARIANT,
         "weights_sha256": digest_of(weights),
-        "shared_with_embedder": shared,
+        "table": table,
         "measured": measured,
     }
+    if chosen.calibration:
+        said["calibration"] = json.loads(chosen.calibration.read_text("utf-8"))
     graph.write_manifest(target, chosen.name, said)
-    size = (target / "model.onnx").stat().st_size
-    print(f"\n{target}: {size / 1e6:.2f} MB, {(size - sum(shared.values())) / 1e6:.2f} MB without")
-    print("what is the embedder's own to the byte; " + json.dumps(measured))
+    times = time_reader(target, chosen.threads)
+    size = (target / MODEL_FILE).stat().st_size
+    print(f"\n{target}: {size / 1e6:.2f} MB without the embedder's word table")
+    print(json.dumps(measured))
     print(f"\nms a statement, {chosen.threads} threads\n")
-    print("| word pieces | " + " | ".join(f"batch of {size}" for size in _BATCHES) + " |")
+    print("| word pieces | " + " | ".join(f"{size} at once" for size in _BATCHES) + " |")
     print("|---|" + "---|" * len(_BATCHES))
     for length, row in times.items():
         print(f"| {length} | " + " | ".join(f"{ms:.2f}" for ms in row) + " |")
+    if chosen.ship:
+        ship(target)
+
+
+def ship(folder: Path) -> None:
+    """Put a built folder in the product's place, with the licence of the weights that it is of.
+
+    Raises AnaphoraError where the product cannot load it.
+    """
+    Reader(folder)
+    BUNDLED.mkdir(parents=True, exist_ok=True)
+    own = (folder / name for name in (MODEL_FILE, MANIFEST_FILE))
+    for file in (*own, MINILM / "LICENSE", MINILM / "NOTICE"):
+        shutil.copyfile(file, BUNDLED / file.name)
+    print(f"\n{BUNDLED} has it now")
 
 
 def quantise_reader(source: Path, target: Path, feeds: Sequence[dict[str, Any]]) -> None:
@@ -122,23 +139,6 @@ def compare(
     return found
 
 
-def shared_bytes(reader: Path, embedder: Path) -> dict[str, int]:
-    """The bytes of the word table's parts that are the embedder's own."""
-    import onnx
-
-    models = (onnx.load(file) for file in (reader, embedder))
-    own, theirs = ({t.name: t for t in model.graph.initializer} for model in models)
-
-    def digest(tensor: Any) -> str:
-        return hashlib.sha256(onnx.numpy_helper.to_array(tensor).tobytes()).hexdigest()
-
-    return {
-        name: onnx.numpy_helper.to_array(own[name]).nbytes
-        for name in _WORD_TABLE
-        if name in own and name in theirs and digest(own[name]) == digest(theirs[name])
-    }
-
-
 def time_reader(place: Path, threads: int) -> dict[int, list[float]]:
     """Milliseconds a statement by length, for each size of a batch: the median of seven."""
     chance = np.random.default_rng(1)
@@ -146,7 +146,7 @@ def time_reader(place: Path, threads: int) -> dict[int, list[float]]:
     for length in _LENGTHS:
         found[length] = []
         for size in _BATCHES:
-            reader = OnnxReader(place, threads=threads, size=size)
+            reader = OnnxReader(place, threads=threads)
             inputs = [
                 Pieces(tuple(chance.integers(1000, 20000, length).tolist()), length // 2)
                 for _ in range(size)
@@ -172,5 +172,7 @@ def _arguments() -> argparse.ArgumentParser:
     add("--examples", type=Path, help="folder that `prepare` wrote, by default the run's")
     add("--samples", type=int, default=300, help="questions and pairs to measure on")
     add("--name", default="anaphora-reader", help="what the reader is called")
+    add("--calibration", type=Path, help="JSON: temperature and bias by judgement and lane")
+    add("--ship", action="store_true", help="put it into the product (src/anaphora/reading)")
     add("--threads", type=int, default=2, help="processors that the times are taken with")
     return parser

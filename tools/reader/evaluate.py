@@ -28,9 +28,7 @@ from tools.reader.pairs import story_pairs, written_pairs
 from tools.reader.reading import OnnxReader, model_of
 from tools.reader.scores import (
     average_precision,
-    log_odds,
     order_of,
-    probability,
     recall_at,
     reliability,
     silent_share,
@@ -38,6 +36,7 @@ from tools.reader.scores import (
 )
 
 from anaphora.embed.minilm import MINILM, MiniLM
+from anaphora.reading.model import log_odds, probability
 
 PRECISION = 0.9
 _BY = " by "

@@ -16,15 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 from tools.reader.examples import ANSWER_CLASSES, CHANGE_CLASSES
-from tools.reader.inputs import (
-    CANDIDATE_PIECES,
-    QUESTION_PIECES,
-    STATEMENT_PIECES,
-    TOKENIZER,
-    WINDOW,
-)
 
-HEADS: Final = ("answers", "changes")
+from anaphora.reading.inputs import TOKENIZER, WINDOW
+from anaphora.reading.model import ANSWERS, CHANGES, LENGTHS, MANIFEST_FILE, MODEL_FILE
+from anaphora.reading.table import ROW_SCALES, ROWS, TABLE, VALUES
+
+HEADS: Final = (ANSWERS, CHANGES)
 HEADS_FILE: Final = "heads.npz"
 POOLINGS: Final = ("mean", "cls")
 
@@ -80,27 +77,57 @@ def add_heads(source: Path, target: Path, heads: Mapping[str, Any], pooling: str
     onnx.save(model, target)
 
 
+def without_table(source: Path, target: Path) -> dict[str, dict[str, str]]:
+    """Write the model without its word table, whose rows then are inputs; the SHA-256 of its parts.
+
+    The table is the embedder's own to the byte, and is read where that lies.
+    """
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    model = onnx.load(source)
+    graph = model.graph
+    table = {tensor.name: tensor for tensor in graph.initializer if tensor.name in TABLE}
+    width = table[VALUES].dims[1]
+    digests = {
+        name: {"sha256": hashlib.sha256(numpy_helper.to_array(tensor).tobytes()).hexdigest()}
+        for name, tensor in table.items()
+    }
+    for node in list(graph.node):
+        if node.op_type == "Gather" and node.input[0] in TABLE:
+            graph.node.remove(node)
+    for tensor in table.values():
+        graph.initializer.remove(tensor)
+    for name, kind, columns in (
+        (ROWS, TensorProto.INT8, width),
+        (ROW_SCALES, TensorProto.FLOAT, 1),
+    ):
+        shape = ["batch", "length", columns]
+        graph.input.append(helper.make_tensor_value_info(name, kind, shape))
+    onnx.checker.check_model(model)
+    onnx.save(model, target)
+    return digests
+
+
 def write_manifest(folder: Path, name: str, said: Mapping[str, Any]) -> None:
     """Write `manifest.json` beside a folder's model.
 
-    The tokenizer is the embedder's own and is not copied: its SHA-256 stands here.
+    The tokenizer is the embedder's own and is not copied: its SHA-256 stands here. So does that of
+    the word table's parts, where `said` has them (`table`).
     """
-    model = folder / "model.onnx"
+    model = folder / MODEL_FILE
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     manifest = {
         "name": f"{name}:1:{digest[:12]}",
         "window": WINDOW,
-        "pieces": {
-            "question": QUESTION_PIECES,
-            "candidate": CANDIDATE_PIECES,
-            "statement": STATEMENT_PIECES,
-        },
+        "pieces": dict(LENGTHS),
+        "table": {},
         "heads": {"answers": list(ANSWER_CLASSES), "changes": list(CHANGE_CLASSES)},
         "tokenizer": {
             "of": "embedder",
             "sha256": hashlib.sha256(TOKENIZER.read_bytes()).hexdigest(),
         },
-        "files": {"model.onnx": {"sha256": digest, "bytes": model.stat().st_size}},
+        "files": {MODEL_FILE: {"sha256": digest, "bytes": model.stat().st_size}},
         **said,
     }
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    (folder / MANIFEST_FILE).write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")

@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from tools.models import network as net
 from tools.reader.graph import HEADS, HEADS_FILE, POOLINGS
-from tools.reader.inputs import Pieces, by_length, padded
+
+from anaphora.reading.inputs import Pieces, by_length, padded
 
 MPNET = "mpnet"
 _SHIFT = 4

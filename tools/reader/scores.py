@@ -32,21 +32,6 @@ def order_of(places: Sequence[int]) -> Order:
     return Order(first, three, ten, float((1 / best).mean()))
 
 
-def log_odds(logits: npt.NDArray[np.floating]) -> Floats:
-    """The log-odds of the first class against all others, shape (n,)."""
-    rows = logits.astype(np.float64)
-    rest = rows[:, 1:]
-    peak = rest.max(axis=1)
-    found: Floats = rows[:, 0] - peak - np.log(np.exp(rest - peak[:, None]).sum(axis=1))
-    return found
-
-
-def probability(odds: Floats) -> Floats:
-    """The probability of log-odds."""
-    found: Floats = 1 / (1 + np.exp(-np.clip(odds, -50, 50)))
-    return found
-
-
 def told_apart(answered: Floats, silent: Floats) -> float:
     """How often a score of the first is above one of the second (AUC); ties count half."""
     if not len(answered) or not len(silent):

@@ -15,6 +15,8 @@ from typing import Any, Final
 from tools.models.asked import Pool
 from tools.models.stories import FACTS, TURNS, pools_of
 
+from anaphora.reading.inputs import statement_text
+
 WORDS: Final = "text"
 SPEAKER: Final = "speaker"
 CONTEXT: Final = "before"
@@ -149,8 +151,7 @@ def times_of(story: Mapping[str, Any], lane: str) -> list[str]:
 
 def dated_text(text: str, when: str) -> str:
     """A statement with the day on which it was said in front."""
-    day = datetime.fromisoformat(when)
-    return f"{day.day} {day:%B %Y}, {text}"
+    return statement_text(text, day=datetime.fromisoformat(when))
 
 
 def topics(pairs: Sequence[LabelledPair]) -> dict[int, frozenset[int]]:

@@ -25,9 +25,10 @@ from tools.models import network as net
 from tools.reader import graph
 from tools.reader.batches import UNCLEAR, Asked, Drawing, Paired, draw_steps, epoch_length
 from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
-from tools.reader.inputs import Inputs
 from tools.reader.network import Reader, logits_of, save
 from tools.reader.soft import SoftLabels, read_soft
+
+from anaphora.reading.inputs import Inputs
 
 OUT = Path(__file__).resolve().parents[2] / ".models" / "reader"
 WARM_UP = 50

@@ -227,6 +227,7 @@ class AsyncMemory:
         role: TurnRole | None = None,
         min_confidence: float | None = None,
         whole: bool = False,
+        read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[TurnHit]:
         """As `Memory.recall_conversation`."""
@@ -246,6 +247,7 @@ class AsyncMemory:
         directory: str | os.PathLike[str] | None = None,
         exclude: str | Iterable[str] = (),
         min_confidence: float | None = None,
+        read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[SearchHit]:
         """As `Memory.search`."""
@@ -361,6 +363,7 @@ class AsyncMemory:
         as_of: datetime | None = None,
         explain: bool = False,
         min_confidence: float | None = None,
+        read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[MemoryHit]:
         """As `Memory.recall`."""

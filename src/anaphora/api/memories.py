@@ -109,6 +109,7 @@ class LastingMemories(NamespaceView):
         as_of: datetime | None = None,
         explain: bool = False,
         min_confidence: float | None = None,
+        read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[MemoryHit]:
         """The memories that matter for `query`: similarity × decay × reinforcement.
@@ -121,7 +122,9 @@ class LastingMemories(NamespaceView):
         moment; `explain` also returns the rejected candidates with the reason. What holds now
         stands before what it replaced. Where the probability that a hit answers is below
         `min_confidence` (0 to 1, by default a calibrated floor; 0: never), there are no hits, and
-        `Recall.nearest` has what came closest. After `timeout` seconds nothing is waited for any
+        `Recall.nearest` has what came closest. The first `read` candidates (0 to 64, by default
+        none) are read together with the question, which takes some milliseconds each and changes
+        their order among each other. After `timeout` seconds nothing is waited for any
         more: words answer alone, and `Recall.degraded` says so. Raises `InvalidInput` and
         `FilterError` naming the place, `TimedOut` where nothing could be read in the time,
         `Cancelled` where a `Cancellation` ended the call.
@@ -137,6 +140,7 @@ class LastingMemories(NamespaceView):
                     as_of=as_of,
                     explain=explain,
                     min_confidence=min_confidence,
+                    read=read,
                 )
             )
         self._container.tell("recall", found)

@@ -157,6 +157,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         role: TurnRole | None = None,
         min_confidence: float | None = None,
         whole: bool = False,
+        read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[TurnHit]:
         """The turns of one thread (or, with None, of all threads) that matter for `query`.
@@ -165,6 +166,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         but one hit if there is any; without them, what `ANAPHORA_RECALL_TOP_K` and
         `ANAPHORA_RECALL_BUDGET` say. Of a long turn that does not fit the passage that bears on the
         question comes, with its place (`TurnHit.excerpt`); another that does not fit is skipped.
+        The first `read` candidates (0 to 64, by default none) are read together with the question,
+        which takes some milliseconds each and changes their order among each other.
         With `whole` every turn comes whole: the best in any case, others where they fit.
         Of a query with a trace, a log or code pasted into it only what asks and what identifies
         that is read. Texts in `exclude` (the live transcript; one text is one) are dropped before
@@ -200,6 +203,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                     choice=TurnChoice(since, until, speaker, role),
                     min_confidence=min_confidence,
                     whole=whole,
+                    read=read,
                 )
             )
         self._container.tell("recall", found)
@@ -220,6 +224,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         directory: str | os.PathLike[str] | None = None,
         exclude: str | Iterable[str] = (),
         min_confidence: float | None = None,
+        read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[SearchHit]:
         """What bears on a question, of everything that is kept, in one list, best first.
@@ -232,7 +237,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         `directory` is where the question is asked: sessions of other projects than the one around
         it count less. Where no lane is likely to
         answer (`min_confidence`, by default a calibrated floor), there are no hits, and
-        `Recall.nearest` has what came closest. `timeout` is that of `recall_conversation`. Raises
+        `Recall.nearest` has what came closest. `read` and `timeout` are those of
+        `recall_conversation`; of turns and of memories so many candidates each are read. Raises
         `InvalidInput`, `NotFound` for a project, and `Cancelled`.
         """
         from anaphora.recall.everything import SearchChoice
@@ -255,6 +261,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                     top_k=top_k,
                     budget=budget,
                     min_confidence=min_confidence,
+                    read=read,
                 )
             )
         self._container.tell("recall", found)
@@ -343,7 +350,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until the model is loaded and everything known is indexed; False on time-out.
 
-        `timeout` is in seconds. Raises `EmbeddingError` when the model cannot be loaded.
+        The reader is waited for where a question has asked for it. `timeout` is in seconds. Raises
+        `EmbeddingError` when the model cannot be loaded.
         """
         self._container.embedder.look()
         return self._services().ready(timeout)

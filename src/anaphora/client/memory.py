@@ -160,6 +160,7 @@ class RemoteMemory(Memory):
         role: TurnRole | None = None,
         min_confidence: float | None = None,
         whole: bool = False,
+        read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[TurnHit]:
         """As `Memory.recall_conversation`."""
@@ -179,6 +180,7 @@ class RemoteMemory(Memory):
             "role": role,
             "min_confidence": min_confidence,
             "whole": whole,
+            "read": read,
             "timeout": timeout,
         }
         request = Request("POST", "/v1/conversations/recall", body=_plain(body), repeatable=True)

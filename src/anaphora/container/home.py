@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from anaphora.embed.registry import EmbedderRegistry
     from anaphora.embed.service import EmbedderService, ShareModel
     from anaphora.errors import EndpointError
+    from anaphora.reading.service import ReaderService
     from anaphora.store.db.engine import Database
     from anaphora.store.home.sealing import Home, Sealing
 
@@ -53,6 +54,8 @@ class Container:
     registry: EmbedderRegistry
     # Answers while an endpoint is away; None where the embedder runs here.
     stand_in: EmbedderService | None
+    # Reads questions with what was found; None where it is off, or none is installed.
+    reader: ReaderService | None
     tools: DeepTools
     clock: Callable[[], datetime]
     ids: Callable[[], str]
@@ -89,6 +92,7 @@ class Container:
         from anaphora.deep.tools import DeepTools
         from anaphora.embed.registry import EmbedderRegistry
         from anaphora.embed.service import EmbedderService, spec_for
+        from anaphora.reading.service import reader_service
         from anaphora.store.db.engine import open_database
         from anaphora.store.home.opening import open_home
         from anaphora.store.home.sealing import Home
@@ -117,6 +121,7 @@ class Container:
             embedder=service,
             registry=registry,
             stand_in=service_of(STAND_IN) if service.remote else None,
+            reader=reader_service(settings.reader),
             tools=DeepTools(settings, model, sub_model),
             clock=now,
             ids=RecordIds(now),
@@ -275,5 +280,7 @@ class Container:
         self.embedder.close()
         if self.stand_in is not None:
             self.stand_in.close()
+        if self.reader is not None:
+            self.reader.close()
         self.truth.close()
         return True

@@ -471,7 +471,12 @@ class NamespaceServices:
         from anaphora.recall.conversation import ConversationRecall
 
         return ConversationRecall(
-            self.conversations, self.turns, self.embedder, self.clock, cut=cut_between_secrets
+            self.conversations,
+            self.turns,
+            self.embedder,
+            self.clock,
+            cut=cut_between_secrets,
+            reader=self.container.reader,
         )
 
     @service
@@ -486,6 +491,7 @@ class NamespaceServices:
             self.clock,
             self.container.settings.half_lives,
             fill=self._fill_memories,
+            reader=self.container.reader,
         )
 
     def _fill_memories(self, limit: int) -> None:
@@ -736,6 +742,8 @@ class NamespaceServices:
             if self.embedder.failure is not None:
                 raise self.embedder.failure
             return False
+        if not self._reader_ready(timeout):
+            return False
         self.turns.sync(embed="all")
         self.remember.fill_vectors()
         self.memories.sync()
@@ -744,6 +752,13 @@ class NamespaceServices:
         indexes: tuple[TurnIndex | MemoryIndex, ...]
         indexes = (self.turns, self.memories, self.observation_index, *self.documents.fill())
         return all(index.wait(timeout) for index in indexes)
+
+    def _reader_ready(self, timeout: float | None) -> bool:
+        """Wait for a reader that is loading; what hinders one, answers tell."""
+        reader = self.container.reader
+        if reader is None or not reader.begun:
+            return True
+        return reader.ready(timeout) or reader.failure is not None
 
     @service
     def filling(self) -> Background:

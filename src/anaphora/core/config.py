@@ -71,6 +71,12 @@ VARIABLES = tuple(
             "`OPENAI_API_KEY`, for OpenAI's own",
         ),
         (
+            "ANAPHORA_READER",
+            "`off`: what was found is not read together with the question; `./a/folder`: a reader "
+            "of your own",
+            "`on`",
+        ),
+        (
             "ANAPHORA_EXACT_CAP",
             "vectors scanned exactly before LanceDB is used; the first 8,192 always are, "
             "also with 0",
@@ -137,9 +143,10 @@ class Settings:
 
     `conversations` holds the threads of the default namespace; `database` is a PostgreSQL URL,
     None for the SQLite file of the home; `embedder` is a setting that `anaphora.embed` knows;
-    `exact_cap` is how many vectors of a namespace are scanned exactly before the extra `large`
-    takes over (0: it always does); `core_tokens` is what the core block may take in a session;
-    `recall_top_k` and `recall_budget` hold for `recall_conversation` where a call does not say.
+    `reader` is "on" (the bundled one), "off" or the folder of one; `exact_cap` is how many vectors
+    of a namespace are scanned exactly before the extra `large` takes over (0: it always does);
+    `core_tokens` is what the core block may take in a session; `recall_top_k` and `recall_budget`
+    hold for `recall_conversation` where a call does not say.
     """
 
     home: Path
@@ -149,6 +156,7 @@ class Settings:
     # Keys are no part of a repr, and are never written.
     embedder_key: str | None = field(default=None, repr=False)
     openai_key: str | None = field(default=None, repr=False)
+    reader: str = "on"
     exact_cap: int = EXACT_CAP
     core_tokens: int = CORE_TOKENS
     recall_top_k: int = RECALL_TOP_K
@@ -178,11 +186,11 @@ def load_settings(
     """Arguments win over variables, those over what the home remembers, that over the defaults.
 
     Variables: `ANAPHORA_HOME`, `ANAPHORA_DATABASE`, `ANAPHORA_CONVERSATIONS_DIR` (else
-    `NEO_CONVERSATIONS_DIR`), `ANAPHORA_EMBEDDER` (and its `_KEY`), `ANAPHORA_EXACT_CAP`, and the
-    half-lives in days `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL` (else the same with
-    `SOVSEAL_DECAY_`). For deep recall: `ANAPHORA_MODEL`, `ANAPHORA_MODEL_URL`,
-    `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its own a provider's own
-    variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts;
+    `NEO_CONVERSATIONS_DIR`), `ANAPHORA_EMBEDDER` (and its `_KEY`), `ANAPHORA_READER`,
+    `ANAPHORA_EXACT_CAP`, and the half-lives in days `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`,
+    `_PROCEDURAL` (else the same with `SOVSEAL_DECAY_`). For deep recall: `ANAPHORA_MODEL`,
+    `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its
+    own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts;
     `ANAPHORA_EXECUTION_SECONDS` bounds one run of the model's code. `ANAPHORA_RECALL_TOP_K` and
     `ANAPHORA_RECALL_BUDGET` hold for recall of conversations; the home remembers them as
     `recall_top_k` and `recall_budget` in its settings.json.
@@ -200,6 +208,7 @@ def load_settings(
         embedder=_text(env, "ANAPHORA_EMBEDDER") or remembered.get("embedder") or "minilm",
         embedder_key=_text(env, "ANAPHORA_EMBEDDER_KEY"),
         openai_key=_text(env, "OPENAI_API_KEY"),
+        reader=_text(env, "ANAPHORA_READER") or "on",
         exact_cap=_count(env, "ANAPHORA_EXACT_CAP", EXACT_CAP),
         core_tokens=_count(env, "ANAPHORA_CORE_TOKENS", CORE_TOKENS, LEAST_BUDGET),
         recall_top_k=_count(

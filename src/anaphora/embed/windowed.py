@@ -124,14 +124,14 @@ def _run_round(
         for at, vector in zip(batch, run([parts[at][1] for at in batch]), strict=True):
             done[at] = vector
 
-    _share_out([*_batches(order, [len(ids) + around for _, ids in parts])], embed, threads)
+    share_out([*_batches(order, [len(ids) + around for _, ids in parts])], embed, threads)
     for (number, _), vector in zip(parts, done, strict=True):
         assert vector is not None
         rows[number].append(vector)
 
 
-def _share_out(left: list[list[int]], embed: Callable[[list[int]], None], threads: int) -> None:
-    """Embed all batches, the last first, in this thread and, while there are more, in others."""
+def share_out(left: list[list[int]], run: Callable[[list[int]], None], threads: int) -> None:
+    """Run all batches, the last first, in this thread and, while there are more, in others."""
     lock = threading.Lock()
     failed: list[BaseException] = []
 
@@ -142,7 +142,7 @@ def _share_out(left: list[list[int]], embed: Callable[[list[int]], None], thread
                     return
                 batch = left.pop()
             try:
-                embed(batch)
+                run(batch)
             except BaseException as error:  # noqa: BLE001 - raised again by who waits
                 failed.append(error)
 

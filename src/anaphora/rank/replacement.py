@@ -151,8 +151,8 @@ def _speaker_of(statement: Statement) -> str:
     return (statement.speaker or (named.group(1) if named else "")).casefold()
 
 
-def replacement_probability(older: Statement, newer: Statement, closeness: float) -> float:
-    """The probability that `newer` replaces `older`; `closeness` is their cosine (NaN: unknown)."""
+def worded_probability(older: Statement, newer: Statement) -> float | None:
+    """What the wording of two statements tells of a replacement; None where it does not tell."""
     if not is_possible(older, newer):
         return 0.0
     first, second = older.reading, newer.reading
@@ -161,8 +161,14 @@ def replacement_probability(older: Statement, newer: Statement, closeness: float
     other = frame is Frame.APART or tells_of_another(first, second)
     if second.tentative or both_hold or other or frame is Frame.ADDED:
         return 0.0
-    if frame in (Frame.VALUE, Frame.NEGATION):
-        return SURE
+    return SURE if frame in (Frame.VALUE, Frame.NEGATION) else None
+
+
+def replacement_probability(older: Statement, newer: Statement, closeness: float) -> float:
+    """The probability that `newer` replaces `older`; `closeness` is their cosine (NaN: unknown)."""
+    worded = worded_probability(older, newer)
+    if worded is not None:
+        return worded
     odds = float(np.dot(_weights(), replacement_features(older, newer, closeness))) + _constant()
     return 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
 

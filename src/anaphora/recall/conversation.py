@@ -21,6 +21,7 @@ from anaphora.core.arguments import EARLIEST, from_epoch
 from anaphora.core.hidden_ids import is_hidden, named_so
 from anaphora.core.limits import check_cancelled
 from anaphora.core.recalled import quotes_recalled, strip_recalled
+from anaphora.index.turns.embedded import embedded_text
 from anaphora.rank.budget import LONG, fill, token_cost
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
@@ -47,6 +48,7 @@ from anaphora.rank.turns import (
     score_by,
     score_turns,
 )
+from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_turns
 from anaphora.recall.narrowing import chosen_rows, narrow_by_times
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
@@ -58,6 +60,7 @@ from anaphora.recall.query import (
     truncated_question,
     typed_question,
 )
+from anaphora.recall.reading import Window, begin_reading, day_of, pair_judge
 from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
@@ -77,6 +80,7 @@ if TYPE_CHECKING:
     from anaphora.index.turns.index import TurnIndex
     from anaphora.index.turns.view import TurnView
     from anaphora.index.words.lookup import Lookup
+    from anaphora.reading.service import ReaderService
     from anaphora.store.threads.conversations import Conversations
 
 
@@ -119,10 +123,10 @@ NO_BUDGET = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One question to rows of a view. `degraded` gets what was unavailable, `notices` what the
-    reader should know.
+    """One question to rows of a view. `degraded` gets what was unavailable, `notices` what who
+    asks should know; `unread` gets why its candidates could not be read with it.
 
-    `repetitions`: turns that say the same are several hits.
+    `repetitions`: turns that say the same are several hits. `window`: so many candidates are read.
     """
 
     view: TurnView
@@ -131,7 +135,9 @@ class _Question:
     spans: Spans
     mode: RecallMode = "hybrid"
     repetitions: bool = False
+    window: int = 0
     degraded: list[Degraded] = field(default_factory=list)
+    unread: list[Degraded] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
     def look_up(self, words: Sequence[QueryWord]) -> Lookup:
@@ -192,9 +198,11 @@ class ConversationRecall:
         *,
         cut: Cut = anywhere,
         judge: PairJudge = judge_pairs,
+        reader: ReaderService | None = None,
     ) -> None:
         self._cut = cut
         self._judge = judge
+        self._reader = reader
         self._store = store
         self._index = index
         self._embedder = embedder
@@ -217,6 +225,7 @@ class ConversationRecall:
         choice: TurnChoice = ANY_TURN,
         min_confidence: float | None = None,
         whole: bool = False,
+        read: int | None = None,
         silent_times: list[str] | None = None,
     ) -> Recall[TurnHit]:
         """The best turns for `query`; see `Memory.recall_conversation` for the arguments.
@@ -232,6 +241,7 @@ class ConversationRecall:
         check_count("budget", budget, 0)
         floor = FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
+        window = begin_reading(read, mode, self._reader)
         if not query.strip():
             return Recall((), (BLANK,))
         query, cut = truncated_question(typed_question(query))
@@ -249,7 +259,7 @@ class ConversationRecall:
         narrowed = narrow_by_times(view.table, rows, query, times, now)
         if silent_times is not None:
             silent_times.extend(narrowed.notices)
-        question = _Question(view, narrowed.rows, query, _seconds(times), mode)
+        question = _Question(view, narrowed.rows, query, _seconds(times), mode, window=window)
         limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude), whole)
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
@@ -265,7 +275,7 @@ class ConversationRecall:
         self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
     ) -> _CachedAnswer:
         view, mode = question.view, question.mode
-        key = (chosen, question.text, mode, limits, question.spans)
+        key = (chosen, question.text, mode, limits, question.spans, question.window)
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:
             # Can its vector still be had? Asking also counts as a hit of the cache of vectors.
@@ -274,7 +284,8 @@ class ConversationRecall:
         if answer is None:
             meaning, scores = self._score(question)
             hits, sure = self._fill(question, meaning, scores, limits)
-            told = (tuple(question.degraded), sure, tuple(question.notices))
+            degraded = (*question.degraded, *question.unread)
+            told = (degraded, sure, tuple(question.notices))
             answer = _CachedAnswer(meaning, hits, *told)
             # What was unavailable may be there the next time, and who wants no cache gets none.
             if not answer.degraded and self._embedder.cache_size:
@@ -392,15 +403,18 @@ class ConversationRecall:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
 
         finder = PassageFinder(view, query_words(question.text), vector, self._cut)
-        found = self._candidates(view, scores, limits, finder)
+        found = self._candidates(question, scores, limits, finder)
         if question.mode == "hybrid":
+            window = self._window(question, scores)
             ordered = order_turns(
-                found,
+                window.ordered(found),
                 question.text,
-                lambda candidate: self._sharing(question, scores, limits, finder, candidate),
+                lambda candidate: map(
+                    window.as_read, self._sharing(question, scores, limits, finder, candidate)
+                ),
                 question.spans,
                 repetitions=question.repetitions,
-                judge=self._judge,
+                judge=pair_judge(self._reader, self._judge, window.lane),
             )
             found = ordered.candidates
             calibrated = self._embedder.name.startswith(CALIBRATED_FOR)
@@ -420,11 +434,49 @@ class ConversationRecall:
             hits.append(finder.shortened(hit, int(scores.rows[one.hit.place]), one.room))
         return tuple(hits), sure
 
+    def _window(self, question: _Question, scores: TurnScores) -> Window:
+        """What reads the first candidates of a question, each with the turn before it."""
+        view, table = question.view, question.view.table
+
+        def told(candidates: Sequence[Candidate]) -> list[str]:
+            rows = scores.rows[[candidate.place for candidate in candidates]]
+            before = self._said_before(view, rows)
+            return [
+                statement_text(
+                    embedded_text(candidate.told or candidate.text).strip() or " ",
+                    day=day_of(candidate.at),
+                    speaker=candidate.speaker or None,
+                    before=before.get(int(table.previous[row]), ""),
+                )
+                for candidate, row in zip(candidates, rows.tolist(), strict=True)
+            ]
+
+        return Window(question.text, question.window, "turns", self._reader, told, question.unread)
+
+    def _said_before(self, view: TurnView, rows: Rows) -> dict[int, str]:
+        """The turns before `rows` in the same sitting by their rows, as a statement has them.
+
+        What was said hours before is not what a turn answers to.
+        """
+        table = view.table
+        earlier = table.previous[rows]
+        beside = (earlier >= 0) & (table.session[earlier] == table.session[rows])
+        wanted = np.unique(earlier[beside])
+        said = {}
+        for row, text in zip(wanted.tolist(), self._index.texts_of(view, wanted), strict=True):
+            # What was forgotten meanwhile, and what only quotes a recall, is nothing.
+            if text := embedded_text(text).strip():
+                speaker = int(table.speaker[row])
+                name = table.speakers[speaker] if speaker >= 0 else None
+                said[row] = statement_text(text, speaker=name)
+        return said
+
     def _candidates(
-        self, view: TurnView, scores: TurnScores, limits: _Limits, finder: PassageFinder
+        self, question: _Question, scores: TurnScores, limits: _Limits, finder: PassageFinder
     ) -> Iterator[Candidate]:
-        for place, text in self._with_texts(view, scores, limits):
-            yield self._candidate(view.table, scores, finder, place, text)
+        table = question.view.table
+        for place, text in self._with_texts(question, scores, limits):
+            yield self._candidate(table, scores, finder, place, text)
 
     def _candidate(
         self, table: TurnTable, scores: TurnScores, finder: PassageFinder, place: int, text: str
@@ -503,10 +555,11 @@ class ConversationRecall:
         return found
 
     def _with_texts(
-        self, view: TurnView, scores: TurnScores, limits: _Limits
+        self, question: _Question, scores: TurnScores, limits: _Limits
     ) -> Iterator[tuple[int, str]]:
         """Places and their texts, best first, without the turns of the live transcript."""
-        done, size = 0, max(FIRST_CHUNK, limits.top_k + 2)
+        view = question.view
+        done, size = 0, max(FIRST_CHUNK, limits.top_k + 2, question.window + 1)
         while True:
             check_cancelled()
             places = best_rows(view.table, scores, done + size)
@@ -538,6 +591,7 @@ class ConversationRecall:
             **self._turn(table, int(scores.rows[one.place])),
             text=one.text,
             score=one.score,
+            answers=one.answers,
             factors={**scores.explain(one.place), **one.changes},
             current=replacing is None,
             older_than=replacing,

@@ -64,10 +64,11 @@ class Candidate:
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
     `told` is the passage of a very long text that is compared, None where that is all of it.
     `again` are the places of those that say the same, oldest first; `restated` is how many times it
-    was said again. `group` is the score of its group, None for its own. `changes` are the factors
-    that this module adds. `older_than` is the place of what replaces it and `reason` why,
-    `previous` are those of what it replaces, the surest first. `closeness` is its cosine to the one
-    that it was looked up for (NaN: not known).
+    was said again. `group` is the score of its group, None for its own. `changes` are what was
+    added to its score since its lane gave it. `older_than` is the place of what replaces it and
+    `reason` why, `previous` are those of what it replaces, the surest first. `closeness` is its
+    cosine to the one that it was looked up for (NaN: not known). `read` are the log-odds that it
+    answers, as the reader has it (NaN: not read).
     """
 
     place: int
@@ -87,11 +88,19 @@ class Candidate:
     reason: str = ""
     previous: tuple[int, ...] = ()
     closeness: float = math.nan
+    read: float = math.nan
 
     @property
     def standing(self) -> float:
         """The score by which it stands among the others: its group's."""
         return self.score if self.group is None else self.group
+
+    @property
+    def answers(self) -> float | None:
+        """The probability that it answers, as the reader has it; None where it was not read."""
+        if math.isnan(self.read):
+            return None
+        return 1.0 / (1.0 + math.exp(-min(max(self.read, -50.0), 50.0)))
 
     @property
     def wording(self) -> tuple[str, str, bool]:
@@ -214,7 +223,8 @@ class _Groups:
         lost = answer_loss(_said(candidate), candidate.score, read_cues(self._question))
         if not lost:
             return candidate
-        return replace(candidate, score=candidate.score - lost, changes={"unanswered": -lost})
+        changes = {**candidate.changes, "unanswered": -lost}
+        return replace(candidate, score=candidate.score - lost, changes=changes)
 
     def _group(self, best: Candidate) -> Sequence[Candidate]:
         """Those that stand with `best`, itself among them."""
@@ -321,12 +331,15 @@ def _judge(
 
 def _confidence(head: Sequence[Candidate], question: str) -> float:
     """How probably one of these answers."""
-    return _probability(tuple(map(_judged, head)), question) if head else 0.0
+    if not head:
+        return 0.0
+    read = max((one.read for one in head if not math.isnan(one.read)), default=None)
+    return _probability(tuple(map(_judged, head)), question, read)
 
 
 @lru_cache(maxsize=128)
-def _probability(judged: tuple[_Judged, ...], question: str) -> float:
-    return answer_probability(_statements(judged), read_cues(question))
+def _probability(judged: tuple[_Judged, ...], question: str, read: float | None) -> float:
+    return answer_probability(_statements(judged), read_cues(question), read)
 
 
 def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:

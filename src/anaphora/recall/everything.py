@@ -26,6 +26,7 @@ from anaphora.recall.query import (
     truncated_question,
     typed_question,
 )
+from anaphora.recall.reading import checked_read, log_odds_of
 from anaphora.recall.render import version_lines
 from anaphora.recall.snippets import best_part, snippet
 from anaphora.recall.view_cache import ViewCache
@@ -91,12 +92,14 @@ class SearchChoice:
 class _Found:
     """A hit, and its cosine with the question; None where only a `score` can be told.
 
-    That is the hit's own, where none is given.
+    That is the hit's own, where none is given. `read` are the log-odds that it answers, as the
+    reader has it; None where it was not read.
     """
 
     hit: SearchHit
     cosine: float | None = None
     score: float | None = None
+    read: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,7 @@ class _Asked:
     shown: ViewCache[_TextReading]
     own: frozenset[str] = frozenset()
     placed: Collection[str] = field(default=())
+    read: int | None = None
 
     def reading(self, text: str) -> _TextReading:
         """A text as it is read for this question."""
@@ -187,8 +191,11 @@ class EverythingRecall:
         top_k: int = 8,
         budget: int = 2000,
         min_confidence: float | None = None,
+        read: int | None = None,
     ) -> Recall[SearchHit]:
         """The best `top_k` hits, whose snippets cost at most `budget` tokens.
+
+        Of turns and of memories the first `read` candidates are read with the question.
 
         Raises `InvalidInput` for bad arguments, `NotFound` for a project that nothing is about.
         """
@@ -196,11 +203,12 @@ class EverythingRecall:
         check_count("budget", budget, 0)
         floor = FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
+        checked_read(read)
         _check_kinds(choice.kinds)
         if not question.strip():
             return Recall((), (BLANK,))
         question, cut = truncated_question(typed_question(question))
-        asked = self._asked(question, choice, top_k, floor)
+        asked = replace(self._asked(question, choice, top_k, floor), read=read)
         lanes = [_LaneAnswer(degraded=cut)]
         parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Asked], _LaneAnswer]], ...] = (
             ("memories", ("memory", "note"), self._memories),
@@ -247,6 +255,7 @@ class EverythingRecall:
                 choice.since, choice.until, choice.speaker, conversations=asked.sessions
             ),
             min_confidence=asked.floor,
+            read=asked.read,
             silent_times=silent_times,
         )
         answer = _answer(found, lambda hit: _of_turn(hit, asked), DEFAULT_WEIGHTS.cosine_of_meaning)
@@ -318,6 +327,7 @@ class EverythingRecall:
             filters=_filters(asked.choice),
             min_score=None,
             min_confidence=asked.floor,
+            read=asked.read,
         )
         if found.confidence is not None and found.confidence < asked.floor:
             # With filters the lane gives all that they let through, however far.
@@ -381,7 +391,8 @@ def _answer(
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
             cosine = scale * hit.factors.get("meaning", 0.0) if compared else None
-            yield _Found(convert(hit), cosine, UNKNOWN * max(hit.score, 0.0) / best)
+            score = UNKNOWN * max(hit.score, 0.0) / best
+            yield _Found(convert(hit), cosine, score, log_odds_of(hit.answers))
 
     return _LaneAnswer(
         tuple(each(found.hits)),
@@ -395,20 +406,31 @@ def _answer(
 def _valued(found: Sequence[_Found], asked: _Asked, unseen: int) -> Iterator[SearchHit]:
     """A lane's hits with the scores by which they are put among those of other lanes.
 
-    All of a group have the score of its best, the last one of it.
+    All of a group have the score of its best, the last one of it, and never more than the group
+    before. Where a reader has put groups in another order than their cosines have, the values go
+    to the places: one that was put first though its cosine is low must not lower all behind it.
     """
-    last, group = 1.0, list(found)
-    while group:
-        place = max(range(len(group)), key=lambda at: (group[at].hit.score, -at))
-        best = group[place]
-        value = best.hit.score if best.score is None else best.score
-        if best.cosine is not None:
-            value = probability(best.cosine, unseen / (len(asked.terms) + 2))
+    groups, rest = [], list(found)
+    while rest:
+        place = max(range(len(rest)), key=lambda at: (rest[at].hit.score, -at))
+        groups.append(rest[: place + 1])
+        rest = rest[place + 1 :]
+    values = [_value(group[-1], unseen / (len(asked.terms) + 2)) for group in groups]
+    if any(one.read is not None for one in found):
+        values.sort(reverse=True)
+    last = 1.0
+    for group, value in zip(groups, values, strict=True):
         last = min(last, value)
-        for one in group[: place + 1]:
+        for one in group:
             score = round(last * _nearness(one.hit.conversation_id, asked), 6)
             yield replace(one.hit, score=score)
-        group = group[place + 1 :]
+
+
+def _value(best: _Found, unseen: float) -> float:
+    """How probably the best of a group answers; `unseen` is that of `rank/silence`."""
+    if best.cosine is not None:
+        return probability(best.cosine, unseen, best.read)
+    return best.hit.score if best.score is None else best.score
 
 
 def _unseen(asked: _Asked, lanes: Iterable[_LaneAnswer]) -> int:
@@ -444,6 +466,7 @@ def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
         current=hit.current,
         versions=tuple(version_lines(hit)),
         factors=hit.factors,
+        answers=hit.answers,
     )
 
 
@@ -474,6 +497,7 @@ def _of_record(
         title=title,
         tags=hit.tags,
         factors=hit.factors,
+        answers=hit.answers,
         **more,
     )
 

@@ -26,6 +26,7 @@ from anaphora.rank.memories import UNREAD, MemoryCandidates, MemoryScores, rank_
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.statements import asked_words
+from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_memories
 from anaphora.recall.query import (
     BLANK,
@@ -35,6 +36,7 @@ from anaphora.recall.query import (
     truncated_question,
     typed_question,
 )
+from anaphora.recall.reading import PART, Window, begin_reading, day_of, pair_judge
 from anaphora.recall.record_reads import Neighbours, RecordReads
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.memories.state import Candidates, MemoryQuery, Related
+    from anaphora.reading.service import ReaderService
     from anaphora.store.records.store import Records
 
 Fill: TypeAlias = Callable[[int], object]
@@ -57,6 +60,10 @@ OVERFETCH: Final = 8
 FEW: Final = 32
 """Memories without a vector that a question embeds first. A backlog of short texts this long takes
 some 60 ms; a longer one is brought in by `reindex` or `ready`, or question by question."""
+
+OVERREAD: Final = 2
+"""The same for each candidate that is read with the question: what is read must not depend on how
+many hits are wanted, and the best by meaning and words together are among so many by either."""
 
 _READ_FIRST: Final = 12
 """Texts of candidates that are read at once, first; then twice as many."""
@@ -85,15 +92,22 @@ class KeptNotes:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The hits that candidates gave at a moment, and how probably one of them answers."""
+    """The hits that candidates gave at a moment, and how probably one of them answers.
+
+    `unread` says why they were not read with the question, where they should have been.
+    """
 
     parts: tuple[Candidates, ...]
     moment: datetime
     hits: tuple[MemoryHit, ...]
     confidence: float
+    unread: tuple[Degraded, ...] = ()
 
     def holds(self, parts: tuple[Candidates, ...], moment: datetime) -> bool:
         """Whether the same candidates were found within a second, in which no score fades."""
+        if self.unread:
+            # The reader may be there now.
+            return False
         same = len(parts) == len(self.parts) and all(map(operator.is_, parts, self.parts))
         return same and timedelta(0) <= moment - self.moment < _AT_ONCE
 
@@ -103,7 +117,8 @@ class MemoryRecall:
     """Answers questions from the memories of one namespace, and from its notes, if given.
 
     `by_currency` puts what holds now before what it replaced; where each stands for itself, it is
-    False. `judge` says of two memories whether the newer replaces the older.
+    False. `judge` says of two memories whether the newer replaces the older, `reader` how probably
+    each answers.
     """
 
     records: Records
@@ -115,6 +130,7 @@ class MemoryRecall:
     notes: KeptNotes | None = None
     by_currency: bool = True
     judge: PairJudge = judge_pairs
+    reader: ReaderService | None = None
     reads: RecordReads = field(default_factory=RecordReads)
     answers: ViewCache[_Answer] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
 
@@ -129,6 +145,7 @@ class MemoryRecall:
         as_of: datetime | None = None,
         explain: bool = False,
         min_confidence: float | None = None,
+        read: int | None = None,
     ) -> Recall[MemoryHit]:
         """The `top_k` best memories for `query`, in descending order of score.
 
@@ -136,6 +153,7 @@ class MemoryRecall:
         nothing in common with the question is left out. `filters` are applied before anything is
         cut, and what they let through comes, in the order of scores. Where the probability that a
         hit answers is below `min_confidence` (None: the calibrated floor), there are no hits.
+        The first `read` candidates are read with the question (None: as many as by default).
         `as_of` (aware) asks what was true then. `explain` fills `Recall.rejected`. Raises
         `InvalidInput` for bad arguments and `FilterError` for a bad filter.
         """
@@ -144,6 +162,7 @@ class MemoryRecall:
         check_count("top_k", top_k, 1)
         floor = FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
+        window = begin_reading(read, mode, self.reader)
         if as_of is not None:
             checked_moment("as_of", as_of)
         keep = self.records.resolved(parse(filters))
@@ -162,7 +181,7 @@ class MemoryRecall:
             moment=as_of or self.clock(),
             past=as_of is not None,
             keep=keep,
-            limit=OVERFETCH * top_k,
+            limit=max(OVERFETCH * top_k, OVERREAD * window),
             vector=vector,
             terms=() if bare else asked_words(query),
             all_words=vector is None,
@@ -181,16 +200,18 @@ class MemoryRecall:
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         least = -math.inf if min_score is None else min_score
-        key = (query, mode, top_k, least, keep, as_of)
+        key = (query, mode, top_k, least, keep, as_of, window)
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
         rejected: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, wanted.moment):
-            work = _AnswerBuilder(self, query, wanted, not bare, explain, found)
+            work = _AnswerBuilder(self, query, wanted, not bare, explain, window, found)
             hits = work.hits(top_k, least)
-            answer = _Answer(parts, wanted.moment, hits, work.confidence)
+            unread = tuple(work.unread)
+            answer = _Answer(parts, wanted.moment, hits, work.confidence, unread)
             self.answers.put(_ONE_VIEW, key, answer)
             rejected = work.rejected() if explain else ()
         hits = answer.hits
+        degraded.extend(answer.unread)
         if damaged := self.records.unreadable():
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
             reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
@@ -237,6 +258,11 @@ class MemoryRecall:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
         found = self.index.candidates(wanted)
         return (found,) if self.notes is None else (found, self.notes.index.candidates(wanted))
+
+
+def _told(candidates: Sequence[Candidate]) -> list[str]:
+    """Memories as the reader reads them."""
+    return [statement_text(one.text, day=day_of(one.at)) for one in candidates]
 
 
 @lru_cache(maxsize=1024)
@@ -307,8 +333,10 @@ class _AnswerBuilder:
     _wanted: MemoryQuery
     _hybrid: bool
     _explain: bool
+    _window: int
     _found: Candidates
     confidence: float = 0.0
+    unread: list[Degraded] = field(default_factory=list)
     _rejected: list[tuple[int, str]] = field(default_factory=list)
     _scores: MemoryScores = field(init=False)
     _places: dict[str, int] = field(init=False)
@@ -368,8 +396,13 @@ class _AnswerBuilder:
             places = [place for place in places if place not in silent]
         if not self._hybrid:
             return (self._candidate(place) for place in places)
+        lane = self._lane
+        window = Window(self._question, self._window, "facts", lane.reader, _told, self.unread)
         ordered = order_memories(
-            self._candidates(places), self._question, self._related, judge=self._lane.judge
+            window.ordered(self._candidates(places)),
+            self._question,
+            lambda candidate: map(window.as_read, self._related(candidate)),
+            judge=pair_judge(lane.reader, lane.judge, window.lane),
         )
         self.confidence = ordered.confidence
         return ordered.candidates
@@ -377,7 +410,7 @@ class _AnswerBuilder:
     def _candidates(self, places: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""
         ids = self._found.columns.ids
-        done, size = 0, _READ_FIRST
+        done, size = 0, max(_READ_FIRST, self._window + 1)
         while some := places[done : done + size]:
             read = self._records(ids[place] for place in some)
             for place in some:
@@ -550,8 +583,18 @@ class _Standing:
             "reason": one.reason if replacing is not None else "",
             "previous": tuple(versions[at] for at in one.previous if at in versions),
             "score": one.score,
-            "factors": {"unanswered": one.score / score} if one.changes and score else {},
+            "factors": self._factors(score),
+            "answers": one.answers,
         }
+
+    def _factors(self, score: float) -> dict[str, float]:
+        """What the candidate's changes did to that score: of the reader a part, else a factor."""
+        changes = self.candidate.changes
+        read = changes.get(PART, 0.0)
+        factors = {PART: read} if PART in changes else {}
+        if "unanswered" in changes and score + read:
+            factors["unanswered"] = self.candidate.score / (score + read)
+        return factors
 
 
 def _hit(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from anaphora.values.conversations import READ_AWAITED, READ_MOST
 from anaphora.values.memories import MEMORY_FIELDS
 
 QUERY: Final = "What to look for, in your own words."
@@ -69,6 +70,8 @@ _EVERYWHERE: Final = {
     "query_hash": "The digest of a path or a conversation, as the project's devices make it.",
     "query": f"{QUERY} A blank query returns nothing.",
     "question": "The question, in your own words.",
+    "read": "How many of the best candidates are read together with the question: 0 (none) to "
+    f"{READ_MOST}, by default {READ_AWAITED}.",
     "redact": "Whether keys and card numbers are taken out of it.",
     "role": "Who speaks: `user`, `assistant`, `system`, `tool`, or another word.",
     "root": "The folder, on the server's machine.",

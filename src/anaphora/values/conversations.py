@@ -13,6 +13,10 @@ from anaphora.values.sessions import SessionPlace, ToolCall
 
 __all__ = [
     "FINISH_VECTORS",
+    "READ_AWAITED",
+    "READ_BY_DEFAULT",
+    "READ_IN_HOOKS",
+    "READ_MOST",
     "RECALL_BUDGET",
     "RECALL_TOP_K",
     "Check",
@@ -52,6 +56,18 @@ RECALL_TOP_K: Final = ConfigurableCount(6)
 
 RECALL_BUDGET: Final = ConfigurableCount(2500)
 """Tokens that they may cost."""
+
+READ_BY_DEFAULT: Final = 0
+"""Candidates that the reader reads with the question, where a call does not say."""
+
+READ_AWAITED: Final = 32
+"""The same where somebody waits for an answer: command line, servers, page."""
+
+READ_IN_HOOKS: Final = 8
+"""The same in a hook, which holds up every prompt."""
+
+READ_MOST: Final = 64
+"""The most that may be read: each takes some milliseconds."""
 
 RecallMode = Literal["hybrid", "words", "vector"]
 TurnRole = Literal["user", "assistant", "other"]
@@ -161,6 +177,8 @@ class TurnHit:
     `reason` says what tells it, and `previous` are those that this one seems to replace, the surest
     first. All are read from the words, and may be wrong. `occurrences` are other turns that say the
     same, oldest first.
+    `answers` is the probability that it answers the question, as the reader judges it that read
+    both; None where it was not read. The factor "reader" is what the score has of that.
     `quotes_recalled`: the text also holds a block of recalled turns, which was not searched.
     `excerpt`: the turn is too long to come whole, and `text` is the passage of it that bears most
     on the question; the whole is `index` of the conversation. None: `text` is all of it.
@@ -181,6 +199,7 @@ class TurnHit:
     occurrences: tuple[RelatedTurn, ...] = ()
     quotes_recalled: bool = False
     excerpt: Excerpt | None = None
+    answers: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,8 +206,10 @@ class Contradiction:
 class MemoryHit:
     """A recalled memory, or a note about a project: its `type` is then the kind of the note.
 
-    `score` = `similarity` × `decay` × `reinforcement` × `unanswered`, a factor of those that only
-    ask or do not know. Hits stand in groups of what is about one thing, by the best score of each:
+    `score` = (`similarity` × `decay` × `reinforcement` + `reader`) × `unanswered`: what the reader
+    adds or takes that read it with the question, and a factor of those that only ask or do not
+    know. `answers` is the probability that it answers, as the reader judges it; None where it was
+    not read. Hits stand in groups of what is about one thing, by the best score of each:
     within one, what holds now comes before what it replaced, whatever its own score.
 
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
@@ -237,6 +239,7 @@ class MemoryHit:
     reason: str = ""
     previous: tuple[RelatedMemory, ...] = ()
     sources: tuple[str, ...] = ()
+    answers: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

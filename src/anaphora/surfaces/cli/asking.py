@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from anaphora.surfaces.cli.where import Where, note_missing, opened_at
+from anaphora.values.conversations import READ_AWAITED
 
 TOP: Final = 8
 BUDGET: Final = 4000
@@ -26,7 +27,7 @@ def ask(
     **options: Any,
 ) -> None:
     """Ask and show; `options` are those of `Memory.search`."""
-    options = {"top_k": TOP, "budget": BUDGET, **options}
+    options = {"top_k": TOP, "budget": BUDGET, "read": READ_AWAITED, **options}
     with opened_at(where, warm=True) as memory:
         # The model is being loaded beside this.
         from anaphora.surfaces.cli.found import show_found

@@ -37,7 +37,7 @@ from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import Where, known_conversation, note_missing, opened, place
 from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import counted, must_exist, recalled_turns, time_of
-from anaphora.values.conversations import ImportReport, RecallMode, TurnRole
+from anaphora.values.conversations import READ_AWAITED, ImportReport, RecallMode, TurnRole
 
 # Of the importers, whose import every command would wait for, and our own.
 KNOWN_FORMATS = (
@@ -361,6 +361,7 @@ def recall(
             role=cast(TurnRole | None, role),
             min_confidence=min_confidence,
             whole=whole,
+            read=READ_AWAITED,
             timeout=timeout,
         )
     if as_json:

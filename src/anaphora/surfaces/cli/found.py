@@ -49,7 +49,7 @@ def show_hit(out: Console, mark: str, hit: SearchHit, *, full: bool, why: bool) 
     for line in hit.versions:
         out.print(shown(f"   {line}", "dim"))
     if why:
-        show_factors(out, hit.factors)
+        show_factors(out, hit.factors, hit.answers)
 
 
 def _label(hit: SearchHit) -> str:

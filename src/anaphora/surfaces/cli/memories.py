@@ -32,7 +32,7 @@ from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.where import note_missing, opened
 from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import counted, must_exist, time_of
-from anaphora.values.conversations import Recall, RecallMode
+from anaphora.values.conversations import READ_AWAITED, Recall, RecallMode
 from anaphora.values.memories import (
     Contradiction,
     MemoryHit,
@@ -154,6 +154,7 @@ def recall(
             as_of=time_of("as-of", as_of),
             explain=explain,
             min_confidence=min_confidence,
+            read=READ_AWAITED,
             timeout=timeout,
         )
     give(found, lambda found: _show_memories(found, why=why), as_json=as_json)
@@ -185,7 +186,7 @@ def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
         )
         out.print(Text(product, "dim"))
         show_reason(out, hit.reason)
-        show_factors(out, hit.factors)
+        show_factors(out, hit.factors, hit.answers)
 
 
 def list_(

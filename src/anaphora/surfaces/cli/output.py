@@ -120,7 +120,7 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
         show_versions(out, hit)
         if why:
             show_reason(out, hit.reason)
-            show_factors(out, hit.factors)
+            show_factors(out, hit.factors, hit.answers)
     show_notes(recall)
 
 
@@ -158,14 +158,16 @@ def show_text(out: Console, text: str) -> None:
         out.print(Text("   " + words.replace("\n", "\n   ")))
 
 
-def show_factors(out: Console, factors: Mapping[str, float]) -> None:
-    """The parts of a score as bars, the largest first."""
+def show_factors(out: Console, factors: Mapping[str, float], answers: float | None = None) -> None:
+    """The parts of a score as bars, the largest first, and what the reader made of the hit."""
     shown = {name: value for name, value in factors.items() if abs(value) >= 0.0005}
     largest = max((abs(value) for value in shown.values()), default=1.0)
     for name, value in sorted(shown.items(), key=lambda item: -abs(item[1])):
         bar = "█" * max(1, round(BAR_WIDTH * abs(value) / largest))
         style = "cyan" if value >= 0 else "red"
         out.print(Text(f"   {name:>12} {value:+.3f} ", style="dim").append(bar, style=style))
+    if answers is not None:
+        out.print(Text(f"   the reader: answers it with probability {answers:.2f}", "dim"))
 
 
 def show_notes(recall: Recall[Any]) -> None:

@@ -32,6 +32,7 @@ from anaphora.core.incidents import report
 from anaphora.core.recalled import enclose_recalled, strip_recalled
 from anaphora.rank.budget import token_cost
 from anaphora.surfaces.hooks.protocols import PROTOCOLS, HookEvent, answer, operation_of, read_event
+from anaphora.values.conversations import READ_IN_HOOKS
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -184,6 +185,7 @@ class SessionHooks:
             exclude=said,
             budget=1 << 30,
             min_confidence=0.0 if in_trial else None,
+            read=READ_IN_HOOKS,
         )
         own, given = self._own(event), set(self._state(event).given)
         return [

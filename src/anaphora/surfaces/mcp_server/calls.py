@@ -18,7 +18,7 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server import render
 from anaphora.surfaces.wire import plain, recalled_turns, refuse_unknown, time_of
-from anaphora.values.conversations import Degraded, NewTurn, Recall, Turn
+from anaphora.values.conversations import READ_AWAITED, Degraded, NewTurn, Recall, Turn
 from anaphora.values.deep import Budget
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ class Answer:
 def recall(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Whatever was kept, for a question."""
     times = {name: time_of(name, given.get(name)) for name in ("since", "until")}
-    found = mask(memory.search(**{**given, **times, "directory": context.directory}))
+    asked = {**given, **times, "directory": context.directory, "read": READ_AWAITED}
+    found = mask(memory.search(**asked))
     notices = [*found.notices, *([render.silence_text(found)] if found.nearest else [])]
     rows = [_row(hit) for hit in found]
     text = render.found_text(found)
@@ -85,14 +86,14 @@ def recall(memory: Memory, given: Given, context: CallContext) -> Answer:
 def _row(hit: SearchHit) -> dict[str, Any]:
     """A hit without its whole text, which `fetch` and the caller's own tools give."""
     told = plain(hit)
-    for name in ("text", "factors", "matches"):
+    for name in ("text", "factors", "matches", "answers"):
         told.pop(name, None)
     return {name: value for name, value in told.items() if value not in ("", None, [], {})}
 
 
 def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Lasting memories for a query, as JSON in the text form too."""
-    hits = memory.recall(**given)
+    hits = memory.recall(**given, read=READ_AWAITED)
     answer = _rows(hits, None)
     excerpts = [render.excerpted(row, given["query"]) for row in answer.data]
     return replace(answer, note=render.JSON_DATA, excerpts=excerpts)
@@ -127,7 +128,8 @@ def update_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
 def recall_conversation(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Turns of earlier conversations."""
     times = {name: time_of(name, given.get(name)) for name in ("since", "until")}
-    found = mask(recalled_turns(memory, **{"conversation_id": None, **given, **times}))
+    asked = {"conversation_id": None, **given, **times, "read": READ_AWAITED}
+    found = mask(recalled_turns(memory, **asked))
     return _rows(found, render.turns_text(found, given["query"]))
 
 

@@ -17,6 +17,7 @@ from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.environment import environment
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError, Closed
+from anaphora.values.conversations import READ_AWAITED
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -122,8 +123,8 @@ class ServerSession:
             # A question of each lane opens what the first real one would wait for.
             memory = self.memory()
             with called_from(CallOrigin("mcp")):
-                memory.recall(_WARMING, top_k=1)
-                memory.recall_conversation(None, _WARMING, top_k=1)
+                memory.recall(_WARMING, top_k=1, read=READ_AWAITED)
+                memory.recall_conversation(None, _WARMING, top_k=1, read=READ_AWAITED)
             memory.sync.start()
             memory.mirror.start()
         except AnaphoraError:

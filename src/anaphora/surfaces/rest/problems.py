@@ -61,6 +61,7 @@ _STATUSES: tuple[tuple[type[errors.AnaphoraError], int, str], ...] = (
     (errors.ReadOnly, 503, "read_only"),
     (errors.StoreError, 503, "store"),
     (errors.EmbeddingError, 503, "embedding"),
+    (errors.ReaderError, 503, "reader"),
     (errors.EncryptionError, 503, "encryption"),
     (errors.ModelTimeout, 504, "model_timeout"),
     (errors.TimedOut, 504, "timed_out"),

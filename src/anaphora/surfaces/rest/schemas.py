@@ -24,6 +24,8 @@ from pydantic import (
 
 from anaphora.values.audit import AuditAction
 from anaphora.values.conversations import (
+    READ_AWAITED,
+    READ_MOST,
     RecallMode,
     TurnRole,
 )
@@ -77,6 +79,17 @@ class Body(BaseModel):
         found = {name: getattr(self, name) for name in type(self).model_fields}
         budget = found.get("budget")
         return found | {"budget": budget.budget()} if isinstance(budget, BudgetBody) else found
+
+
+class ReadQuestion(Body):
+    """A question that is read together with the first candidates; who asks here waits for it."""
+
+    read: Annotated[int, Field(ge=0, le=READ_MOST)] | None = None
+
+    def given(self) -> dict[str, Any]:
+        """The fields by name, with how many candidates are read where the request does not say."""
+        found = super().given()
+        return found | {"read": READ_AWAITED if self.read is None else self.read}
 
 
 class Parameters(BaseModel):
@@ -142,7 +155,7 @@ class NewMemories(Body):
     items: Annotated[list[NewMemoryItem], Field(min_length=1, max_length=10_000)]
 
 
-class Ask(Body):
+class Ask(ReadQuestion):
     """A question to lasting memories."""
 
     query: Query
@@ -172,7 +185,7 @@ class Unforgetting(Body):
     id: Name
 
 
-class SearchQuestion(Body):
+class SearchQuestion(ReadQuestion):
     """A question to everything that is kept."""
 
     query: Query
@@ -324,7 +337,7 @@ class SeedTitle(Body):
     title: Annotated[str, Field(max_length=1_000)]
 
 
-class TurnQuestion(Body):
+class TurnQuestion(ReadQuestion):
     """A question to conversations: one of them, or all."""
 
     query: Query

@@ -152,6 +152,7 @@ function why(hit) {
   return h("details", { class: "why" }, h("summary", null, "Why"),
     h("p", { class: "faint small" }, `It answers with a probability of about ${Math.min(99, Math.round(hit.score * 100))} in 100. What went into it:`),
     bars(hit.factors, { caption: "Parts of the score" }),
+    typeof hit.answers === "number" ? h("p", { class: "faint small" }, `Read together with the question, it answers it with a probability of ${Math.round(hit.answers * 100)} in 100.`) : null,
     hit.text.length > hit.snippet.length ? h("details", null, h("summary", null, `All of it, ${count(hit.text.length)} characters`), saidLong(hit.text, 4000)) : null);
 }
 

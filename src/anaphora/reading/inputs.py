@@ -1,7 +1,8 @@
-"""What goes into the network: word pieces of a question and what is judged for it.
+"""What goes into the reader: the texts of statements, and the word pieces of a question with them.
 
 An answer is read as `question [SEP] statement`, a change as `question [SEP] older [SEP] newer`; the
-last part has the second token type, so that older and newer are told apart. Nothing needs torch.
+last part has the second token type, so that older and newer are told apart. Training
+(`tools/reader`) and recall make their inputs here, so that both have the same form.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Final
 
@@ -26,10 +28,32 @@ STATEMENT_PIECES: Final = 64
 WINDOW: Final = 4 + QUESTION_PIECES + 2 * STATEMENT_PIECES
 """Word pieces of the longest input, two statements with [CLS] and three [SEP]."""
 
+BEFORE_CHARACTERS: Final = 120
+"""What is read of the turn before: a statement's own words must stay within its pieces."""
+
 TOKENIZER: Final = MINILM / "tokenizer.json"
 _CLS, _SEP = 101, 102
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 Whole = npt.NDArray[np.int64]
+
+
+def statement_text(
+    text: str, *, day: date | None = None, speaker: str | None = None, before: str = ""
+) -> str:
+    """A statement as the reader reads it: "4 March 2024, Ann: text", the turn before behind it.
+
+    `before` is that turn in the same form without its day and what came before it; "" where there
+    is none. A memory has a day and its text only.
+    """
+    said = f"{speaker}: {text}" if speaker else text
+    if before:
+        said = f"{said}\n(before: {before[:BEFORE_CHARACTERS]})"
+    # Names of months of its own: `strftime` has those of the user's locale.
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}, {said}" if day else said
 
 
 @dataclass(frozen=True, slots=True)

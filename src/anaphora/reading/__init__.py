@@ -1,0 +1,1 @@
+"""A question and statements read together: the bundled reader, and what it is given."""

@@ -1,0 +1,169 @@
+"""Reads the first candidates of a question together with it, and orders them by that too.
+
+Both lanes do so, before `recall/currency` puts what holds now before what it replaced. A reader
+that is not there changes nothing, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from anaphora.errors import InvalidInput, ReaderError, TimedOut
+from anaphora.rank.reading import REPLACES_SHARE, read_scores, shared_probability
+from anaphora.rank.replacement import (
+    PairJudge,
+    Statement,
+    StatementPair,
+    judge_pairs,
+    worded_probability,
+)
+from anaphora.recall.currency import Candidate
+from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
+
+if TYPE_CHECKING:
+    from anaphora.reading.model import Lane
+    from anaphora.reading.service import ReaderService
+
+PART: Final = "reader"
+"""What an answer calls the reader: the part that was unavailable, and the factor of a score."""
+
+
+def checked_read(read: int | None) -> int:
+    """How many candidates are to be read, by default as many as measured. Raises InvalidInput."""
+    count = READ_BY_DEFAULT if read is None else read
+    if not 0 <= count <= READ_MOST:
+        raise InvalidInput("read", count, f"expected a whole number from 0 to {READ_MOST}")
+    return count
+
+
+def begin_reading(read: int | None, mode: str, reader: ReaderService | None) -> int:
+    """How many candidates are read, and the reader begins to load: beside the embedder.
+
+    By meaning or by words alone none is, nor without a reader. Raises InvalidInput.
+    """
+    count = checked_read(read)
+    if reader is None or not count or mode != "hybrid":
+        return 0
+    reader.start()
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The first `size` candidates of one question, and what the reader makes of them.
+
+    `told` gives their texts as the reader reads them, in their order. `degraded` gets why they
+    could not be read. `_read` has those that were, by their places: who looks one up again finds it
+    as it stands here.
+    """
+
+    question: str
+    size: int
+    lane: Lane
+    reader: ReaderService | None
+    told: Callable[[Sequence[Candidate]], Sequence[str]]
+    degraded: list[Degraded] = field(default_factory=list)
+    _read: dict[int, Candidate] = field(default_factory=dict)
+
+    def ordered(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """`candidates`, best first, in the order of their new scores. Raises Cancelled."""
+        if self.reader is None or not self.size:
+            return iter(candidates)
+        stream = iter(candidates)
+        first = list(islice(stream, self.size))
+        odds = self._judged(first, self.reader)
+        if not odds:
+            return chain(first, stream)
+        behind = list(islice(stream, 1))
+        totals = [candidate.score for candidate in (*first, *behind)]
+        scores = read_scores(totals, np.asarray(odds), self.lane).tolist()
+        for candidate, score, read in zip(first, scores, odds, strict=True):
+            changes = {**candidate.changes, PART: score - candidate.score}
+            self._read[candidate.place] = replace(
+                candidate, score=score, read=read, changes=changes
+            )
+        # Stable: those that stand as high as the first one behind keep their order.
+        best_first = sorted(self._read.values(), key=lambda candidate: -candidate.score)
+        return chain(best_first, behind, stream)
+
+    def as_read(self, candidate: Candidate) -> Candidate:
+        """A candidate that was looked up, with the score of the window where it is in that."""
+        known = self._read.get(candidate.place)
+        if known is None:
+            return candidate
+        return replace(candidate, score=known.score, read=known.read, changes=known.changes)
+
+    def _judged(self, first: Sequence[Candidate], reader: ReaderService) -> list[float]:
+        if not first:
+            return []
+        try:
+            return reader.judge_answers(self.question, self.told(first), self.lane)
+        except (ReaderError, TimedOut) as error:
+            self.degraded.append(Degraded(PART, f"the order is that without it: {error}"))
+            return []
+
+
+def day_of(at: float) -> datetime | None:
+    """The day of a time in seconds since the epoch, None where it is not known."""
+    try:
+        return None if math.isnan(at) else datetime.fromtimestamp(at, UTC)
+    except (OverflowError, OSError, ValueError):
+        # Before the year 1, or after 9999.
+        return None
+
+
+def log_odds_of(probability: float | None) -> float | None:
+    """The log-odds of what the reader says of a hit; None where it was not read."""
+    if probability is None:
+        return None
+    share = min(max(probability, 1e-9), 1.0 - 1e-9)
+    return math.log(share / (1.0 - share))
+
+
+def pair_judge(reader: ReaderService | None, judge: PairJudge, lane: Lane) -> PairJudge:
+    """`judge`, with the reader's share in what the wording of a pair does not tell.
+
+    Just `judge` while the reader has no share, or is not loaded: what a judge says is kept, so it
+    must not change its mind.
+    """
+    if reader is None or not REPLACES_SHARE or not reader.loaded:
+        return judge
+    return _SharedJudge(reader, lane)
+
+
+@dataclass(frozen=True)
+class _SharedJudge:
+    """A judge of pairs whose probability is partly the reader's."""
+
+    reader: ReaderService
+    lane: Lane
+
+    def __call__(self, pairs: Sequence[StatementPair]) -> list[float]:
+        from anaphora.reading.model import probability
+
+        own = judge_pairs(pairs)
+        worded = [worded_probability(pair.older, pair.newer) for pair in pairs]
+        unsure = [place for place, told in enumerate(worded) if told is None]
+        changes = [("", _told(pairs[at].older), _told(pairs[at].newer)) for at in unsure]
+        try:
+            odds = self.reader.judge_changes(changes, self.lane)
+        except (ReaderError, TimedOut):
+            return own
+        for place, read in zip(unsure, probability(np.asarray(odds)).tolist(), strict=True):
+            own[place] = shared_probability(own[place], read, REPLACES_SHARE)
+        return own
+
+
+def _told(statement: Statement) -> str:
+    from anaphora.reading.inputs import statement_text
+
+    return statement_text(
+        statement.text, day=day_of(statement.at), speaker=statement.speaker or None
+    )

@@ -1,0 +1,197 @@
+"""A reader's folder: what it judges, what of a text it sees, and what it refuses to load."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.reading.tiny_reader import make_reader
+
+from anaphora.embed.minilm import MINILM
+from anaphora.errors import AnaphoraError, EmbeddingError, ModelIntegrityError, ReaderError
+from anaphora.reading.inputs import (
+    CANDIDATE_PIECES,
+    QUESTION_PIECES,
+    STATEMENT_PIECES,
+    Inputs,
+    statement_text,
+)
+from anaphora.reading.model import Reader
+from anaphora.reading.service import BUNDLED
+from anaphora.reading.table import TABLE, read_table, read_tensors
+
+TEXTS = ("A zebra ran past.", "A horse ran past, " * 20, "It rained.", "Stripes of a zebra. " * 9)
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return Reader(make_reader(tmp_path_factory.mktemp("reader")))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_judgements_come_in_the_order_of_their_texts(tmp_path: Path, threads: int) -> None:
+    """However they are put together by length, and however many run at a time."""
+    reader = Reader(make_reader(tmp_path), threads=threads)
+    texts = TEXTS * 9
+    odds = reader.judge_answers("What ran past?", texts, "turns")
+    alone = [reader.judge_answers("What ran past?", [text], "turns")[0] for text in texts]
+    assert odds.shape == (len(texts),)
+    assert odds == pytest.approx(alone, abs=1e-5)
+    assert [odd > 0 for odd in odds[:4]] == [True, False, False, True]
+    assert reader.judge_answers("What ran past?", [], "turns").shape == (0,)
+
+
+def test_both_judgements_are_of_one_model(reader: Reader) -> None:
+    """A later statement is judged with the earlier one, with a question or without."""
+    changes = [("", "I live in Rome.", "I live in Bonn instead."), ("Where?", "Rome.", "Bonn.")]
+    odds = reader.judge_changes(changes, "facts")
+    assert odds[0] > 0 > odds[1]
+
+
+@pytest.mark.promise("recall.read_lengths")
+def test_what_is_longer_than_its_pieces_is_cut(reader: Reader) -> None:
+    """Of a question 40 word pieces are read, of a candidate 96, of each of a pair 64."""
+    filler = "rain " * 500
+
+    def answers(words: int) -> bool:
+        odds = reader.judge_answers(filler, ["rain " * words + "zebra"], "turns")
+        return bool(odds[0] > 0)
+
+    assert answers(CANDIDATE_PIECES - 1)
+    assert not answers(CANDIDATE_PIECES)
+    asked = "rain " * QUESTION_PIECES + "zebra"
+    assert reader.judge_answers(asked, ["rain"], "turns")[0] < 0
+
+    def replaces(words: int) -> bool:
+        change = ("", filler, "rain " * words + "instead")
+        return bool(reader.judge_changes([change], "turns")[0] > 0)
+
+    assert replaces(STATEMENT_PIECES - 1)
+    assert not replaces(STATEMENT_PIECES)
+    longest = max(
+        len(Inputs().answer(filler, filler)), len(Inputs().change(filler, filler, filler))
+    )
+    assert longest == 4 + QUESTION_PIECES + 2 * STATEMENT_PIECES
+
+
+def test_any_text_can_be_read(reader: Reader, naughty: list[str]) -> None:
+    """Empty ones, other scripts, control characters and lone surrogates among them."""
+    texts = ["", " ", "\x00", "\udc80 zebra", "斑马", *naughty]
+    odds = reader.judge_answers("\ud800?", texts, "turns")
+    assert np.isfinite(odds).all()
+
+
+def test_a_statement_is_read_with_its_day_its_speaker_and_the_turn_before() -> None:
+    """In this order; of the turn before the beginning, and of what is not known nothing."""
+    before = statement_text("Where did you put it? " + "x" * 200, speaker="Bo")
+    text = statement_text("In the trap.", day=date(2024, 3, 4), speaker="Ann", before=before)
+    assert text == f"4 March 2024, Ann: In the trap.\n(before: {before[:120]})"
+    assert (
+        statement_text("In the trap.", day=date(2024, 12, 31)) == "31 December 2024, In the trap."
+    )
+    assert statement_text("In the trap.") == "In the trap."
+
+
+def test_log_odds_are_made_calibrated_by_judgement_and_lane(tmp_path: Path) -> None:
+    """Divided by the temperature of the manifest, and moved by its bias."""
+    plain = Reader(make_reader(tmp_path / "plain"))
+    calibration = {"answers": {"turns": {"temperature": 2.0, "bias": 0.5}}}
+    scaled = Reader(make_reader(tmp_path / "scaled", calibration=calibration))
+    own = plain.judge_answers("?", TEXTS, "turns")
+    assert scaled.judge_answers("?", TEXTS, "turns") == pytest.approx(own / 2.0 + 0.5)
+    assert scaled.judge_answers("?", TEXTS, "facts") == pytest.approx(own)
+    change = [("", "a", "b")]
+    assert scaled.judge_changes(change, "turns") == pytest.approx(
+        plain.judge_changes(change, "turns")
+    )
+
+
+@pytest.mark.promise("recall.read_integrity")
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"files": {"model.onnx": {"sha256": "0" * 64}}}, ModelIntegrityError),
+        ({"tokenizer": {"sha256": "0" * 64}}, ModelIntegrityError),
+        ({"table": {name: {"sha256": "0" * 64} for name in TABLE}}, ModelIntegrityError),
+        ({"table": {}}, ReaderError),
+        ({"pieces": {"question": 1, "candidate": 2, "statement": 3}}, ReaderError),
+        ({"files": {}}, ReaderError),
+        ({"files": None}, ReaderError),
+        ({"calibration": {"answers": {"turns": {"temperature": "hot"}}}}, ReaderError),
+    ],
+)
+def test_another_file_or_form_than_the_manifest_says_is_refused(
+    tmp_path: Path, said: dict[str, Any], error: type[AnaphoraError]
+) -> None:
+    """Each is a typed error that says which file it is."""
+    with pytest.raises(error):
+        Reader(make_reader(tmp_path, **said))
+
+
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """Without a manifest, without a model, with a manifest or a model that is none."""
+    with pytest.raises(ReaderError, match="manifest"):
+        Reader(tmp_path)
+    folder = make_reader(tmp_path / "gone")
+    (folder / "model.onnx").unlink()
+    with pytest.raises(ReaderError, match="read"):
+        Reader(folder)
+    (folder / "manifest.json").write_text("[]")
+    with pytest.raises(ReaderError, match="manifest"):
+        Reader(folder)
+    folder = make_reader(tmp_path / "junk")
+    (folder / "model.onnx").write_bytes(b"no model")
+    said = json.loads((folder / "manifest.json").read_text())
+    digest = hashlib.sha256(b"no model").hexdigest()
+    said["files"]["model.onnx"]["sha256"] = digest
+    (folder / "manifest.json").write_text(json.dumps(said))
+    with pytest.raises(ReaderError):
+        Reader(folder)
+
+
+def test_the_word_table_is_the_embedders_own(tmp_path: Path) -> None:
+    """It is read where the embedder has it; a file that has none, or is cut, is refused."""
+    tensors = read_tensors(MINILM / "model.onnx", TABLE)
+    values, scale = (tensors[name] for name in TABLE)
+    assert values.shape == (30522, 384)
+    assert scale.shape == (30522, 1)
+    assert not values.flags.owndata
+    with pytest.raises(EmbeddingError, match="no such"):
+        read_tensors(MINILM / "model.onnx", ["no such"])
+    cut = tmp_path / "cut.onnx"
+    cut.write_bytes((MINILM / "model.onnx").read_bytes()[:2_000_000])
+    with pytest.raises(EmbeddingError):
+        read_table(cut, {})
+
+
+@pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships with this build")
+@pytest.mark.promise("recall.read_integrity")
+def test_the_reader_that_ships_loads_and_is_small() -> None:
+    """Its files are those of its manifest, within 12 MB, and it judges both."""
+    assert sum(file.stat().st_size for file in BUNDLED.iterdir()) <= 12_000_000
+    reader = Reader(BUNDLED)
+    odds = reader.judge_answers("Who has the key?", ["Ann has the key.", "It rains."], "facts")
+    changes = reader.judge_changes([("", "Ann has the key.", "Bo has the key now.")], "facts")
+    assert all(map(math.isfinite, [*odds, *changes]))
+    assert reader.judge_answers("Who has the key?", ["It rains."], "facts")[0] == pytest.approx(
+        odds[1], abs=1e-3
+    )
+
+
+@pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships with this build")
+def test_a_byte_that_differs_in_what_ships_is_found(tmp_path: Path) -> None:
+    """As with the embedder: the model that runs is the one that was shipped."""
+    folder = Path(shutil.copytree(BUNDLED, tmp_path / "reader"))
+    model = folder / "model.onnx"
+    content = bytearray(model.read_bytes())
+    content[len(content) // 2] ^= 1
+    model.write_bytes(content)
+    with pytest.raises(ModelIntegrityError):
+        Reader(folder)

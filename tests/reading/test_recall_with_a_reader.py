@@ -1,0 +1,356 @@
+"""Recall of turns and memories with a reader: what it moves, what it never does, what is said."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.reading.tiny_reader import make_reader
+from typer.testing import CliRunner
+
+from anaphora import Memory
+from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.errors import InvalidInput
+from anaphora.rank.reading import WEIGHTS
+from anaphora.rank.replacement import StatementPair, judge_pairs
+from anaphora.reading.model import Lane, LogOdds, Reader
+from anaphora.reading.service import BUNDLED, ReaderService
+from anaphora.recall import reading as recall_reading
+from anaphora.recall.reading import pair_judge
+from anaphora.surfaces.cli.app import app
+from anaphora.values.conversations import READ_MOST, Recall
+
+START = datetime(2024, 3, 4, 8, tzinfo=UTC)
+QUESTION = "Which animal lives beside the harbour crane?"
+ANSWER = "The crane is where the zebra is."
+OTHERS = (
+    "An animal lives beside the harbour crane, they say.",
+    "The harbour crane has a new animal sign.",
+    "Beside the harbour crane lives Bo.",
+    "A harbour crane was painted red.",
+    "A harbour animal was seen at the pier.",
+)
+SHIPPED = pytest.param(
+    "shipped", marks=pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships")
+)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_reader(tmp_path_factory.mktemp("reader"))
+
+
+@pytest.fixture(params=["tiny", SHIPPED])
+def any_reader(request: pytest.FixtureRequest, tiny: Path) -> Path:
+    return tiny if request.param == "tiny" else BUNDLED
+
+
+Open = Callable[[str | Path], Memory]
+
+
+@pytest.fixture
+def open_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens the test's home with a reader, which is loaded when this returns."""
+    opened: list[Memory] = []
+
+    def open_one(reader: str | Path) -> Memory:
+        monkeypatch.setenv("ANAPHORA_READER", str(reader))
+        memory = Memory.open(tmp_path / "home", embedder="hashing")
+        opened.append(memory)
+        memory.recall(QUESTION, read=1)
+        assert memory.ready(60)
+        return memory
+
+    yield open_one
+    for memory in opened:
+        memory.close()
+
+
+def tell(memory: Memory) -> None:
+    """The answer and what sounds more like it, as turns and as memories."""
+    for number, text in enumerate((*OTHERS, ANSWER)):
+        memory.conversations.append("chat", "user", text, ts=START + timedelta(days=number))
+        memory.remember(text)
+
+
+def tell_much(memory: Memory, count: int = 60) -> None:
+    chance = random.Random(1)
+    words = (
+        "animal",
+        "harbour",
+        "crane",
+        "beside",
+        "lives",
+        "zebra",
+        "pier",
+        "sign",
+        "red",
+        "boat",
+    )
+    for number in range(count):
+        text = f"{' '.join(chance.choices(words, k=8))} {number}."
+        memory.conversations.append("chat", "user", text, ts=START + timedelta(hours=9 * number))
+        memory.remember(text)
+
+
+def lanes(memory: Memory, **options: Any) -> list[Recall[Any]]:
+    options = {"min_confidence": 0.0, **options}
+    return [
+        memory.recall_conversation("chat", QUESTION, budget=1 << 30, **options),
+        memory.recall(QUESTION, **options),
+    ]
+
+
+def texts(found: Recall[Any]) -> list[str]:
+    return [hit.text for hit in found.hits]
+
+
+@pytest.mark.promise("recall.read")
+def test_what_answers_comes_forward(open_with: Open, tiny: Path) -> None:
+    """In both lanes and in a search over both; the rest keeps its order."""
+    memory = open_with(tiny)
+    tell(memory)
+    for unread, read in zip(
+        lanes(memory, read=0, top_k=6), lanes(memory, read=32, top_k=6), strict=True
+    ):
+        assert not read.degraded
+        places = [texts(found).index(ANSWER) for found in (unread, read)]
+        assert places[1] < places[0]
+        assert sorted(texts(read)) == sorted(texts(unread))
+    search = memory.search(QUESTION, read=32, min_confidence=0.0)
+    assert [hit.score for hit in search] == sorted((hit.score for hit in search), reverse=True)
+    assert next(hit for hit in search if hit.text == ANSWER).answers == pytest.approx(0.9, abs=0.1)
+
+
+@pytest.mark.promise("recall.read")
+@pytest.mark.parametrize("window", [1, 4, 8])
+def test_what_is_read_stays_within_its_window(
+    open_with: Open, any_reader: Path, window: int
+) -> None:
+    """Which candidates are among the first does not change, nor the order of those behind."""
+    memory = open_with(any_reader)
+    tell(memory)
+    for unread, read in zip(
+        lanes(memory, read=0, top_k=6), lanes(memory, read=window, top_k=6), strict=True
+    ):
+        scored = [hit for hit in read if hit.answers is not None]
+        assert len(scored) == min(window, len(unread.hits))
+        behind = [hit.score for hit in read if hit.answers is None]
+        assert all(hit.score >= max(behind, default=0.0) for hit in scored)
+
+
+@pytest.mark.promise("recall.read_prefix")
+def test_the_first_hits_are_the_same_however_many_are_wanted(
+    open_with: Open, any_reader: Path
+) -> None:
+    """What is read depends on the window alone."""
+    memory = open_with(any_reader)
+    tell_much(memory)
+    for most, *fewer in zip(*(lanes(memory, read=16, top_k=k) for k in (24, 1, 3, 9)), strict=True):
+        for found in fewer:
+            assert texts(found) == texts(most)[: len(found.hits)]
+            assert len(found.hits)
+
+
+@pytest.mark.promise("recall.read_why")
+def test_a_hit_shows_what_the_reader_made_of_it(open_with: Open, any_reader: Path) -> None:
+    """A part of the sum, up to its weight times the log-odds, and the probability beside it."""
+    memory = open_with(any_reader)
+    tell(memory)
+    turns, memories = lanes(memory, read=32, top_k=6)
+    unread, bare = lanes(memory, read=0, top_k=6)
+    before = {hit.text: hit.score for hit in unread}
+    for hit in turns:
+        assert hit.answers is not None
+        assert sum(hit.factors.values()) == pytest.approx(hit.score, abs=1e-5)
+        if "unanswered" not in hit.factors:
+            assert hit.factors["reader"] == pytest.approx(hit.score - before[hit.text], abs=1e-5)
+    for hit in memories:
+        assert hit.answers is not None
+        product = hit.similarity * hit.decay * hit.reinforcement + hit.factors["reader"]
+        assert product * hit.factors.get("unanswered", 1.0) == pytest.approx(hit.score, abs=1e-5)
+        assert abs(hit.factors["reader"]) <= max(WEIGHTS.values()) * 6.0 + 1e-9
+    for hit in (*unread, *bare):
+        assert hit.answers is None
+        assert "reader" not in hit.factors
+
+
+@pytest.mark.promise("recall.read_why")
+def test_the_command_line_shows_it_with_why(open_with: Open, tiny: Path, tmp_path: Path) -> None:
+    """Beside the parts of the score; the JSON has both."""
+    memory = open_with(tiny)
+    tell(memory)
+    memory.close()
+    asked = ["--home", str(tmp_path / "home"), "memory", "recall", QUESTION]
+    # A process of one question may be done before its reader is there: here one is loaded already.
+    for _ in range(100):
+        found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
+        if not found["degraded"]:
+            break
+    assert found["hits"][0]["answers"] is not None
+    shown = CliRunner().invoke(app, [*asked, "--why"]).stdout
+    assert "reader" in shown
+    assert "answers it with probability" in shown
+
+
+@pytest.mark.promise("recall.read_degrades")
+def test_a_reader_that_is_loading_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order is that without it, and the answer says so; the next one has it."""
+    go = threading.Event()
+
+    def load_late(folder: Path) -> Reader:
+        go.wait()
+        return Reader(folder)
+
+    monkeypatch.setattr("anaphora.reading.model.Reader", load_late)
+    monkeypatch.setenv("ANAPHORA_READER", str(make_reader(tmp_path / "reader")))
+    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
+        tell(memory)
+        unread = lanes(memory, read=0, top_k=6)
+        for before, found in zip(unread, lanes(memory, read=32, top_k=6), strict=True):
+            assert texts(found) == texts(before)
+            assert [part.part for part in found.degraded] == ["reader"]
+            assert "loading" in found.degraded[0].reason
+            assert found.confidence == before.confidence
+        search = memory.search(QUESTION, read=32, min_confidence=0.0)
+        assert [part.part for part in search.degraded] == ["reader"]
+        assert not memory.ready(0)
+        go.set()
+        assert memory.ready(60)
+        for found in lanes(memory, read=32, top_k=6):
+            assert not found.degraded
+            assert all(hit.answers is not None for hit in found)
+
+
+@pytest.mark.promise("recall.read_degrades")
+@pytest.mark.promise("recall.read_integrity")
+def test_a_broken_model_is_said_and_hinders_nothing(open_with: Open, tmp_path: Path) -> None:
+    """A file that is not the one of the manifest is not used."""
+    folder = make_reader(tmp_path / "broken")
+    with (folder / "model.onnx").open("ab") as model:
+        model.write(b"more")
+    memory = open_with(folder)
+    tell(memory)
+    unread = lanes(memory, read=0, top_k=6)
+    for before, found in zip(unread, lanes(memory, read=32, top_k=6), strict=True):
+        assert texts(found) == texts(before)
+        assert [part.part for part in found.degraded] == ["reader"]
+        assert "SHA-256" in found.degraded[0].reason
+
+
+@pytest.mark.promise("recall.read_off")
+def test_off_is_off(open_with: Open) -> None:
+    """Nothing is read and nothing is missing."""
+    memory = open_with("off")
+    tell(memory)
+    unread = lanes(memory, read=0, top_k=6)
+    for before, found in zip(unread, lanes(memory, read=32, top_k=6), strict=True):
+        assert texts(found) == texts(before)
+        assert not found.degraded
+        assert all(hit.answers is None for hit in found)
+
+
+@pytest.mark.parametrize("mode", ["words", "vector"])
+def test_by_words_or_meaning_alone_nothing_is_read(open_with: Open, tiny: Path, mode: str) -> None:
+    """Both are what they say."""
+    memory = open_with(tiny)
+    tell(memory)
+    for found in lanes(memory, read=32, mode=mode):
+        assert found.hits
+        assert all(hit.answers is None for hit in found)
+
+
+@pytest.mark.parametrize("read", [-1, READ_MOST + 1])
+def test_a_window_has_bounds(open_with: Open, tiny: Path, read: int) -> None:
+    """One outside of them is refused by name."""
+    memory = open_with(tiny)
+    for ask in (
+        lambda: memory.recall(QUESTION, read=read),
+        lambda: memory.recall_conversation(None, QUESTION, read=read),
+        lambda: memory.search(QUESTION, read=read, kinds=["file"]),
+    ):
+        with pytest.raises(InvalidInput, match="read"):
+            ask()
+
+
+def test_the_turn_before_is_read_with_a_turn(open_with: Open, tiny: Path) -> None:
+    """Where it belongs to the same sitting, and is not forgotten."""
+    memory = open_with(tiny)
+    said = ("Was it a zebra?", "The animal beside the harbour crane, yes.")
+    for name, gap in (("near", timedelta(minutes=1)), ("far", timedelta(days=3))):
+        memory.conversations.append(name, "user", said[0], ts=START)
+        memory.conversations.append(name, "user", said[1], ts=START + gap)
+
+    def answers(conversation: str) -> float:
+        found = memory.recall_conversation(conversation, QUESTION, read=32, min_confidence=0.0)
+        return next(hit.answers or 0.0 for hit in found if hit.text == said[1])
+
+    assert answers("near") > 0.5 > answers("far")
+    memory.conversations.redact("near", 0)
+    assert answers("near") < 0.5
+
+
+def test_a_question_that_is_asked_again_is_not_read_again(
+    open_with: Open, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for more hits either: what is read are the same candidates."""
+    memory = open_with(tiny)
+    tell(memory)
+    asked: list[str] = []
+    judge = Reader.judge_answers
+
+    def judge_answers(own: Reader, question: str, candidates: Sequence[str], lane: Lane) -> LogOdds:
+        asked.extend(candidates)
+        return judge(own, question, candidates, lane)
+
+    monkeypatch.setattr(Reader, "judge_answers", judge_answers)
+    lanes(memory, read=32, top_k=2)
+    assert len(asked) == 2 * (len(OTHERS) + 1)
+    lanes(memory, read=32, top_k=6)
+    assert len(asked) == 2 * (len(OTHERS) + 1)
+
+
+def test_the_readers_share_of_a_replacement(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None by default; else of what the wording does not tell, once the reader is loaded."""
+    pairs = [
+        _pair("The key hangs in the eel trap.", "Ask Bescond for the key instead, he keeps it."),
+        _pair("The key hangs in the eel trap.", "Ask Bescond for the key, he keeps it."),
+        _pair("The bread costs 4 euros.", "The bread costs 5 euros."),
+        _pair("It rains.", "The goose bites instead."),
+    ]
+    own = judge_pairs(pairs)
+    service = ReaderService(lambda: Reader(tiny))
+    assert pair_judge(service, judge_pairs, "turns") is judge_pairs
+    monkeypatch.setattr(recall_reading, "REPLACES_SHARE", 0.5)
+    assert pair_judge(None, judge_pairs, "turns") is judge_pairs
+    assert pair_judge(service, judge_pairs, "turns") is judge_pairs
+    assert service.ready()
+    judge = pair_judge(service, judge_pairs, "turns")
+    assert judge == pair_judge(service, judge_pairs, "turns")
+    shared = judge(pairs)
+    assert shared[0] == pytest.approx((own[0] + 0.909) / 2, abs=0.02)
+    assert shared[1] == pytest.approx(own[1] / 2, abs=0.02)
+    # What the wording tells is not the reader's to say.
+    assert shared[2:] == own[2:]
+
+
+def _pair(older: str, newer: str) -> StatementPair:
+    from anaphora.rank.replacement import Statement
+    from anaphora.rank.statements import read_statement
+
+    one, other = (
+        Statement(
+            text, START.timestamp() + at, "Ann", assistant=False, reading=read_statement(text)
+        )
+        for at, text in enumerate((older, newer))
+    )
+    rows = WordHashingEmbedder().embed([older, newer])
+    return StatementPair(one, other, float(rows[0][0] @ rows[1][0]))
