@@ -25,6 +25,8 @@ from tools.reader.scores import (
     silent_share,
     told_apart,
 )
+from tools.reader.soft import SOFT_FILE, read_soft, soft_line
+from tools.reader.sources import chat_statements
 from tools.reader.statements import judged_story
 
 from anaphora.embed.hashing import WordHashingEmbedder
@@ -38,6 +40,7 @@ from anaphora.reading.inputs import (
     padded,
 )
 from anaphora.reading.model import log_odds, probability
+from anaphora.recall.reading import cut_statement
 
 
 def _turn(speaker: str, text: str) -> dict[str, str]:
@@ -367,3 +370,41 @@ def test_scores_of_classes_and_calibration() -> None:
     deciles, error = reliability(scores, right)
     assert [one.count for one in deciles] == [1, 1, 1, 1]
     assert error == pytest.approx((0.1 + 0.8 + 0.3 + 0.1) / 4)
+
+
+def test_a_long_statement_is_cut_around_the_question() -> None:
+    """Its head and the turn before stay; a short one is read whole."""
+    filler = "The committee talked about parking for a long while. " * 12
+    told = f"4 March 2024, Ann: {filler}The boiler code is 4711. {filler}\n(before: Bo: And?)"
+    cut = cut_statement("which code does the boiler have?", told)
+    assert cut.startswith("4 March 2024, Ann: ")
+    assert "The boiler code is 4711." in cut
+    assert cut.endswith("(before: Bo: And?)")
+    assert len(cut) < len(told) / 2
+    assert cut_statement("which code?", "The code is 4711.") == "The code is 4711."
+
+
+def test_soft_labels_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """A text without a label leaves its example without any."""
+    path = tmp_path / SOFT_FILE
+    path.write_text(soft_line("k", ["a", "b"], [[-0.1, -2.5, -4], [-3, -0.2, -1.5]]) + "\n")
+    labels = read_soft(path)
+    assert labels.of("k", ["b", "a"]) == [(-3.0, -0.2, -1.5), (-0.1, -2.5, -4.0)]
+    assert labels.of("k", ["a", "c"]) is None
+    assert labels.of("other", ["a"]) is None
+
+
+def test_chats_come_with_what_was_never_said(tmp_path: Path) -> None:
+    """Of a list of facts, what is near to a question without an answer is about it."""
+    folder = tmp_path / "silent"
+    folder.mkdir()
+    asked = [
+        {"q": "Where does Ann live?", "also": [], "evidence": [0], "near": [1]},
+        {"q": "Where does Bo work?", "also": [], "evidence": [], "near": [1]},
+    ]
+    told = {"language": "en", "facts": ["Ann lives in Riga.", "Bo lives in Bern."]}
+    (folder / "s.json").write_text(json.dumps({**told, "questions": asked}))
+    (pool,) = chat_statements(tmp_path)
+    answered, silent = pool.asked
+    assert (answered.answers, answered.about) == (frozenset({0}), frozenset({1}))
+    assert (silent.answers, silent.about) == (frozenset(), frozenset({1}))

@@ -37,6 +37,7 @@ from tools.reader.scores import (
 
 from anaphora.embed.minilm import MINILM, MiniLM
 from anaphora.reading.model import log_odds, probability
+from anaphora.recall.reading import cut_statement
 
 PRECISION = 0.9
 _BY = " by "
@@ -104,7 +105,8 @@ def judge_set(
             cosines = nearest_part(vectors.of_query(question.query), parts)
             order = np.argsort(-cosines, kind="stable")
             window = order[: chosen.window]
-            odds = log_odds(reader.answers(question.query, [pool.told[at] for at in window]))
+            told = [cut_statement(question.query, pool.told[at]) for at in window]
+            odds = log_odds(reader.answers(question.query, told))
             scores = {"cosine": cosines[window].astype(float), "reader": odds}
             for weight in chosen.weight:
                 scores[f"cosine + {weight:g}"] = cosines[window] + weight * odds

@@ -9,8 +9,9 @@ import numpy as np
 from tools.models.negatives import NEGATIVES, nearest_part
 from tools.models.styles import restyle
 from tools.reader.examples import AnswerExample
-from tools.reader.inputs import cut_statement
 from tools.reader.statements import Judged, Statements
+
+from anaphora.recall.reading import cut_statement
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Embedder, Vectors

@@ -52,10 +52,10 @@ UNREAD: Final = 0.5
 """What a cosine counts in a language that the embedder does not read: there all texts are close."""
 
 DECAY_FLOOR: Final = 0.9
-"""What age leaves of a score at least: 0 is the seed's formula. Recall@3 over memories of random ages
-up to a year is 0.305 with 0.7, 0.335 with 0.8, 0.349 with this, 0.360 without decay (the fitting
-half of bench/memory_fit.py). The lowest that keeps 0.95 of the last: what holds now is put before
-what it replaced by its group, so that age has only to part what is alike."""
+"""What age leaves of a score at least: 0 is the seed's formula. Recall@3 over memories of random
+ages up to a year is 0.305 with 0.7, 0.335 with 0.8, 0.349 with this, 0.360 without decay (the
+fitting half of bench/memory_fit.py). The lowest that keeps 0.95 of the last: what holds now is put
+before what it replaced by its group, so that age has only to part what is alike."""
 
 UNSURE: Final = 0.6
 SURE: Final = 0.95

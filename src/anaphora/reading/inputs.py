@@ -7,7 +7,6 @@ last part has the second token type, so that older and newer are told apart. Tra
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -17,10 +16,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from anaphora.core.analyser import query_words
 from anaphora.embed.minilm import MINILM
 from anaphora.embed.wordpiece import WordPiece, read_wordpiece
-from anaphora.recall.snippets import best_part
 
 QUESTION_PIECES: Final = 40
 CANDIDATE_PIECES: Final = 96
@@ -65,23 +62,6 @@ class Pieces:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-
-STATEMENT_BYTES: Final = 340
-"""Of a longer statement the part is read that holds most of the question's words."""
-_HEAD: Final = re.compile(r"(?:\d{1,2} \w+ \d{4}, )?(?:[^\n:]{1,40}: )?")
-_BEFORE: Final = "\n(before: "
-
-
-def cut_statement(question: str, statement: str) -> str:
-    """A statement as it is read for a question: its head and the turn before stay."""
-    if len(statement) <= STATEMENT_BYTES:
-        return statement
-    text, mark, before = statement.partition(_BEFORE)
-    match = _HEAD.match(text)
-    head = match.group() if match else ""
-    terms = [token for word in query_words(question) for token in word.tokens]
-    return f"{head}{best_part(text[len(head) :], terms, STATEMENT_BYTES)}{mark}{before}"
 
 
 class Inputs:
