@@ -264,7 +264,12 @@ class _Groups:
             for hit in self._look_up(best)
             if hit.score >= least and hit.place not in (best.place, *best.again)
         }
-        left = [self._lowered(hit) for place, hit in hits.items() if place not in self._taken]
+        # What was put behind its own group is no member of another one.
+        left = [
+            self._lowered(hit)
+            for place, hit in hits.items()
+            if place not in self._taken and place not in self._behind
+        ]
         return sorted(left, key=lambda hit: (-hit.score, hit.place))
 
 
