@@ -15,7 +15,7 @@ from anaphora.rank.statements import (
     typed_text,
     words_of,
 )
-from anaphora.rank.turn_table import PERSONAL, turn_flags
+from anaphora.rank.turn_table import PERSONAL, STANDING, turn_flags
 
 DAY = 86_400.0
 TOLD = "Mara told us that the printer café is in Ghent."
@@ -49,12 +49,41 @@ def test_final_marks_are_not_counted() -> None:
     assert with_marks.size == without.size == len(TOLD) - 1
 
 
-@pytest.mark.parametrize("question", ["Where is our podcast hosted?", "What is the desk phone?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is our podcast hosted?",
+        "What is the desk phone?",
+        "On which day is boxing?",
+        "Jonas: Who is my dentist?",
+        "¿Dónde está la llave?",
+        "Whens the last time you had one?",
+    ],
+)
 def test_a_question_without_its_mark_tells_nothing_either(question: str) -> None:
     asked, bare = read_statement(question), read_statement(question.rstrip("?"))
     assert bare.asks
     assert bare.told == asked.told == frozenset()
     assert replace(bare, size=0) == replace(asked, size=0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Will: lawyer in Kranach Street, copy in Elsbeth's desk.",
+        "What a day.",
+        "When I get home I cook.",
+        "I liked it. Where did you learn to make it?",
+        "Really?",
+    ],
+)
+def test_a_text_asks_the_same_without_its_last_mark(text: str) -> None:
+    whole, bare = read_statement(text), read_statement(text[:-1])
+    assert whole == bare
+
+
+def test_a_standing_instruction_is_one_with_more_spaces_too() -> None:
+    assert turn_flags("  From  now  on,  answer  in  French.") == STANDING
 
 
 def test_a_short_question_loses_as_much_with_more_spaces() -> None:

@@ -26,7 +26,8 @@ _FRAME: Final = 24
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _ASKING_MARKS: Final = ("?", "？")
-_TELLING_MARKS: Final = (".", "!", "。", "！")
+# By whom it is asked, and the mark with which a Spanish question opens.
+_BEFORE_QUESTION: Final = re.compile(r"^(?:[^\W\d_]\w{1,20}: )?[¿¡\"“'(]*\s*")
 _SPACES: Final = re.compile(r"[^\S\n]+")
 _LAST_MARKS: Final = " .!?…。！？\n"
 _END: Final = r"\b"
@@ -127,19 +128,12 @@ def read_statement(text: str) -> StatementReading:
     code, small = language_of(head), head.lower()
     tokens = analyse(head, keep_stop_words=False)
     words = told = frozenset(tokens)
-    asking, asks = [], False
-    if any(mark in head for mark in _ASKING_MARKS):
-        sentences = [one for one in _SENTENCE_END.split(head) if one.strip()]
-        asking = [one for one in sentences if one.rstrip("\"')”’ ").endswith(_ASKING_MARKS)]
-        if asking:
-            rest = " ".join(one for one in sentences if one not in asking)
-            told = frozenset(analyse(rest, keep_stop_words=False))
-            asks = len(rest) <= len(head) / 3
-    opening = None if asking else _question_word(code).match(bare := head.strip())
-    if opening is not None and not _cue("negation", code).match(small, opening.end() + 1):
-        # Without a mark, where it is one sentence: "do not push" asks for nothing.
-        asks = not bare.endswith(_TELLING_MARKS) and not _SENTENCE_END.search(bare)
-        told = frozenset() if asks else told
+    asking = _asking_sentences(head, code)
+    asks = False
+    if asking:
+        rest = " ".join(one for one in _sentences(head) if one not in asking)
+        told = frozenset(analyse(rest, keep_stop_words=False))
+        asks = len(rest) <= len(head) / 3
     verb = _cue("verb", code).search(small, 1)
     return StatementReading(
         words,
@@ -162,6 +156,25 @@ def read_statement(text: str) -> StatementReading:
         len(text.rstrip(_LAST_MARKS)),
         frozenset(word.casefold() for word in _WRITTEN.findall(head)),
     )
+
+
+def _sentences(text: str) -> list[str]:
+    return [one for one in _SENTENCE_END.split(text.rstrip(_LAST_MARKS)) if one.strip()]
+
+
+def _asking_sentences(text: str, code: str) -> list[str]:
+    """The sentences that ask: those before a question mark, and the last one by its wording.
+
+    What ends the text is left out: with a mark or without, it asks the same.
+    """
+    *others, last = _sentences(text) or [""]
+    asking = [one for one in others if one.rstrip("\"')”’ ").endswith(_ASKING_MARKS)]
+    bare = _BEFORE_QUESTION.sub("", last.strip())
+    opening = _question_word(code).match(bare)
+    # "Do not push" asks for nothing.
+    if opening and not _cue("negation", code).match(bare.lower(), opening.end() + 1):
+        asking.append(last)
+    return asking
 
 
 def _tokens_of_cues(small: str, code: str, *names: str) -> frozenset[str]:
