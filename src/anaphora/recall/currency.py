@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from anaphora.core.folding import typed_text
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
     COMPARED,
@@ -30,7 +31,7 @@ from anaphora.rank.currency import (
 )
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import answer_probability
-from anaphora.rank.statements import read_cues, read_statement, typed_text
+from anaphora.rank.statements import read_cues, read_statement
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
