@@ -75,8 +75,8 @@ class StatementReading:
     "garage key"). `changes`: it says that something
     is new; `adds`: that it comes to what holds; `several`: what it tells of may have several values
     at once, or happens again; `tentative`: it is only thought of. `news` are its told words without
-    those that say that it still holds. `unchanged`: it says that something is as before.
-    `lasting` are its told words without those, nor such that tell of a change.
+    those that say that it still holds, or of what several values can hold. `unchanged`: it says
+    that something is as before. `lasting` are its told words without words of change and of now.
     `size` are its characters without what ends it, `written` its words as they are written, folded.
     """
 
@@ -138,7 +138,7 @@ def read_statement(text: str) -> StatementReading:
         _cue("added", code).search(small) is not None,
         _cue("several", code).search(small) is not None,
         _cue("tentative", code).search(small) is not None,
-        told - _tokens_of_cues(small, code, "now", "still", "unchanged"),
+        told - _tokens_of_cues(small, code, "now", "still", "unchanged", "several"),
         _cue("unchanged", code).search(small) is not None,
         len(text.rstrip(_LAST_MARKS)),
         frozenset(word.casefold() for word in _WRITTEN.findall(head)),
