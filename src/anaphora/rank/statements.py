@@ -62,6 +62,13 @@ def _question_word(code: str) -> re.Pattern[str]:
     return re.compile("|".join(found), re.IGNORECASE)
 
 
+@lru_cache(maxsize=64)
+def _question_inside(code: str) -> re.Pattern[str]:
+    """How a question begins within a sentence of a language."""
+    found = [one.questions_inside for one in _spoken(code) if one.questions_inside]
+    return re.compile("|".join(found) or "(?!)", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class StatementReading:
     """What is read of one text, whoever asks.
@@ -161,6 +168,8 @@ def _asking_sentences(text: str, code: str) -> list[str]:
     opening = _question_word(code).match(bare)
     # "Do not push" asks for nothing.
     if opening and not _cue("negation", code).match(bare.lower(), opening.end() + 1):
+        asking.append(last)
+    elif _question_inside(code).search(bare):
         asking.append(last)
     return asking
 
