@@ -190,7 +190,7 @@ def test_however_many_groups_tell_of_a_thing_one_replaced_value_stands_before_an
     hosts = ("Buzzsprout", "Acast", "Podbean")
     for host in hosts:
         desk.tell([f"We moved our podcast to {host}.", f"Our podcast is still at {host}."], days=4)
-    desk.tell(["Our podcast is not hosted at Castopod any more.", "The dog sleeps in the hall."])
+    desk.tell(["The video channel is hosted by Vimeo.", "Mailchimp delivers our letters."])
     for question in ("where is our podcast hosted?", "who delivers our podcast's files?"):
         hits = desk.ask(question, 20)
         outdated = [hit for hit in hits if not hit.current]
