@@ -91,7 +91,7 @@ def test_a_short_question_loses_as_much_with_more_spaces() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "For Kestrel, Postgres is gone.",
+        "For Kestrel, MySQL is gone.",
         "Yes, Mara is in Porto.",
         "Our family car is still a Fiat.",
         "The key of the garage is with Paula.",

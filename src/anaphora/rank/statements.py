@@ -111,7 +111,7 @@ class StatementReading:
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The `words` of `read_statement`, which takes three times as long."""
-    return frozenset(analyse(typed_text(text)[:HEAD], keep_stop_words=False))
+    return frozenset(analyse(typed_text(text)[:HEAD].lower(), keep_stop_words=False))
 
 
 @lru_cache(maxsize=8192)
@@ -120,16 +120,17 @@ def read_statement(text: str) -> StatementReading:
     text = typed_text(text)
     head = text[:HEAD]
     code, small = language_of(head), head.lower()
-    tokens = analyse(head, keep_stop_words=False)
+    # In small letters: a capital within a word would part it.
+    tokens = analyse(small, keep_stop_words=False)
     words = told = frozenset(tokens)
-    asking = _asking_sentences(head, code)
+    asking = _asking_sentences(small, code)
     asks = False
     if asking:
-        rest = " ".join(one for one in _sentences(head) if one not in asking)
+        rest = " ".join(one for one in _sentences(small) if one not in asking)
         told = frozenset(analyse(rest, keep_stop_words=False))
         asks = len(rest) <= len(head) / 3
     verb = _cue("verb", code).search(small, 1)
-    subject = _segments(head[: verb.start()] if verb else "", code)
+    subject = _segments(small[: verb.start()] if verb else "", code)
     return StatementReading(
         words,
         told,
@@ -177,7 +178,7 @@ def _asking_sentences(text: str, code: str) -> list[str]:
 def cut_at_function_words(text: str) -> list[tuple[str, ...]]:
     """The tokens of a text that stand together, between function words, verbs and marks."""
     head = typed_text(text)[:HEAD]
-    return _segments(head, language_of(head))
+    return _segments(head.lower(), language_of(head))
 
 
 def _segments(text: str, code: str) -> list[tuple[str, ...]]:

@@ -164,7 +164,7 @@ def _as_written(text: str, tokens: frozenset[str]) -> str:
 
 @lru_cache(maxsize=8192)
 def _tokens(part: str) -> tuple[str, ...]:
-    return tuple(analyse(part, keep_stop_words=False))
+    return tuple(analyse(part.lower(), keep_stop_words=False))
 
 
 def _subjects(reading: StatementReading, segments: list[tuple[str, ...]]) -> Iterable[str]:
