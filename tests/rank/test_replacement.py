@@ -155,6 +155,10 @@ def test_a_new_day_or_number_may_replace_whatever_stayed() -> None:
     [
         # Whatever the older one tells, the newer one tells too.
         ("I changed my dentist, it is Doctor Weiss now.", "My dentist, Doctor Weiss, is fine."),
+        # What somebody complains of is no value.
+        ("The winter tyres are in the cellar.", "The winter tyres are far too heavy."),
+        ("The message queue is Kafka now.", "The message queue was stuck again."),
+        ("Emil's maths tutor is Benoit.", "Emil hates maths."),
         # A word that neither is about.
         ("Our S3 bucket is called heron.", "Leo's thesis is now called Bogs remember."),
     ],
@@ -162,6 +166,13 @@ def test_a_new_day_or_number_may_replace_whatever_stayed() -> None:
 def test_no_mark_without_a_subject_in_common_and_another_value(older: str, newer: str) -> None:
     """However alike and close the two are."""
     assert chance(older, newer, closeness=0.95) == 0.0
+
+
+def test_a_complaint_may_tell_of_a_change() -> None:
+    """With a word of change, or a number, it is a value as any other."""
+    older = "The winter tyres are in the cellar."
+    assert chance(older, "The winter tyres are useless, they are in the shed now.") > 0.0
+    assert chance("My rent is 950 euros.", "My rent is far too high, 1,020 euros.") > 0.0
 
 
 @pytest.mark.parametrize(

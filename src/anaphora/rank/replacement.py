@@ -42,6 +42,8 @@ _NAMED: Final = re.compile(r"([^\W\d_]\w{1,20}): ")
 _DAY: Final = 86_400.0
 _MOST_WORDS: Final = 12
 _LONG_WORD: Final = 6
+_FEW: Final = 8
+"""Words of a mere complaint at most."""
 _FROM_LENGTH, _TO_LENGTH = 140, 260
 
 OF_PAIR: Final = (
@@ -130,6 +132,7 @@ def is_possible(older: Statement, newer: Statement) -> bool:
         says_nothing_new(first, second)
         or _says_all_of(first, second)
         or _still_holds(first, second)
+        or _only_complains(newer)
         or _of_two_people(older, newer)
     )
 
@@ -160,6 +163,14 @@ def _still_holds(first: StatementReading, second: StatementReading) -> bool:
         return False
     new = second.news - first.words
     return not new & tokens_of_time() and not _with_digits(new)
+
+
+def _only_complains(newer: Statement) -> bool:
+    """Whether the newer one tells what is wrong, and neither a change nor a value that is known."""
+    read = newer.reading
+    if not read.complains or read.changes or read.negated or read.length > _FEW:
+        return False
+    return not newer.keys.attributes
 
 
 def _of_two_people(older: Statement, newer: Statement) -> bool:

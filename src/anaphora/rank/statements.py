@@ -84,6 +84,7 @@ class StatementReading:
     at once, or happens again; `tentative`: it is only thought of. `news` are its told words without
     those that say that it still holds, or of what several values can hold. `unchanged`: it says
     that something is as before. `lasting` are its told words without words of change and of now.
+    `complains`: it tells what is wrong, and no value.
     `size` are its characters without what ends it, `written` its words as they are written, folded.
     """
 
@@ -106,6 +107,7 @@ class StatementReading:
     size: int = 0
     written: frozenset[str] = frozenset()
     lasting: frozenset[str] = frozenset()
+    complains: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -151,6 +153,7 @@ def read_statement(text: str) -> StatementReading:
         len(text.rstrip(_LAST_MARKS)),
         frozenset(word.casefold() for word in _WRITTEN.findall(head)),
         told - _tokens_of_cues(small, code, "now", "still", "unchanged", "change"),
+        _cue("complaint", code).search(small) is not None,
     )
 
 
