@@ -171,9 +171,9 @@ def _asking_sentences(text: str, code: str) -> list[str]:
     bare = _BEFORE_QUESTION.sub("", last.strip())
     opening = _question_word(code).match(bare)
     # "Do not push" asks for nothing.
-    if opening and not _cue("negation", code).match(bare.lower(), opening.end() + 1):
-        asking.append(last)
-    elif _question_inside(code).search(bare):
+    if (
+        opening and not _cue("negation", code).match(bare.lower(), opening.end() + 1)
+    ) or _question_inside(code).search(bare):
         asking.append(last)
     return asking
 
