@@ -223,7 +223,10 @@ def test_of_several_replaced_values_one_stands_with_what_holds() -> None:
     assert lifted[0] == 3
     order = [3, 0, 1, 2]
     judged = judge_group(statements.take(order), QUESTION, THRESHOLD)
-    assert judged.replaced == {(place, 0): "another value" for place in (1, 2, 3)}
+    assert judged.replaced == {
+        (place, 0): f"another value of staging database: {port}, then 5439"
+        for place, port in ((1, 5433), (2, 5435), (3, 5437))
+    }
     old = [older for older, _ in judged.replaced]
     assert arrange_group(0, judged.lifted, old, QUESTION) == ([0, 1], [2, 3])
 

@@ -8,14 +8,9 @@ import pytest
 
 from anaphora.rank.currency import FEATURES, answer_loss
 from anaphora.rank.replacement import Statement, is_possible, replacement_probability
-from anaphora.rank.statements import (
-    names_asked,
-    read_cues,
-    read_statement,
-    typed_text,
-    words_of,
-)
-from anaphora.rank.turn_table import PERSONAL, turn_flags
+from anaphora.rank.statements import read_cues, read_statement, words_of
+from anaphora.rank.subjects import read_keys
+from anaphora.rank.turn_table import PERSONAL, STANDING, turn_flags
 
 DAY = 86_400.0
 TOLD = "Mara told us that the printer café is in Ghent."
@@ -37,11 +32,11 @@ def _statement(text: str, day: float, speaker: str = "") -> Statement:
 def test_spaces_and_normal_forms_change_no_reading(text: str) -> None:
     assert read_statement(text) == read_statement(TOLD)
     assert words_of(text) == words_of(TOLD)
-    assert typed_text(text) == typed_text(TOLD)
 
 
 def test_lines_stay_apart() -> None:
-    assert typed_text("one  line\nanother   one ") == "one line\nanother one"
+    assert read_statement("Is it far\nYes, a day.").asks is False
+    assert read_statement("one  line\nanother   one ") == read_statement("one line\nanother one")
 
 
 def test_final_marks_are_not_counted() -> None:
@@ -49,12 +44,41 @@ def test_final_marks_are_not_counted() -> None:
     assert with_marks.size == without.size == len(TOLD) - 1
 
 
-@pytest.mark.parametrize("question", ["Where is our podcast hosted?", "What is the desk phone?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is our podcast hosted?",
+        "What is the desk phone?",
+        "On which day is boxing?",
+        "Jonas: Who is my dentist?",
+        "¿Dónde está la llave?",
+        "Whens the last time you had one?",
+    ],
+)
 def test_a_question_without_its_mark_tells_nothing_either(question: str) -> None:
     asked, bare = read_statement(question), read_statement(question.rstrip("?"))
     assert bare.asks
     assert bare.told == asked.told == frozenset()
     assert replace(bare, size=0) == replace(asked, size=0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Will: lawyer in Kranach Street, copy in Elsbeth's desk.",
+        "What a day.",
+        "When I get home I cook.",
+        "I liked it. Where did you learn to make it?",
+        "Really?",
+    ],
+)
+def test_a_text_asks_the_same_without_its_last_mark(text: str) -> None:
+    whole, bare = read_statement(text), read_statement(text[:-1])
+    assert whole == bare
+
+
+def test_a_standing_instruction_is_one_with_more_spaces_too() -> None:
+    assert turn_flags("  From  now  on,  answer  in  French.") == STANDING
 
 
 def test_a_short_question_loses_as_much_with_more_spaces() -> None:
@@ -64,14 +88,19 @@ def test_a_short_question_loses_as_much_with_more_spaces() -> None:
     assert answer_loss(wide, 1.0, cues) == answer_loss(question, 1.0, cues) > 0
 
 
-def test_a_name_of_the_question_is_known_in_small_letters() -> None:
-    capitals, small = read_statement("For Kestrel, MySQL is gone."), read_statement("for kestrel")
-    asked, without = read_cues("what did Kestrel use?"), read_cues("what did kestrel use?")
-    assert names_asked(small, asked) == names_asked(read_statement("For Kestrel"), asked)
-    assert names_asked(capitals, without) == {"kestrel"}
-    # The first word of a sentence has a capital whatever it is.
-    grinders = read_cues("when do the replacement grinders arrive?")
-    assert not names_asked(read_statement("Replacement grinders in week 14."), grinders)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "For Kestrel, MySQL is gone.",
+        "Yes, Mara is in Porto.",
+        "Our family car is still a Fiat.",
+        "The key of the garage is with Paula.",
+    ],
+)
+def test_capitals_change_nothing_that_is_read(text: str) -> None:
+    small = text.casefold()
+    assert replace(read_statement(text), size=0) == replace(read_statement(small), size=0)
+    assert read_keys(text, "Mara Lind") == read_keys(small, "mara lind")
 
 
 def test_no_feature_counts_capitals_of_one_text() -> None:

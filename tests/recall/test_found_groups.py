@@ -181,3 +181,23 @@ def test_a_memory_beyond_the_candidates_is_found_through_its_group(tmp_path: Pat
     assert only.id == first.id
     assert (first.id, first.current) == (new.id, True)
     assert (second.text, second.current) == (old, False)
+
+
+def test_however_many_groups_tell_of_a_thing_one_replaced_value_stands_before_another(
+    desk: Desk,
+) -> None:
+    """What was replaced points to what holds in the end, however it is found."""
+    hosts = ("Buzzsprout", "Acast", "Podbean")
+    for host in hosts:
+        desk.tell([f"We moved our podcast to {host}.", f"Our podcast is still at {host}."], days=4)
+    desk.tell(["The video channel is hosted by Vimeo.", "Mailchimp delivers our letters."])
+    for question in ("where is our podcast hosted?", "who delivers our podcast's files?"):
+        hits = desk.ask(question, 20)
+        outdated = [hit for hit in hits if not hit.current]
+        assert outdated, question
+        for hit in outdated:
+            assert hit.older_than is not None
+            assert hit.older_than.text not in [other.text for other in outdated], hit.text
+        others = [place for place, hit in enumerate(hits) if "podcast" not in hit.text]
+        until = others[0] if others else len(hits)
+        assert sum(not hit.current for hit in hits[:until]) <= 1, question

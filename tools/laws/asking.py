@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from tools.laws.evidence import Evidence, matched, matched_cues
+from tools.laws.evidence import Evidence, matched, matched_cues, without_names
 from tools.laws.homes import NOW, Lane, Statement
 
 from anaphora import Memory, NewMemory
@@ -219,6 +219,7 @@ class Asker:
         said = _with_speaker(statement) if told.lane == "memories" else statement.text
         text = told.redacted.get(place, said)
         strict, loose = matched(question, text)
+        unnamed = without_names(question, (other.speaker for other in told.statements))
         return Evidence(
             strict,
             loose,
@@ -228,6 +229,7 @@ class Asker:
             NOW if place in told.restated else statement.at,
             statement.speaker,
             matched_cues(question, text),
+            self.embedder.cosine(unnamed, text),
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -39,13 +40,20 @@ CUES: Final = frozenset(_OF_TIME.split())
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _BEGINNING: Final = 3
+_REPORTED: Final = re.compile(
+    r"\?|\b(?:asked(?! for)|asks|wondered|wonders|fragte|gefragt|preguntó|perguntou|demandait)\b"
+    r"|\b(?:nothing|nobody|no one)\b.*\b(?:says|said|told|known|notes)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What speaks for one statement: matched words, cosine, times restated, when it was told.
 
-    `cues` are words of time of the question that stand in it: they speak for nothing.
+    `cues` are words of time of the question that stand in it: they speak for nothing. `unnamed` is
+    the cosine to the question without the names of those who speak: who is asked for is told by
+    `speaker`, and would count twice.
     """
 
     strict: frozenset[str]
@@ -55,6 +63,22 @@ class Evidence:
     at: datetime
     speaker: str | None = None
     cues: frozenset[str] = frozenset()
+    unnamed: float = 0.0
+
+
+def without_names(question: str, speakers: Iterable[str | None]) -> str:
+    """A question without the first names of speakers; as it is where nothing else is left."""
+    names = {name.split()[0] for name in speakers if name and name.strip()}
+    if not names:
+        return question
+    listed = "|".join(map(re.escape, sorted(names)))
+    left = " ".join(re.sub(rf"\b(?:{listed})(?:['’]s)?\b", " ", question, flags=re.I).split())
+    return left if words_of(left) - _STOP else question
+
+
+def reports_a_question(text: str) -> bool:
+    """Whether a text tells that somebody asked, or that nothing is known: it is no statement."""
+    return _REPORTED.search(text) is not None
 
 
 @cache
@@ -100,12 +124,15 @@ def dominates(one: Evidence, other: Evidence, *, timed: bool, by: str = "") -> b
     `timed`: age and restating count too, as they do in memories. `by` names the part that must be
     greater ("words" or "meaning"), "" for any of the two.
     """
-    if not other.loose <= one.strict or one.cosine < other.cosine:
+    if not other.loose <= one.strict:
+        return False
+    closer_by = min(one.cosine - other.cosine, one.unnamed - other.unnamed)
+    if closer_by < 0.0:
         return False
     if other.speaker is not None and one.speaker != other.speaker:
         return False
     if timed and (one.at < other.at or one.restated < other.restated):
         return False
     more_words = other.loose < one.strict
-    closer = one.cosine >= other.cosine + MARGIN
+    closer = closer_by >= MARGIN
     return {"words": more_words, "meaning": closer}.get(by, more_words or closer)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tools.laws.asking import ALL, Hit, Hits, Told
-from tools.laws.evidence import Evidence, dominates
+from tools.laws.evidence import Evidence, dominates, reports_a_question
 from tools.laws.homes import Question, Statement
 from tools.laws.trial import Trial, law, order_of, swaps
 
@@ -184,8 +184,10 @@ def _stands(trial: Trial, told: Told, below: Hit) -> bool:
         return False
     if trial.home.labelled:
         return statement.act in {"tells", "negates"}
-    # No label says what of a story is a statement: a short turn or a question may be none.
-    return statement.act != "foreign" and "?" not in statement.text and len(statement.text) > LONG
+    # No label says what of a story is a statement: a short turn, a question, or what tells that
+    # one was asked, may be none.
+    asks = reports_a_question(statement.text)
+    return statement.act != "foreign" and not asks and len(statement.text) > LONG
 
 
 def _label(statements: Sequence[Statement], place: int) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
+_IN_A_LINE = re.compile(r"[^\S\n]+")
 
 
 def fold(text: str) -> str:
@@ -29,3 +31,11 @@ def fold_letters(text: str) -> str:
         return text.lower()
     apart = unicodedata.normalize("NFD", text.casefold())
     return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
+
+
+@lru_cache(maxsize=8192)
+def typed_text(text: str) -> str:
+    """A text in one form however it was typed: composed (NFC), without spaces that say nothing."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return _IN_A_LINE.sub(" ", text).strip()

@@ -44,10 +44,10 @@ from anaphora.rank.replacement import (
 from anaphora.rank.statements import (
     QuestionCues,
     StatementReading,
-    names_asked,
     read_cues,
     read_statement,
 )
+from anaphora.rank.subjects import StatementKeys, share_a_subject
 
 Floats = NDArray[np.float32]
 
@@ -116,6 +116,20 @@ class Statements:
         """What is read of each text."""
         return [read_statement(text) for text in self.texts]
 
+    @property
+    def said(self) -> list[Statement]:
+        """The statements one by one."""
+        at, assistant = self.at.tolist(), self.assistant.tolist()
+        return [
+            Statement(text, at[place], self.speakers[place], assistant[place], read_statement(text))
+            for place, text in enumerate(self.texts)
+        ]
+
+    @property
+    def keys(self) -> list[StatementKeys]:
+        """What each is about, and what it says of that."""
+        return [one.keys for one in self.said]
+
     def take(self, places: Sequence[int]) -> Statements:
         """Those at some places, in this order."""
         chosen = list(places)
@@ -142,11 +156,11 @@ OF_PAIR: Final = (
     "gap",  # score of the newer one over that of the older, as a share of the higher
     "meaning gap",
     "asked gap",
-    "same subject",
+    "same subject",  # of what the question asks
     "other subject",
     "other person",  # both speak in the first person, and are not the same speaker
-    "name lost",  # the older one is about a name of the question, the newer one is not
-    "name gained",
+    "subject lost",  # the older one is about a word of the question, the newer one is about none
+    "subject gained",
     "closeness",  # the cosine of the two, where it is known
     "closeness known",
     "gone",  # words that the newer one lacks
@@ -159,7 +173,7 @@ OF_PAIR: Final = (
 OF_ONE: Final = (
     "meaning",
     "asked",  # words of the question in what it tells, as a share of them
-    "of asked",  # names of the question that it is about, at most two
+    "of asked",  # words of the question that it is about, at most two
     *replacement.OF_ONE,
 )
 OF_QUESTION: Final = ("past", "now", "long", "longer")
@@ -197,7 +211,7 @@ def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) 
     not known, and for place 0 itself, the row means nothing.
     """
     readings = statements.readings
-    subjects = _subjects(statements, readings, cues)
+    subjects = _subjects(statements, cues)
     one = _of_each(statements, readings, subjects, cues)
     with np.errstate(invalid="ignore"):
         later = statements.at > statements.at[0]
@@ -246,7 +260,7 @@ def _pair_row(
     own = all(
         readings[place].personal and not statements.assistant[place] for place in (older, newer)
     )
-    of_asked = [bool(subjects[place] & cues.written) for place in (older, newer)]
+    of_asked = [bool(subjects[place] & cues.terms) for place in (older, newer)]
     close = statements.closeness[older or newer]
     gone, new = first.told - second.words, second.told - first.words
     frame = compare_frames(first, second)
@@ -340,17 +354,7 @@ def replacements(
     judge: PairJudge = judge_pairs,
 ) -> Floats:
     """The probability that one of each pair replaces the other, (S,); an echo replaces nothing."""
-    read = [
-        Statement(text, at, speaker, assistant, reading)
-        for text, at, speaker, assistant, reading in zip(
-            statements.texts,
-            statements.at.tolist(),
-            statements.speakers,
-            statements.assistant.tolist(),
-            statements.readings,
-            strict=True,
-        )
-    ]
+    read = statements.said
     pairs: dict[int, StatementPair] = {}
     for place in places.tolist():
         older, newer = (0, place) if read[0].at < read[place].at else (place, 0)
@@ -366,9 +370,9 @@ def replacements(
 def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
     """Which statements can be a change of the best one, place 0, or it of them, (S,).
 
-    None is where the two share no word but those of time; where one has nothing to do with the
-    question or far less than the other; where the newer one says nothing new, lacks a number or
-    identifier of the question that the older one holds, or is another person's than the one that
+    None is where the two share no subject, or no word but those of time; where one has nothing to
+    do with the question or far less than the other; where the newer one says nothing new, lacks a
+    number or identifier of the question that the older one holds, or is another person's than that
     the question names; nor where the question says the older one word for word.
     """
     able = np.zeros(len(statements), np.bool_)
@@ -378,6 +382,7 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
         for meaning, read in zip(statements.meaning.tolist(), readings, strict=True)
     ]
     exact, asked_for = _with_digits(cues.terms), statements.asked_for.tolist()
+    keys, names = statements.keys, [_first_name(name) for name in statements.speakers]
     for place in range(1, len(statements)):
         near = min(scores[0], scores[place]) >= LEAST_SHARE * max(scores[0], scores[place])
         dated = at[0] < at[place] or at[place] < at[0]
@@ -386,12 +391,13 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
         older, newer = (0, place) if at[0] < at[place] else (place, 0)
         read, other = readings[newer], readings[older]
         again = says_nothing_new(other, read)
-        another = not asked_for[newer] and not names_asked(read, cues)
+        another = not asked_for[newer] and names[older] not in read.written
         person = another and asked_for[older]
         lacking = exact & other.words - read.words
-        unrelated = not share_a_word(other, read, cues.temporal)
+        related = share_a_word(other, read, cues.temporal)
+        related = related and share_a_subject(other, keys[older], read, keys[newer])
         said = other.words <= cues.terms and compare_frames(other, read) is not Frame.NEGATION
-        able[place] = not (unrelated or again or person or lacking or said)
+        able[place] = related and not (again or person or lacking or said)
     return able
 
 
@@ -446,7 +452,7 @@ def _of_each(
         (
             meaning,
             len(read.told & cues.terms) / asked,
-            min(len(about & cues.written), 2) / 2,
+            min(len(about & cues.terms), 2) / 2,
             *statement_features(read, assistant=assistant),
         )
         for meaning, assistant, read, about in zip(
@@ -460,19 +466,18 @@ def _of_each(
     return np.array(rows, np.float32).reshape(len(rows), len(OF_ONE))
 
 
-def _subjects(
-    statements: Statements, readings: Sequence[StatementReading], cues: QuestionCues
-) -> list[frozenset[str]]:
-    """Whom each statement is about: the names in it that are in the question or a speaker's.
+def _subjects(statements: Statements, cues: QuestionCues) -> list[frozenset[str]]:
+    """Which words of the question each statement is about, and which speakers it names.
 
     Who speaks of themselves is one of them.
     """
     own = [_first_name(name) for name in statements.speakers]
     speaking = frozenset(name for name in own if name)
     found = []
-    for read, name, assistant in zip(readings, own, statements.assistant.tolist(), strict=True):
-        about = names_asked(read, cues) | (read.written & speaking)
-        found.append(about | {name} if name and read.personal and not assistant else about)
+    for one, name in zip(statements.said, own, strict=True):
+        about = (one.keys.subjects & cues.terms) | (one.reading.written & speaking)
+        personal = name and one.reading.personal and not one.assistant
+        found.append(about | {name} if personal else about)
     return found
 
 
@@ -564,16 +569,16 @@ def judge_group(
     pairs = compare_statements(statements, cues, judge)
     if not pairs.able.any():
         return GroupJudgement()
-    readings, replaced = statements.readings, {}
+    said, replaced = statements.said, {}
     for place in np.argsort(-pairs.replaces, kind="stable").tolist():
         sure = float(pairs.replaces[place])
         if sure >= REPLACED:
             older, newer = (0, place) if pairs.later[place] else (place, 0)
-            replaced[older, newer] = reason_of(readings[older], readings[newer], sure)
+            replaced[older, newer] = reason_of(said[older], said[newer], sure)
     # What an assistant repeated is outdated with it, and it with what was repeated.
     for (older, newer), reason in list(replaced.items()):
-        said = pairs.echoes.get(older, older)
-        for place in (said, *(echo for echo, of in pairs.echoes.items() if of == said)):
+        source = pairs.echoes.get(older, older)
+        for place in (source, *(echo for echo, of in pairs.echoes.items() if of == source)):
             if statements.at[place] < statements.at[newer]:
                 replaced.setdefault((place, newer), reason)
     lifted = _before_the_best(statements.at, pairs, cues, threshold, spans)

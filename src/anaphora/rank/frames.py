@@ -28,7 +28,7 @@ NEGATED: Final = 0.6
 
 _SHORT: Final = 12
 """Words of a statement at most that its wording is looked at: a longer one tells several things."""
-_NAMED: Final = 3
+_NAMED: Final = 5
 """Words of a subject at most: more are no name of a thing."""
 
 
@@ -97,14 +97,14 @@ def _has_digit(words: tuple[str, ...]) -> bool:
 def _speak_of_others(older: StatementReading, newer: StatementReading) -> bool:
     """Whether each has a subject of the same kind that the other one lacks, and another value.
 
-    "The key of the garage" and "the key of the attic" are of one kind, "class 8b" and "the lessons
-    of 8b" are one thing: what they share is a name.
+    "The key of the garage" and "the key of the attic" are of one kind, which both begin with;
+    "class 8b" and "the lessons of 8b" are one thing.
     """
     words, others = frozenset(older.tokens), frozenset(newer.tokens)
     kind = older.subject & newer.subject
     if not kind or max(len(older.subject), len(newer.subject)) > _NAMED:
         return False
-    if _has_digit(tuple(kind)) or kind & (older.named & newer.named):
+    if _has_digit(tuple(kind)) or older.head != newer.head:
         return False
     own, other = words - others, others - words
     return all(

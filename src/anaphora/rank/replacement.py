@@ -22,6 +22,15 @@ from numpy.typing import NDArray
 from anaphora.rank.currency_weights import CONSTANT, REPLACES
 from anaphora.rank.frames import Frame, compare_frames
 from anaphora.rank.statements import StatementReading, tokens_of_time
+from anaphora.rank.subjects import (
+    OF_KEYS,
+    StatementKeys,
+    agreement,
+    name_subject,
+    name_value,
+    read_keys,
+    share_a_subject,
+)
 
 SURE: Final = 0.9
 """The probability of what the wording of two statements tells."""
@@ -32,6 +41,9 @@ REPLACED: Final = 0.6
 _NAMED: Final = re.compile(r"([^\W\d_]\w{1,20}): ")
 _DAY: Final = 86_400.0
 _MOST_WORDS: Final = 12
+_LONG_WORD: Final = 6
+_FEW: Final = 8
+"""Words of a mere complaint at most."""
 _FROM_LENGTH, _TO_LENGTH = 140, 260
 
 OF_PAIR: Final = (
@@ -45,9 +57,9 @@ OF_PAIR: Final = (
     "closeness known",
     "gone",  # words that the newer one lacks
     "new",  # words that only the newer one has
-    "number for number",  # each has one that the other lacks
-    "other subject",  # each has a word before its verb that the other lacks
+    "long words",  # of six letters or more, in common, as a share of four
     "another thing",
+    *OF_KEYS,
 )
 OF_ONE: Final = (
     "words",
@@ -62,12 +74,14 @@ OF_ONE: Final = (
     "tentative",
     "adds",
 )
+ABOUT: Final = "no subject"
+"""It has no word before a verb that is known: each of the two has it as a feature."""
 IN_LONG: Final = ("days", "closeness")
 """These mean another thing in long messages, which hold much else, than in short statements."""
 
 FEATURES: Final = (
     *OF_PAIR,
-    *(f"{side} {name}" for side in ("older", "newer") for name in OF_ONE),
+    *(f"{side} {name}" for side in ("older", "newer") for name in (*OF_ONE, ABOUT)),
     "message",
     *(f"{name} in a message" for name in IN_LONG),
 )
@@ -82,6 +96,11 @@ class Statement:
     speaker: str
     assistant: bool
     reading: StatementReading
+
+    @property
+    def keys(self) -> StatementKeys:
+        """What it is about, and what it says of that."""
+        return read_keys(self.text, "" if self.assistant else _speaker_of(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +119,20 @@ PairJudge: TypeAlias = Callable[[Sequence[StatementPair]], Sequence[float]]
 def is_possible(older: Statement, newer: Statement) -> bool:
     """Whether the newer one can replace the older at all.
 
-    Both are dated and share a word that is none of time, neither asks, and the newer one tells
-    something that the older does not. Who speaks of themselves changes nothing of another one.
+    Both are dated, neither asks, and they share a subject and a word that is none of time. Each
+    tells something that the other does not. Who speaks of themselves changes nothing of another
+    one, and what two people tell changes only where the later one says so.
     """
     first, second = older.reading, newer.reading
     if not older.at < newer.at or first.asks or second.asks:
         return False
     if not share_a_word(first, second, tokens_of_time()):
         return False
-    return not (
+    return share_a_subject(first, older.keys, second, newer.keys) and not (
         says_nothing_new(first, second)
+        or _says_all_of(first, second)
         or _still_holds(first, second)
+        or _only_complains(newer)
         or _of_two_people(older, newer)
     )
 
@@ -130,19 +152,35 @@ def says_nothing_new(older: StatementReading, newer: StatementReading) -> bool:
     )
 
 
+def _says_all_of(older: StatementReading, newer: StatementReading) -> bool:
+    """Whether the newer one holds all that the older tells, and tells of no change."""
+    return older.lasting <= newer.words and older.negated == newer.negated and not newer.changes
+
+
 def _still_holds(first: StatementReading, second: StatementReading) -> bool:
-    """Whether the newer one only says that it is still so: no name, day or number is new in it."""
+    """Whether the newer one only says that it is still so: no day and no number is new in it."""
     if not second.unchanged or compare_frames(first, second) is Frame.VALUE:
         return False
     new = second.news - first.words
-    return not new & (second.named | tokens_of_time()) and not _with_digits(new)
+    return not new & tokens_of_time() and not _with_digits(new)
+
+
+def _only_complains(newer: Statement) -> bool:
+    """Whether the newer one tells what is wrong, and neither a change nor a value that is known."""
+    read = newer.reading
+    if not read.complains or read.changes or read.negated or read.length > _FEW:
+        return False
+    return not newer.keys.attributes
 
 
 def _of_two_people(older: Statement, newer: Statement) -> bool:
-    """Whether two different people speak, and one of them of themselves."""
+    """Whether two different people speak, and one of themselves, or the later one of no change."""
     own = [one.reading.personal and not one.assistant for one in (older, newer)]
     names = [_speaker_of(one) for one in (older, newer)]
-    return any(own) and all(names) and names[0] != names[1]
+    if not all(names) or names[0] == names[1]:
+        return False
+    silent = not (newer.reading.changes or older.assistant or newer.assistant)
+    return any(own) or silent
 
 
 def _speaker_of(statement: Statement) -> str:
@@ -212,14 +250,17 @@ def replacement_features(
         known,
         min(len(gone), _MOST_WORDS) / _MOST_WORDS,
         min(len(new), _MOST_WORDS) / _MOST_WORDS,
-        _with_digits(gone) and _with_digits(new),
-        bool(first.subject - second.words) and bool(second.subject - first.words),
+        min(sum(len(word) >= _LONG_WORD for word in first.words & second.words), 4) / 4,
         frame is Frame.OTHER,
+        *agreement(first, older.keys, second, newer.keys),
     )
     longest = max(first.size, second.size)
     message = min(max((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
     in_long = (pair[OF_PAIR.index(name)] * message for name in IN_LONG)
-    each = (statement_features(one.reading, assistant=one.assistant) for one in (older, newer))
+    each = (
+        (*statement_features(one.reading, assistant=one.assistant), not one.reading.subject)
+        for one in (older, newer)
+    )
     row = (*pair, *chain(*each), message, *in_long)
     return np.array(row, np.float32)
 
@@ -254,8 +295,18 @@ def _constant() -> float:
     return REPLACES[CONSTANT]
 
 
-def reason_of(older: StatementReading, newer: StatementReading, probability: float) -> str:
-    """Why a statement is said to be replaced: by the wording of both, or how probably."""
-    frame = compare_frames(older, newer)
+def reason_of(older: Statement, newer: Statement, probability: float) -> str:
+    """Why a statement is said to be replaced: by the wording of both, or how probably.
+
+    It names what both are about, and the value of each, where their keys tell.
+    """
+    frame = compare_frames(older.reading, newer.reading)
     told = frame in (Frame.VALUE, Frame.NEGATION)
-    return frame.value if told else f"a later statement of it, probability {probability:.2f}"
+    both_own = older.reading.personal and newer.reading.personal
+    about = name_subject(older.text, older.keys, newer.keys)
+    about = about or (_speaker_of(older).title() if both_own else "")
+    of = f" of {about}" if about else ""
+    reason = frame.value + of if told else f"a later statement{of}, probability {probability:.2f}"
+    old = name_value(older.text, older.keys, newer.reading)
+    new = name_value(newer.text, newer.keys, older.reading)
+    return f"{reason}: {old}, then {new}" if old and new else reason

@@ -1,20 +1,20 @@
 """What a text says, and what a question asks, as far as their words tell: read once, then compared.
 
-Of a text: its words, names, whether it asks or does not know, negates, speaks of the speaker. Of a
-question: its words and names, and whether it asks for now, for the past, or for the first of all.
+Of a text: its words, whether it asks or does not know, negates, speaks of the speaker. Of a
+question: its words, and whether it asks for now, for the past, or for the first of all.
 The known words are those of the text's language (`core/languages`). It needs no numpy.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from anaphora.core.analyser import STOP_WORDS, QueryWord, analyse, query_words
+from anaphora.core.analyser import QueryWord, analyse, query_words
+from anaphora.core.folding import typed_text
 from anaphora.core.languages.language import ENGLISH, Language, language_of, languages, loose
 from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
@@ -26,15 +26,10 @@ _FRAME: Final = 24
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _ASKING_MARKS: Final = ("?", "？")
-_TELLING_MARKS: Final = (".", "!", "。", "！")
-_SPACES: Final = re.compile(r"[^\S\n]+")
+# By whom it is asked, and the mark with which a Spanish question opens.
+_BEFORE_QUESTION: Final = re.compile(r"^(?:[^\W\d_]\w{1,20}: )?[¿¡\"“'(]*\s*")
 _LAST_MARKS: Final = " .!?…。！？\n"
 _END: Final = r"\b"
-# Not at the beginning of a sentence, unless it is somebody's: "Milo's tag".
-_INNER_NAME: Final = re.compile(
-    r"(?<=[^\W\d_][ ,] )[A-Z\u00c0-\u00dd]\w+|(?<=[^\W\d_] )[A-Z\u00c0-\u00dd]\w+"
-    r"|\b[A-Z\u00c0-\u00dd]\w+(?=['\u2019]s\b)"
-)
 _WRITTEN: Final = re.compile(r"[^\W\d_]{2,}")
 _CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
 _CALENDAR_TOKENS: Final = frozenset(analyse(" ".join(sorted(_CALENDAR))))
@@ -67,26 +62,34 @@ def _question_word(code: str) -> re.Pattern[str]:
     return re.compile("|".join(found), re.IGNORECASE)
 
 
+@lru_cache(maxsize=64)
+def _question_inside(code: str) -> re.Pattern[str]:
+    """How a question begins within a sentence of a language."""
+    found = [one.questions_inside for one in _spoken(code) if one.questions_inside]
+    return re.compile("|".join(found) or "(?!)", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class StatementReading:
     """What is read of one text, whoever asks.
 
-    `words` are its tokens without stop words, `told` those outside its questions, `names` what is
-    written like a name inside it, folded. `personal`: it speaks in the first person; `negated`: it
-    holds a negation; `asks`: it is a question and little else; `unknown`: it says that something is
-    not known.
+    `words` are its tokens without stop words, `told` those outside its questions. `personal`: it
+    speaks in the first person; `negated`: it holds a negation; `asks`: it is a question and little
+    else; `unknown`: it says that something is not known.
 
     `tokens` are its first words in their order, `subject` those before the verb, where a common one
-    shows, `named` those that are written like a name inside it. `changes`: it says that something
+    shows, `head` the noun among these that others tell apart ("key" of "key of the garage", and of
+    "garage key"). `changes`: it says that something
     is new; `adds`: that it comes to what holds; `several`: what it tells of may have several values
     at once, or happens again; `tentative`: it is only thought of. `news` are its told words without
-    those that say that it still holds. `unchanged`: it says that something is as before.
+    those that say that it still holds, or of what several values can hold. `unchanged`: it says
+    that something is as before. `lasting` are its told words without words of change and of now.
+    `complains`: it tells what is wrong, and no value.
     `size` are its characters without what ends it, `written` its words as they are written, folded.
     """
 
     words: frozenset[str]
     told: frozenset[str]
-    names: frozenset[str]
     personal: bool
     negated: bool
     asks: bool
@@ -94,7 +97,7 @@ class StatementReading:
     length: int
     tokens: tuple[str, ...] = ()
     subject: frozenset[str] = frozenset()
-    named: frozenset[str] = frozenset()
+    head: str = ""
     changes: bool = False
     adds: bool = False
     several: bool = False
@@ -103,20 +106,14 @@ class StatementReading:
     unchanged: bool = False
     size: int = 0
     written: frozenset[str] = frozenset()
+    lasting: frozenset[str] = frozenset()
+    complains: bool = False
 
 
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The `words` of `read_statement`, which takes three times as long."""
-    return frozenset(analyse(typed_text(text)[:HEAD], keep_stop_words=False))
-
-
-@lru_cache(maxsize=8192)
-def typed_text(text: str) -> str:
-    """A text in one form however it was typed: composed (NFC), without spaces that say nothing."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-    return _SPACES.sub(" ", text).strip()
+    return frozenset(analyse(typed_text(text)[:HEAD].lower(), keep_stop_words=False))
 
 
 @lru_cache(maxsize=8192)
@@ -125,43 +122,80 @@ def read_statement(text: str) -> StatementReading:
     text = typed_text(text)
     head = text[:HEAD]
     code, small = language_of(head), head.lower()
-    tokens = analyse(head, keep_stop_words=False)
+    # In small letters: a capital within a word would part it.
+    tokens = analyse(small, keep_stop_words=False)
     words = told = frozenset(tokens)
-    asking, asks = [], False
-    if any(mark in head for mark in _ASKING_MARKS):
-        sentences = [one for one in _SENTENCE_END.split(head) if one.strip()]
-        asking = [one for one in sentences if one.rstrip("\"')”’ ").endswith(_ASKING_MARKS)]
-        if asking:
-            rest = " ".join(one for one in sentences if one not in asking)
-            told = frozenset(analyse(rest, keep_stop_words=False))
-            asks = len(rest) <= len(head) / 3
-    opening = None if asking else _question_word(code).match(bare := head.strip())
-    if opening is not None and not _cue("negation", code).match(small, opening.end() + 1):
-        # Without a mark, where it is one sentence: "do not push" asks for nothing.
-        asks = not bare.endswith(_TELLING_MARKS) and not _SENTENCE_END.search(bare)
-        told = frozenset() if asks else told
+    asking = _asking_sentences(small, code)
+    asks = False
+    if asking:
+        rest = " ".join(one for one in _sentences(small) if one not in asking)
+        told = frozenset(analyse(rest, keep_stop_words=False))
+        asks = len(rest) <= len(head) / 3
     verb = _cue("verb", code).search(small, 1)
+    subject = _segments(small[: verb.start()] if verb else "", code)
     return StatementReading(
         words,
         told,
-        _names(head),
         _cue("personal", code).search(head) is not None,
         _cue("negation", code).search(small) is not None,
         asks or _cue("asking", code).search(small) is not None,
         _cue("unknown", code).search(small) is not None,
         len(tokens),
         _frame_tokens(tokens),
-        frozenset(analyse(head[: verb.start()], keep_stop_words=False) if verb else ()),
-        frozenset(analyse(" ".join(_INNER_NAME.findall(head)), keep_stop_words=False)),
+        frozenset(token for segment in subject for token in segment),
+        subject[0][-1] if subject else "",
         _cue("change", code).search(small) is not None,
         _cue("added", code).search(small) is not None,
         _cue("several", code).search(small) is not None,
         _cue("tentative", code).search(small) is not None,
-        told - _tokens_of_cues(small, code, "now", "still", "unchanged"),
+        told - _tokens_of_cues(small, code, "now", "still", "unchanged", "several"),
         _cue("unchanged", code).search(small) is not None,
         len(text.rstrip(_LAST_MARKS)),
         frozenset(word.casefold() for word in _WRITTEN.findall(head)),
+        told - _tokens_of_cues(small, code, "now", "still", "unchanged", "change"),
+        _cue("complaint", code).search(small) is not None,
     )
+
+
+def _sentences(text: str) -> list[str]:
+    return [one for one in _SENTENCE_END.split(text.rstrip(_LAST_MARKS)) if one.strip()]
+
+
+def _asking_sentences(text: str, code: str) -> list[str]:
+    """The sentences that ask: those before a question mark, and the last one by its wording.
+
+    What ends the text is left out: with a mark or without, it asks the same.
+    """
+    *others, last = _sentences(text) or [""]
+    asking = [one for one in others if one.rstrip("\"')”’ ").endswith(_ASKING_MARKS)]
+    bare = _BEFORE_QUESTION.sub("", last.strip())
+    opening = _question_word(code).match(bare)
+    # "Do not push" asks for nothing.
+    if (
+        opening and not _cue("negation", code).match(bare.lower(), opening.end() + 1)
+    ) or _question_inside(code).search(bare):
+        asking.append(last)
+    return asking
+
+
+def cut_at_function_words(text: str) -> list[tuple[str, ...]]:
+    """The tokens of a text that stand together, between function words, verbs and marks."""
+    head = typed_text(text)[:HEAD]
+    return _segments(head.lower(), language_of(head))
+
+
+def _segments(text: str, code: str) -> list[tuple[str, ...]]:
+    parts = (tuple(analyse(part, keep_stop_words=False)) for part in _cut(code).split(text))
+    return [part for part in parts if part]
+
+
+@lru_cache(maxsize=64)
+def _cut(code: str) -> re.Pattern[str]:
+    words = {word for one in _spoken(code) for word in one.written}
+    listed = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+    cues = "|".join(_cue(name, code).pattern for name in ("verb", "change", "now", "still"))
+    alone = rf"(?<![\w-])(?:{listed}|{cues})(?![\w-])"
+    return re.compile(rf"{alone}|[^\w\s'’.,:/@-]|[.,:](?=\s|$)", re.IGNORECASE)
 
 
 def _tokens_of_cues(small: str, code: str, *names: str) -> frozenset[str]:
@@ -181,11 +215,6 @@ def _frame_tokens(tokens: Sequence[str]) -> tuple[str, ...]:
     return tuple(joined)
 
 
-def _names(text: str) -> frozenset[str]:
-    found = set(map(str.casefold, _INNER_NAME.findall(text)))
-    return frozenset(found - STOP_WORDS - _CALENDAR)
-
-
 def tokens_of_time() -> frozenset[str]:
     """The tokens of weekdays and months: two statements that share no more are of two things."""
     return _CALENDAR_TOKENS
@@ -193,11 +222,7 @@ def tokens_of_time() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionCues:
-    """What a question says of time, its words and the names in it.
-
-    `written` are its words as they are written, folded, `names` those that are written like a name.
-    A name of a statement that is among the first is one that the question names, and so is a word
-    that is among the second: with a capital or without.
+    """What a question says of time, and its words.
 
     `past` is 0 for the present, 1 where only a tense speaks of the past ("was"), 2 where words do
     ("used to"; "before" and "in March" beside such a tense); `first` asks for the oldest ("at
@@ -207,13 +232,11 @@ class QuestionCues:
     """
 
     terms: frozenset[str]
-    written: frozenset[str]
     past: int
     first: bool
     now: bool
     order: bool = False
     temporal: frozenset[str] = frozenset()
-    names: frozenset[str] = frozenset()
 
 
 _TIMES: Final = ("first", "now", "order", "before", "past", "first_in_past", "before_in_past")
@@ -250,13 +273,11 @@ def read_cues(question: str) -> QuestionCues:
     phrases = " ".join(phrase for cue in matches.values() for phrase in cue)
     return QuestionCues(
         frozenset(word.tokens[0] for word in asked_words(question)),
-        frozenset(word.casefold() for word in _WRITTEN.findall(question)) - STOP_WORDS - _CALENDAR,
         past,
         first,
         bool(matches["now"]),
         bool(matches["order"]),
         frozenset(analyse(phrases)) | _CALENDAR_TOKENS,
-        _names(question),
     )
 
 
@@ -278,8 +299,3 @@ def asked_words(question: str) -> tuple[QueryWord, ...]:
     names = frozenset(analyse(" ".join(_phrases("no_time", code, small))))
     left = tuple(word for word in words if word.tokens[0] not in idle - rest - names)
     return left or words
-
-
-def names_asked(read: StatementReading, cues: QuestionCues) -> frozenset[str]:
-    """The names that a statement and a question share, whichever of them writes them as names."""
-    return (read.names & cues.written) | (read.written & cues.names)

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.core.folding import typed_text
 from anaphora.core.languages.language import ENGLISH, language_of, languages
 
 # People come back to a chat after hours; within one sitting, turns are minutes apart. Six hours
@@ -76,7 +77,7 @@ def turn_flags(text: str) -> int:
     personal, standing = _patterns(code)
     shown = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
     flags = PERSONAL if personal.search(shown) else 0
-    if standing.search(text, 0, _OPENING):
+    if standing.search(typed_text(text[: 2 * _OPENING]), 0, _OPENING):
         flags |= STANDING
     return flags
 

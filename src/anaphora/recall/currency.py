@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from anaphora.core.folding import typed_text
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
     COMPARED,
@@ -30,7 +31,8 @@ from anaphora.rank.currency import (
 )
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import answer_probability
-from anaphora.rank.statements import read_cues, read_statement, typed_text
+from anaphora.rank.statements import read_cues, read_statement
+from anaphora.rank.subjects import read_keys
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
@@ -174,6 +176,7 @@ class _Groups:
     _heap: list[tuple[float, int, Candidate]] = field(default_factory=list)
     _taken: set[int] = field(default_factory=set)
     _behind: dict[int, Candidate] = field(default_factory=dict)
+    _shown: list[tuple[frozenset[str], frozenset[str]]] = field(default_factory=list)
     _pushed: int = 0
     _made: int = 0
 
@@ -228,7 +231,10 @@ class _Groups:
 
     def _group(self, best: Candidate) -> Sequence[Candidate]:
         """Those that stand with `best`, itself among them."""
-        others = self._members(best)
+        related = [hit for hit in self._look_up(best) if hit.place not in (best.place, *best.again)]
+        if self._is_outdated(best, related):
+            return ()
+        others = self._members(best, related)
         if self._folds:
             best, *others = _folded((best, *others))
         if not others:
@@ -245,11 +251,13 @@ class _Groups:
         taking_back = [place for place in old if read_statement(_said(members[place])).negated]
         front, behind = arrange_group(best.place, lifted, old, self._question, taking_back)
         marked = {place: _marked(member, marks) for place, member in members.items()}
+        outdated = [place for place in front if marked[place].older_than is not None]
+        if outdated and read_cues(self._question).past < 2 and self._was_shown(best):
+            # One that was replaced stands before another group, however many tell of one thing.
+            front = [place for place in front if place not in outdated]
+            behind = [*outdated, *behind]
         for place in behind:
-            if place not in self._behind:
-                # What was pushed of it before is passed over.
-                self._behind[place] = marked[place]
-                self._push(marked[place], BEHIND)
+            self._put_behind(marked[place])
         return [marked[place] for place in front]
 
     def _judge(
@@ -266,15 +274,45 @@ class _Groups:
             replaced.setdefault(places[old], _Mark(places[new], reason))
         return [places[at] for at in judged.lifted], replaced
 
-    def _members(self, best: Candidate) -> list[Candidate]:
-        """What the index holds in the words of `best` and may be compared with it, best first."""
+    def _was_shown(self, best: Candidate) -> bool:
+        """Whether a group about the same thing as this one's best showed what it replaced."""
+        said = _said(best)
+        about = frozenset(read_keys(said, best.speaker).subjects)
+        words = read_statement(said).words | about
+        for subjects, others in self._shown:
+            if subjects and about and (subjects <= words or about <= others):
+                return True
+        self._shown.append((about, words))
+        return False
+
+    def _is_outdated(self, best: Candidate, related: Sequence[Candidate]) -> bool:
+        """Whether a hit that stands before it replaced it: then it is put behind with its mark."""
+        shown = [hit for hit in related if hit.place in self._taken]
+        if not shown or read_cues(self._question).past >= 2:
+            return False
+        closeness = {hit.place: hit.closeness for hit in shown}
+        mark = self._judge(best, shown, closeness)[1].get(best.place)
+        if mark is None:
+            return False
+        self._put_behind(replace(best, older_than=mark.newer, reason=mark.reason))
+        return True
+
+    def _put_behind(self, member: Candidate) -> None:
+        """Let a replaced one stand far below; what was pushed of it before is passed over."""
+        if member.place not in self._behind:
+            self._behind[member.place] = member
+            self._push(member, BEHIND)
+
+    def _members(self, best: Candidate, related: Sequence[Candidate]) -> list[Candidate]:
+        """What of `related` may be compared with the best one and has no place yet, best first."""
         least = LEAST_SHARE * best.score
-        hits = {
-            hit.place: hit
-            for hit in self._look_up(best)
-            if hit.score >= least and hit.place not in (best.place, *best.again)
-        }
-        left = [self._lowered(hit) for place, hit in hits.items() if place not in self._taken]
+        hits = {hit.place: hit for hit in related if hit.score >= least}
+        # What was put behind its own group is no member of another one.
+        left = [
+            self._lowered(hit)
+            for place, hit in hits.items()
+            if place not in self._taken and place not in self._behind
+        ]
         return sorted(left, key=lambda hit: (-hit.score, hit.place))
 
 
@@ -363,14 +401,18 @@ def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _marked(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
-    """A member with what replaces it and what it replaces, by the places of the older ones."""
+    """A member with what replaces it in the end, and what it replaced in the end itself."""
     mark = marks.get(member.place)
-    previous = tuple(old for old, other in marks.items() if other.newer == member.place)
-    if mark is None:
-        return replace(member, previous=previous) if previous else member
-    newer, seen = mark.newer, {member.place}
+    if mark is not None:
+        return replace(member, older_than=_last_of(member.place, marks), reason=mark.reason)
+    previous = tuple(old for old in marks if _last_of(old, marks) == member.place)
+    return replace(member, previous=previous) if previous else member
+
+
+def _last_of(place: int, marks: Mapping[int, _Mark]) -> int:
+    """The place of what replaces a marked one in the end."""
+    newer, seen = marks[place].newer, {place}
     while newer in marks and newer not in seen:
-        # What replaces it in the end.
         seen.add(newer)
         newer = marks[newer].newer
-    return replace(member, older_than=newer, reason=mark.reason, previous=previous)
+    return newer

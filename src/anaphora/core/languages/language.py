@@ -61,6 +61,7 @@ class Language:
     weight: int = 1
     letters: frozenset[str] = frozenset()
     questions: str = ""
+    questions_inside: str = ""
     people: Mapping[str, Sequence[str]] = field(default_factory=dict)
     cues: Mapping[str, Any] = field(default_factory=dict)
     times: Mapping[str, Any] = field(default_factory=dict)
