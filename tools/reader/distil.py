@@ -23,10 +23,11 @@ from tools.models.teacher import score_line
 from tools.models.train import SCALE
 from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
 from tools.reader.graph import HEADS, POOLINGS
-from tools.reader.inputs import Inputs, Pieces
 from tools.reader.network import Reader, logits_of
-from tools.reader.scores import log_odds
 from tools.reader.soft import SOFT_FILE, soft_line
+
+from anaphora.reading.inputs import Inputs, Pieces
+from anaphora.reading.model import log_odds
 
 SCORES_FILE = "scores.jsonl"
 _AT_ONCE = 512
