@@ -275,8 +275,8 @@ LIMITS: tuple[Claim, ...] = (
     ),
     _claim(
         "age",
-        "Age costs at most {tenths} tenths",
-        tenths=constant("rank.memories:DECAY_FLOOR", "word", take=lambda floor: 10 * (1 - floor)),
+        "Age costs at most {share} % of a score",
+        share=constant("rank.memories:DECAY_FLOOR", take=lambda floor: round(100 * (1 - floor))),
     ),
     _claim(
         "topic",
