@@ -71,7 +71,7 @@ _EVERYWHERE: Final = {
     "query": f"{QUERY} A blank query returns nothing.",
     "question": "The question, in your own words.",
     "read": "How many of the best candidates are read together with the question: 0 (none) to "
-    f"{READ_MOST}, by default {READ_AWAITED}.",
+    f"{READ_MOST}, by default {READ_AWAITED}. None without a reader (`ANAPHORA_READER`).",
     "redact": "Whether keys and card numbers are taken out of it.",
     "role": "Who speaks: `user`, `assistant`, `system`, `tool`, or another word.",
     "root": "The folder, on the server's machine.",
