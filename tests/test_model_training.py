@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from corpus.reading import read_story
 from tools.models.batches import Drawing, draw_steps, held_apart
-from tools.models.examples import LONG, Example, read_examples, write_examples
+from tools.models.examples import LONG, Example, read_examples, write_lines
 from tools.models.history import read_export, story_of
 from tools.models.measured_sets import measured_sets
 from tools.models.negatives import make_examples
@@ -209,7 +209,7 @@ def test_what_answers_a_question_is_never_held_against_it() -> None:
 
 def test_examples_and_scores_are_read_as_they_were_written(tmp_path: Path) -> None:
     examples = _examples()
-    assert write_examples(tmp_path / "examples.jsonl", examples) == len(examples)
+    assert write_lines(tmp_path / "examples.jsonl", examples) == len(examples)
     assert list(read_examples(tmp_path / "examples.jsonl")) == examples
     (tmp_path / "scores.jsonl").write_text(score_line("k", ["a", "b"], [0.5, 0.25]) + "\n", "utf-8")
     teacher = read_scores(tmp_path / "scores.jsonl")

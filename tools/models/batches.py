@@ -6,13 +6,26 @@ So a run that goes on where it stopped sees what it would have seen. Nothing her
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from tools.models.examples import LONG, MEANT, Example
 
-# Within so many batches questions are put together by their length: padding costs as much as text.
+# Within so many batches examples are put together by their length: padding costs as much as text.
 _SORTED = 24
+
+
+class Sourced(Protocol):
+    """An example that says from which source it is."""
+
+    @property
+    def source(self) -> str:
+        """The name of the source."""
+
+
+SourcedT = TypeVar("SourcedT", bound=Sourced)
+DrawnT = TypeVar("DrawnT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +59,18 @@ def draw_steps(examples: Sequence[Example], drawing: Drawing) -> Iterator[list[D
     epoch = 0
     while True:
         chance = random.Random(f"{drawing.seed}:{epoch}")
-        visited = _visits(examples, drawing.weights, chance)
+        visited = visit_examples(examples, drawing.weights, chance)
         if len(visited) < drawing.size:
             raise SystemExit(f"{len(visited)} examples do not fill a batch of {drawing.size}")
         drawn = [_draw(example, drawing, chance) for example in visited]
-        yield from _grouped(drawn, drawing.size, chance)
+        yield from group_by_length(drawn, drawing.size, _length, chance)
         epoch += 1
 
 
-def epoch_length(examples: Sequence[Example], drawing: Drawing) -> int:
-    """About how many steps an epoch has."""
-    visits = sum(drawing.weights.get(example.source, 1.0) for example in examples)
-    return max(1, int(visits) // drawing.size)
+def epoch_length(examples: Sequence[Sourced], weights: Mapping[str, float], size: int) -> int:
+    """About how many steps of `size` examples an epoch has."""
+    visits = sum(weights.get(example.source, 1.0) for example in examples)
+    return max(1, int(visits) // size)
 
 
 def held_apart(drawn: Sequence[Drawn], passages: Sequence[str]) -> list[list[bool]]:
@@ -79,10 +92,11 @@ def held_apart(drawn: Sequence[Drawn], passages: Sequence[str]) -> list[list[boo
     return masks
 
 
-def _visits(
-    examples: Sequence[Example], weights: Mapping[str, float], chance: random.Random
-) -> list[Example]:
-    visited = []
+def visit_examples(
+    examples: Sequence[SourcedT], weights: Mapping[str, float], chance: random.Random
+) -> list[SourcedT]:
+    """The examples of one epoch in a drawn order, each source as often as it weighs (1: once)."""
+    visited: list[SourcedT] = []
     for example in examples:
         whole, rest = divmod(weights.get(example.source, 1.0), 1.0)
         visited += [example] * (int(whole) + (chance.random() < rest))
@@ -108,10 +122,13 @@ def _draw(example: Example, drawing: Drawing, chance: random.Random) -> Drawn:
     )
 
 
-def _grouped(drawn: Sequence[Drawn], size: int, chance: random.Random) -> Iterator[list[Drawn]]:
+def group_by_length(
+    drawn: Sequence[DrawnT], size: int, length: Callable[[DrawnT], Any], chance: random.Random
+) -> Iterator[list[DrawnT]]:
+    """Batches of `size` of about one length, in a drawn order; what fills none is left out."""
     window = size * _SORTED
     for start in range(0, len(drawn), window):
-        alike = sorted(drawn[start : start + window], key=_length)
+        alike = sorted(drawn[start : start + window], key=length)
         batches = [alike[at : at + size] for at in range(0, len(alike) - size + 1, size)]
         chance.shuffle(batches)
         yield from batches

@@ -6,6 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 AS_WRITTEN = "written"
 LONG = "long"
@@ -40,8 +44,8 @@ class Example:
         return self.queries[0][1]
 
 
-def write_examples(path: Path, examples: Iterable[Example]) -> int:
-    """Write examples, one a line; how many."""
+def write_lines(path: Path, examples: Iterable[DataclassInstance]) -> int:
+    """Write examples of one kind, one a line; how many."""
     path.parent.mkdir(parents=True, exist_ok=True)
     count = 0
     with path.open("w", encoding="utf-8") as lines:

@@ -20,7 +20,7 @@ from typing import Any
 from tools.models.asked import Pool
 from tools.models.chats import read_chats, read_silent
 from tools.models.code_texts import read_code, read_documents
-from tools.models.examples import read_examples, write_examples
+from tools.models.examples import read_examples, write_lines
 from tools.models.negatives import make_examples
 from tools.models.pairs import read_pairs
 from tools.models.passages import FORMS
@@ -50,7 +50,7 @@ def main(words: list[str]) -> None:
     )
     candidates = json.loads(chosen.candidates.read_text("utf-8")) if chosen.candidates else None
     target = chosen.out / "examples.jsonl"
-    count = write_examples(target, make_examples(pools, MiniLM(), candidates))
+    count = write_lines(target, make_examples(pools, MiniLM(), candidates))
     about = {
         "python": platform.python_version(),
         "form": chosen.form,

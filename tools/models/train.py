@@ -24,11 +24,11 @@ import torch
 from tools.models import network as net
 from tools.models.batches import Drawing, Drawn, draw_steps, epoch_length, held_apart
 from tools.models.examples import LONG, read_examples
+from tools.models.running import RunFolder, rate_schedule, source_weight, trained_parameters
 from tools.models.teacher import Teacher, read_scores
 
 OUT = Path(__file__).resolve().parents[2] / ".models"
 SCALE = 20.0
-WARM_UP = 50
 # What a source counts in an epoch: our own stories twice, long public sets by half.
 WEIGHTS = {
     "corpus": 2.0,
@@ -73,7 +73,9 @@ def main(words: list[str]) -> None:
         chosen.meant,
         chosen.seed,
     )
-    steps = chosen.steps or round(chosen.epochs * epoch_length(examples, drawing))
+    steps = chosen.steps or round(
+        chosen.epochs * epoch_length(examples, drawing.weights, drawing.size)
+    )
     plan = Plan(
         hashlib.sha256(chosen.examples.read_bytes()).hexdigest(),
         steps,
@@ -98,22 +100,16 @@ class Run:
     """A run of training in its folder, begun or taken up."""
 
     def __init__(self, plan: Plan, weights: Path, folder: Path) -> None:
-        self.plan, self.step = plan, 0
+        self.plan = plan
         self.device = net.chosen_device()
-        self._weights, self._folder = weights, folder
-        folder.mkdir(parents=True, exist_ok=True)
+        self._weights, self._folder = weights, RunFolder(folder, asdict(plan), self.device)
         _seed(plan.drawing.seed)
         self._tokenizer = net.load_tokenizer(weights)
         self._network = net.load_network(weights, self.device, plan.dropout).train()
-        trained = []
-        for name, parameter in self._network.named_parameters():
-            parameter.requires_grad = name != net.WORD_TABLE
-            if parameter.requires_grad:
-                trained.append(parameter)
-        self._trained = trained
-        self._optimizer = torch.optim.AdamW(trained, lr=plan.rate, weight_decay=0.01)
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(self._optimizer, self._rate_at)
-        self._take_up()
+        self._trained = trained_parameters(self._network.named_parameters())
+        self._optimizer = torch.optim.AdamW(self._trained, lr=plan.rate, weight_decay=0.01)
+        self._schedule = rate_schedule(self._optimizer, plan.steps)
+        self.step = self._folder.take_up(self._network, self._optimizer, self._schedule)
 
     def take(self, drawn: Sequence[Drawn], teacher: Teacher | None) -> None:
         """One step; prints and logs its loss and time."""
@@ -132,63 +128,21 @@ class Run:
             "taught": round(float(taught.detach()), 4),
             "ms": round((time.perf_counter() - began) * 1e3),
         }
-        with (self._folder / "log.jsonl").open("a", encoding="utf-8") as log:
-            log.write(json.dumps(entry) + "\n")
-        if self.step % 10 == 0 or self.step <= 3:
-            print(" ".join(f"{name} {value}" for name, value in entry.items()), flush=True)
+        self._folder.log(entry)
 
     def keep(self) -> None:
-        """Write all that the next step depends on, in one move."""
-        state = {
-            "plan": asdict(self.plan),
-            "step": self.step,
-            "network": self._network.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "schedule": self._schedule.state_dict(),
-            "random": torch.get_rng_state(),
-            "cuda": torch.cuda.get_rng_state_all() if self.device == "cuda" else [],
-        }
-        made = self._folder / "checkpoint.new"
-        torch.save(state, made)
-        made.replace(self._folder / "checkpoint.pt")
+        """Write all that the next step depends on."""
+        self._folder.keep(self.step, self._network, self._optimizer, self._schedule)
 
     def finish(self, share: float, name: str) -> None:
         """Write the weights as they are now, mixed with those begun with; with a name, as ONNX."""
-        folder = self._folder / "weights"
+        folder = self._folder.path / "weights"
         digest = net.save_weights(self._network.eval(), self._weights, folder, share)
         if name:
-            net.export_for_product(folder, self._folder / "float", name)
+            net.export_for_product(folder, self._folder.path / "float", name)
         about = {"step": self.step, "mix": share, "sha256": digest, "plan": asdict(self.plan)}
-        (self._folder / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+        (self._folder.path / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
         print(f"step {self.step} of {self.plan.steps}: {folder} {digest[:12]}")
-
-    def _take_up(self) -> None:
-        kept = self._folder / "checkpoint.pt"
-        if not kept.is_file():
-            (self._folder / "log.jsonl").unlink(missing_ok=True)
-            return
-        # Written here by `keep`; nobody else's file is named.
-        state = torch.load(kept, map_location="cpu", weights_only=True)
-        if state["plan"] != asdict(self.plan):
-            raise SystemExit(f"{kept} is of a run with other options; name another --run")
-        self._network.load_state_dict(state["network"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        self._schedule.load_state_dict(state["schedule"])
-        self.step = state["step"]
-        # Steps after the last checkpoint are taken again.
-        log = self._folder / "log.jsonl"
-        logged = log.read_text("utf-8").splitlines(keepends=True)
-        log.write_text("".join(logged[: self.step]), "utf-8")
-        torch.set_rng_state(state["random"])
-        if self.device == "cuda" and state["cuda"]:
-            torch.cuda.set_rng_state_all(state["cuda"])
-
-    def _rate_at(self, step: int) -> float:
-        """Up in a line over the first steps, then down in a line to nothing."""
-        warm = min(WARM_UP, max(1, self.plan.steps // 4))
-        if step < warm:
-            return (step + 1) / warm
-        return max(0.0, (self.plan.steps - step) / max(1, self.plan.steps - warm))
 
     def _loss(
         self, drawn: Sequence[Drawn], teacher: Teacher | None
@@ -239,11 +193,6 @@ def _seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def _weight(text: str) -> tuple[str, float]:
-    source, _, value = text.partition("=")
-    return source, float(value)
-
-
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.models train", description=__doc__)
     add = parser.add_argument
@@ -259,7 +208,7 @@ def _arguments() -> argparse.ArgumentParser:
     add("--hardest", type=int, default=10, help="of so many that mislead most")
     add("--styled", type=float, default=0.35, help="share of questions in another style")
     add("--meant", type=float, default=0.5, help="share asked without a speaker's name")
-    add("--weight", type=_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
+    add("--weight", type=source_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
     add("--rate", type=float, default=3e-5)
     add("--dropout", type=float, default=0.1)
     add("--both-ways", action="store_true", help="also which question a passage answers")

@@ -8,24 +8,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
+from tools.models.batches import SourcedT, group_by_length, visit_examples
 from tools.reader.examples import ANSWER_CLASSES, CHANGE_CLASSES, AnswerExample, ChangeExample
 
 ANSWERS, ABOUT, NOT = range(len(ANSWER_CLASSES))
 UNCLEAR: Final = len(ANSWER_CLASSES)
 """No answer; whether about the question is not known."""
 
-# Within so many batches examples are put together by length: padding costs as much as text.
-_SORTED: Final = 24
-
-
-class _Sourced(Protocol):
-    @property
-    def source(self) -> str: ...
-
-
-Example = TypeVar("Example", bound=_Sourced)
 Made = TypeVar("Made")
 
 
@@ -96,40 +87,25 @@ def draw_steps(
     yield from zip(asked, paired, strict=True)
 
 
-def epoch_length(answers: Sequence[AnswerExample], drawing: Drawing) -> int:
-    """About how many steps all questions take."""
-    visits = sum(drawing.weights.get(example.source, 1.0) for example in answers)
-    return max(1, int(visits) // drawing.size)
-
-
 def _endless(
-    examples: Sequence[Example],
+    examples: Sequence[SourcedT],
     drawing: Drawing,
     kind: str,
     size: int,
-    draw: Callable[[Example, Drawing, random.Random], Made | None],
+    draw: Callable[[SourcedT, Drawing, random.Random], Made | None],
     length: Callable[[Made], int],
 ) -> Iterator[list[Made]]:
     epoch = 0
     while True:
         chance = random.Random(f"{drawing.seed}:{kind}:{epoch}")
-        drawn = [draw(one, drawing, chance) for one in _visits(examples, drawing.weights, chance)]
+        drawn = [
+            draw(one, drawing, chance) for one in visit_examples(examples, drawing.weights, chance)
+        ]
         made = [one for one in drawn if one is not None]
         if len(made) < size:
             raise SystemExit(f"{len(made)} {kind} do not fill a batch of {size}")
-        yield from _grouped(made, size, length, chance)
+        yield from group_by_length(made, size, length, chance)
         epoch += 1
-
-
-def _visits(
-    examples: Sequence[Example], weights: Mapping[str, float], chance: random.Random
-) -> list[Example]:
-    visited: list[Example] = []
-    for example in examples:
-        whole, rest = divmod(weights.get(example.source, 1.0), 1.0)
-        visited += [example] * (int(whole) + (chance.random() < rest))
-    chance.shuffle(visited)
-    return visited
 
 
 def _draw_asked(one: AnswerExample, drawing: Drawing, chance: random.Random) -> Asked | None:
@@ -156,17 +132,6 @@ def _draw_paired(one: ChangeExample, drawing: Drawing, chance: random.Random) ->
     if one.questions and chance.random() >= drawing.silent:
         question = chance.choice(one.questions)
     return Paired(one.key, question, one.older, one.newer, CHANGE_CLASSES.index(one.verdict))
-
-
-def _grouped(
-    made: Sequence[Made], size: int, length: Callable[[Made], int], chance: random.Random
-) -> Iterator[list[Made]]:
-    window = size * _SORTED
-    for start in range(0, len(made), window):
-        alike = sorted(made[start : start + window], key=length)
-        batches = [alike[at : at + size] for at in range(0, len(alike) - size + 1, size)]
-        chance.shuffle(batches)
-        yield from batches
 
 
 def _asked_length(one: Asked) -> int:

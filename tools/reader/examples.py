@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -52,17 +52,6 @@ class ChangeExample:
     older: str
     newer: str
     verdict: Verdict
-
-
-def write_lines(path: Path, examples: Iterable[AnswerExample | ChangeExample]) -> int:
-    """Write examples of one kind, one a line; how many."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    count = 0
-    with path.open("w", encoding="utf-8") as lines:
-        for example in examples:
-            lines.write(json.dumps(asdict(example), ensure_ascii=False) + "\n")
-            count += 1
-    return count
 
 
 def read_answers(path: Path) -> Iterator[AnswerExample]:

@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from tools.models.examples import write_lines
 from tools.models.prepare import CORPUS, trained_authors
 from tools.models.stories import raw_stories
 from tools.reader.examples import (
@@ -25,7 +26,6 @@ from tools.reader.examples import (
     ChangeExample,
     read_answers,
     read_changes,
-    write_lines,
 )
 from tools.reader.mining import KeptVectors, answer_examples
 from tools.reader.pairs import story_pairs, written_pairs

@@ -22,8 +22,10 @@ from pathlib import Path
 
 import torch
 from tools.models import network as net
+from tools.models.batches import epoch_length
+from tools.models.running import RunFolder, rate_schedule, source_weight, trained_parameters
 from tools.reader import graph
-from tools.reader.batches import UNCLEAR, Asked, Drawing, Paired, draw_steps, epoch_length
+from tools.reader.batches import UNCLEAR, Asked, Drawing, Paired, draw_steps
 from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
 from tools.reader.network import Reader, logits_of, save
 from tools.reader.soft import SoftLabels, read_soft
@@ -31,7 +33,6 @@ from tools.reader.soft import SoftLabels, read_soft
 from anaphora.reading.inputs import Inputs
 
 OUT = Path(__file__).resolve().parents[2] / ".models" / "reader"
-WARM_UP = 50
 # What a source counts in an epoch: our own stories twice, long public sets less.
 WEIGHTS = {"corpus": 2.0, "selqa": 0.25, "friendsqa": 0.5, "molweni": 0.5, "written": 2.0}
 
@@ -83,7 +84,7 @@ def main(words: list[str]) -> None:
     plan = Plan(
         _digest(*files),
         _digest(weights / "model.safetensors"),
-        chosen.steps or round(chosen.epochs * epoch_length(answers, drawing)),
+        chosen.steps or round(chosen.epochs * epoch_length(answers, drawing.weights, drawing.size)),
         chosen.rate,
         chosen.head_rate,
         chosen.dropout,
@@ -111,29 +112,24 @@ class Run:
     def __init__(
         self, plan: Plan, weights: Path, folder: Path, soft: SoftLabels | None = None
     ) -> None:
-        self.plan, self.step = plan, 0
+        self.plan = plan
         self._soft = soft
         self.device = net.chosen_device()
-        self._weights, self._folder = weights, folder
-        folder.mkdir(parents=True, exist_ok=True)
+        self._weights, self._folder = weights, RunFolder(folder, asdict(plan), self.device)
         random.seed(plan.drawing.seed)
         torch.manual_seed(plan.drawing.seed)
         self._inputs = Inputs()
         reader = Reader(weights, dropout=plan.dropout, pooling=plan.pooling, layers=plan.layers)
         self._reader = reader.to(self.device).train()
-        trunk = []
-        for name, parameter in self._reader.trunk.named_parameters():
-            parameter.requires_grad = name != net.WORD_TABLE
-            if parameter.requires_grad:
-                trunk.append(parameter)
+        trunk = trained_parameters(self._reader.trunk.named_parameters())
         heads = list(self._reader.heads.parameters())
         self._trained = [*trunk, *heads]
         self._optimizer = torch.optim.AdamW(
             [{"params": trunk, "lr": plan.rate}, {"params": heads, "lr": plan.head_rate}],
             weight_decay=0.01,
         )
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(self._optimizer, self._rate_at)
-        self._take_up()
+        self._schedule = rate_schedule(self._optimizer, plan.steps)
+        self.step = self._folder.take_up(self._reader, self._optimizer, self._schedule)
 
     def take(self, asked: Sequence[Asked], paired: Sequence[Paired]) -> None:
         """One step; prints and logs its losses, how many were judged rightly, and its time."""
@@ -155,36 +151,22 @@ class Run:
         self._schedule.step()
         self.step += 1
         entry["ms"] = round((time.perf_counter() - began) * 1e3)
-        with (self._folder / "log.jsonl").open("a", encoding="utf-8") as log:
-            log.write(json.dumps(entry) + "\n")
-        if self.step % 10 == 0 or self.step <= 3:
-            print(" ".join(f"{name} {value}" for name, value in entry.items()), flush=True)
+        self._folder.log(entry)
 
     def keep(self) -> None:
-        """Write all that the next step depends on, in one move."""
-        state = {
-            "plan": asdict(self.plan),
-            "step": self.step,
-            "reader": self._reader.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "schedule": self._schedule.state_dict(),
-            "random": torch.get_rng_state(),
-            "cuda": torch.cuda.get_rng_state_all() if self.device == "cuda" else [],
-        }
-        made = self._folder / "checkpoint.new"
-        torch.save(state, made)
-        made.replace(self._folder / "checkpoint.pt")
+        """Write all that the next step depends on."""
+        self._folder.keep(self.step, self._reader, self._optimizer, self._schedule)
 
     def finish(self, name: str) -> None:
         """Write the weights as they are now; with a name, as ONNX."""
-        folder, written = self._folder / "weights", self._folder / "float"
+        folder, written = self._folder.path / "weights", self._folder.path / "float"
         digest = save(self._reader.eval(), self._weights, folder)
         if name:
             written.mkdir(exist_ok=True)
             graph.export(folder, written / "model.onnx", self.plan.pooling)
             graph.write_manifest(written, f"{name}-float", {"pooling": self.plan.pooling})
         about = {"step": self.step, "sha256": digest, "plan": asdict(self.plan)}
-        (self._folder / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+        (self._folder.path / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
         print(f"step {self.step} of {self.plan.steps}: {folder} {digest[:12]}")
 
     def _answers_loss(self, asked: Sequence[Asked]) -> tuple[torch.Tensor, torch.Tensor, float]:
@@ -246,34 +228,6 @@ class Run:
         logs = torch.tensor(rows, device=self.device, dtype=torch.float32)
         return torch.log_softmax(logs, dim=1)
 
-    def _take_up(self) -> None:
-        kept = self._folder / "checkpoint.pt"
-        if not kept.is_file():
-            (self._folder / "log.jsonl").unlink(missing_ok=True)
-            return
-        # Written here by `keep`; nobody else's file is named.
-        state = torch.load(kept, map_location="cpu", weights_only=True)
-        if state["plan"] != asdict(self.plan):
-            raise SystemExit(f"{kept} is of a run with other options; name another --run")
-        self._reader.load_state_dict(state["reader"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        self._schedule.load_state_dict(state["schedule"])
-        self.step = state["step"]
-        # Steps after the last checkpoint are taken again.
-        log = self._folder / "log.jsonl"
-        logged = log.read_text("utf-8").splitlines(keepends=True)
-        log.write_text("".join(logged[: self.step]), "utf-8")
-        torch.set_rng_state(state["random"])
-        if self.device == "cuda" and state["cuda"]:
-            torch.cuda.set_rng_state_all(state["cuda"])
-
-    def _rate_at(self, step: int) -> float:
-        """Up in a line over the first steps, then down in a line to nothing."""
-        warm = min(WARM_UP, max(1, self.plan.steps // 4))
-        if step < warm:
-            return (step + 1) / warm
-        return max(0.0, (self.plan.steps - step) / max(1, self.plan.steps - warm))
-
 
 def _divergence(logs: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     """Kullback-Leibler divergence of rows of log-probabilities from probabilities, their mean."""
@@ -286,11 +240,6 @@ def _number(loss: torch.Tensor) -> float:
 
 def _digest(*files: Path) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def _weight(text: str) -> tuple[str, float]:
-    source, _, value = text.partition("=")
-    return source, float(value)
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -311,7 +260,7 @@ def _arguments() -> argparse.ArgumentParser:
     add("--unclear", type=float, default=0.3, help="share with one that may be about them")
     add("--styled", type=float, default=0.35, help="share of questions in another style")
     add("--silent", type=float, default=0.4, help="share of pairs without their question")
-    add("--weight", type=_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
+    add("--weight", type=source_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
     add("--rate", type=float, default=5e-5)
     add("--head-rate", type=float, default=5e-4, help="rate of the two heads")
     add("--dropout", type=float, default=0.1)
