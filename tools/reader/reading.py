@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from anaphora.embed.minilm import MINILM
+from anaphora.embed.minilm import MINILM, check_digest
 from anaphora.errors import AnaphoraError
 from anaphora.reading.inputs import TOKENIZER, Inputs, Pieces
 from anaphora.reading.model import (
@@ -15,7 +15,6 @@ from anaphora.reading.model import (
     MANIFEST_FILE,
     Logits,
     ReaderNetwork,
-    checked_file,
 )
 from anaphora.reading.table import read_table
 
@@ -36,9 +35,9 @@ class OnnxReader:
             self.name = str(said["name"])
             digests = {name: part["sha256"] for name, part in said.get("table", {}).items()}
             try:
-                checked_file(TOKENIZER, said["tokenizer"]["sha256"])
+                check_digest(TOKENIZER, said["tokenizer"]["sha256"])
                 table = read_table(MINILM / "model.onnx", digests) if digests else None
-            except AnaphoraError as error:
+            except (AnaphoraError, OSError) as error:
                 raise SystemExit(f"{manifest} is of another embedder's reader: {error}") from error
         self._inputs = Inputs()
         self._network = ReaderNetwork(model, table, threads=threads)

@@ -76,6 +76,15 @@ def read_manifest(folder: Path) -> Manifest:
         raise EmbeddingError(f"{path} is not a model's manifest: {error!r}") from error
 
 
+def check_digest(path: Path, expected: str) -> None:
+    """Raise ModelIntegrityError where a file's SHA-256 is another one, OSError without the file."""
+    with path.open("rb") as content:
+        # Not read as a whole: a session of the library would keep the bytes beside its own.
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    if digest != expected:
+        raise ModelIntegrityError(path, expected, digest)
+
+
 def verified(manifest: Manifest, file: str) -> Path:
     """Where one of the model's files lies.
 
@@ -84,14 +93,9 @@ def verified(manifest: Manifest, file: str) -> Path:
     """
     path = manifest.folder / file
     try:
-        with path.open("rb") as content:
-            # Not read as a whole: a session of the library would keep the bytes beside its own.
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        check_digest(path, manifest.files.get(file, "no hash at all"))
     except OSError as error:
         raise EmbeddingError(f"the model cannot be read: {error}") from error
-    expected = manifest.files.get(file, "no hash at all")
-    if found != expected:
-        raise ModelIntegrityError(path, expected, found)
     return path
 
 

@@ -26,7 +26,7 @@ _FRAME: Final = 24
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _ASKING_MARKS: Final = ("?", "？")
-# By whom it is asked, and the mark with which a Spanish question opens.
+# A speaker's name before the text, and the mark with which a Spanish question opens.
 _BEFORE_QUESTION: Final = re.compile(r"^(?:[^\W\d_]\w{1,20}: )?[¿¡\"“'(]*\s*")
 _LAST_MARKS: Final = " .!?…。！？\n"
 _END: Final = r"\b"

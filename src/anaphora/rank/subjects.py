@@ -27,7 +27,7 @@ from anaphora.rank.statements import (
 )
 
 SPEAKER: Final = "@"
-"""The subject of who speaks of themselves, before the name where it is known."""
+"""Begins the subject of a first-person statement; the speaker's first name follows, if known."""
 
 DAY, CLOCK, NUMBER, PATH = "day", "time", "number", "path"
 
@@ -41,10 +41,10 @@ _PATH: Final = re.compile(r"[\w.-]*/[\w./-]+\w")
 class StatementKeys:
     """What one statement is about, and what it says of it.
 
-    `subjects` are the tokens of what it is about: what stands before the verb, paths, and "@" with
-    the first name of who speaks of themselves. `attributes` are the kinds of value that it gives:
-    "day", "time", "path", "number", and "number" with the word beside it ("number port"). `values`
-    are the tokens of the values.
+    `subjects` are the tokens of what it is about: what stands before the verb, paths, and in a
+    first-person statement "@" with the speaker's first name. `attributes` are the kinds of value
+    that it gives: "day", "time", "path", "number", and "number" with the word beside it ("number
+    port"). `values` are the tokens of the values.
     """
 
     subjects: frozenset[str]
@@ -65,7 +65,7 @@ class StatementKeys:
 
 @lru_cache(maxsize=8192)
 def read_keys(text: str, speaker: str = "") -> StatementKeys:
-    """The keys of a statement, `speaker` the name of who says it ("": not known)."""
+    """The keys of a statement; `speaker` is the speaker's name ("": not known)."""
     reading = read_statement(text)
     segments = cut_at_function_words(text)
     paths = _PATH.findall(typed_text(text))

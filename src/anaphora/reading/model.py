@@ -8,7 +8,6 @@ table is the embedder's own and is not in the reader's file (`table`). Nothing u
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from anaphora.embed.minilm import MINILM
+from anaphora.embed.minilm import MINILM, check_digest
 from anaphora.embed.onnx import load_session, run_session
 from anaphora.embed.windowed import share_out
 from anaphora.errors import EmbeddingError, ModelIntegrityError, ReaderError
@@ -165,8 +164,11 @@ class Reader:
         self._scales = manifest.scales
         if manifest.lengths != LENGTHS:
             raise ReaderError(f"{folder} is of a reader with other lengths: {manifest.lengths}")
-        checked_file(folder / MODEL_FILE, manifest.model)
-        checked_file(TOKENIZER, manifest.tokenizer)
+        try:
+            check_digest(folder / MODEL_FILE, manifest.model)
+            check_digest(TOKENIZER, manifest.tokenizer)
+        except OSError as error:
+            raise ReaderError(f"the reader cannot be read: {error}") from error
         try:
             table = read_table(MINILM / "model.onnx", manifest.table) if manifest.table else None
             self._inputs = Inputs()
@@ -212,14 +214,3 @@ def probability(odds: LogOdds) -> LogOdds:
     """The probability of log-odds, shape as given."""
     shares: LogOdds = 1 / (1 + np.exp(-np.clip(odds, -50, 50)))
     return shares
-
-
-def checked_file(path: Path, expected: str) -> None:
-    """Raise ModelIntegrityError where a file's SHA-256 is another one, ReaderError without it."""
-    try:
-        with path.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-    except OSError as error:
-        raise ReaderError(f"the reader cannot be read: {error}") from error
-    if digest != expected:
-        raise ModelIntegrityError(path, expected, digest)
