@@ -123,8 +123,8 @@ NO_BUDGET = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One question to rows of a view. `degraded` gets what was unavailable, `notices` what who
-    asks should know; `unread` gets why its candidates could not be read with it.
+    """One question to rows of a view. `degraded` gets what was unavailable, `notices` what the
+    caller should know; `unread` gets why its candidates could not be read with it.
 
     `repetitions`: turns that say the same are several hits. `window`: so many candidates are read.
     """
