@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 from anaphora import Memory
 from anaphora.values import NewTurn
 from bench.figures import machine_and_day, write
-from bench.homes import tell_once
+from bench.homes import load_reader, tell_once
 
 KINDS: Final = (
     "current",
@@ -122,8 +122,11 @@ Ask: TypeAlias = Callable[[dict[str, Any]], Found]
 
 
 @contextmanager
-def told_both_ways(home: Path, story: dict[str, Any]) -> Iterator[dict[str, Ask]]:
-    """A story told as chats and as facts: for each, how to ask. A home is told but once."""
+def told_both_ways(home: Path, story: dict[str, Any], read: int = 0) -> Iterator[dict[str, Ask]]:
+    """A story told as chats and as facts: for each, how to ask. A home is told but once.
+
+    A reader reads the first `read` hits of each question.
+    """
     now = [datetime.now(UTC)]
     with (
         Memory.open(home, namespace=CHATS, clock=lambda: now[0]) as chats,
@@ -140,15 +143,19 @@ def told_both_ways(home: Path, story: dict[str, Any]) -> Iterator[dict[str, Ask]
             facts.ready()
 
         tell_once(home, tell)
+        load_reader(chats, read)
 
         def of_chats(question: dict[str, Any]) -> Found:
             now[0] = _moment(question["now"])
-            found = chats.recall_conversation(None, question["q"], top_k=MANY, budget=100_000)
+            found = chats.recall_conversation(
+                None, question["q"], top_k=MANY, budget=100_000, read=read
+            )
             return [(hit.text, hit.current) for hit in found]
 
         def of_facts(question: dict[str, Any]) -> Found:
             now[0] = _moment(question["now"])
-            return [(hit.text, hit.current) for hit in facts.recall(question["q"], top_k=MANY)]
+            found = facts.recall(question["q"], top_k=MANY, read=read)
+            return [(hit.text, hit.current) for hit in found]
 
         yield {CHATS: of_chats, FACTS: of_facts}
 

@@ -10,9 +10,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["home_of", "tell_once"]
+if TYPE_CHECKING:
+    from anaphora import Memory
+
+__all__ = ["home_of", "load_reader", "tell_once"]
 
 _TOLD: Final = ".told"
 
@@ -36,6 +39,13 @@ def tell_once(home: Path, tell: Callable[[], object]) -> None:
     if not _mark(home).exists():
         tell()
         _mark(home).touch()
+
+
+def load_reader(memory: Memory, read: int) -> None:
+    """Wait until the reader of a home can read, where any hit is to be read: recall never waits."""
+    if read:
+        memory.recall("?", read=read)
+        memory.ready(600)
 
 
 def _mark(home: Path) -> Path:

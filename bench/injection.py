@@ -36,21 +36,35 @@ from anaphora.rank.relevance import (
 from anaphora.recall.unasked import turn_evidence
 from anaphora.surfaces.hooks.protocols import read_event
 from anaphora.surfaces.hooks.session import MOST_HITS, SessionHooks
+from anaphora.values.conversations import READ_IN_HOOKS
 from anaphora.values.search import SearchHit
 from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories
 from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import Figure, at_least, machine_and_day, write
 from bench.fitting import fit_logistic
-from bench.homes import home_of, tell_once
+from bench.homes import home_of, load_reader, tell_once
 from bench.project.sets import ProjectSet, read_project_sets
 
 CLIENT: Final = "claude-code"
 NEEDED: Final = "answered here"
-OTHER_TURN, OTHER_QUESTION, COMMIT, UNANSWERED = (
+OTHER_TURN, OTHER_QUESTION, COMMIT, UNANSWERED, CHAT = (
     "turn of another chat",
     "question of another chat",
     "commit message",
     "question without an answer",
+    "chit-chat",
+)
+# What is typed between questions: it needs nothing, whatever it shares with what was said.
+CHIT_CHAT: Final = (
+    *("thanks, that worked", "perfect, thank you so much!", "ok great", "yes please do that"),
+    *("go ahead", "no, not like that", "hmm let me think about it", "lol nice one"),
+    *("good morning! how are you today?", "sorry, I had to step away for a bit", "continue"),
+    *("can you try again", "looks good to me, ship it", "run the tests again please"),
+    *("that is exactly what I meant", "never mind, forget it", "wow, that was fast"),
+    *("have a nice weekend!", "see you tomorrow", "I am back, where were we?"),
+    *("danke, das hat geklappt", "ja bitte, mach weiter", "merci beaucoup, c'est parfait"),
+    *("d'accord, vas-y", "gracias, muy bien", "sí, adelante por favor", "obrigado, ficou ótimo"),
+    *("ありがとう、助かりました", "great job so far", "could you make it a bit shorter?"),
 )
 # Prompts of each kind in a session, evenly spread over what there is.
 EACH: Final[Mapping[str, int]] = {NEEDED: 60, OTHER_TURN: 30, OTHER_QUESTION: 20, COMMIT: 20}
@@ -150,6 +164,7 @@ def _prompts(chat: Haystack, other: Haystack, commits: Sequence[str]) -> Iterato
             [q.text for q in other.questions if q.evidence], EACH[OTHER_QUESTION]
         ),
         COMMIT: commits,
+        CHAT: CHIT_CHAT,
         UNANSWERED: [
             q.text for q in chat.questions if not q.evidence and "abst" in q.category.lower()
         ],
@@ -207,6 +222,7 @@ def _session(
     """What the prompts of one session got, one after the other."""
     # Of a home that is kept, another run's session must not be gone on with.
     session = f"bench-{uuid4().hex}"
+    load_reader(memory, READ_IN_HOOKS)
     hooks = SessionHooks(memory, user=Path.home(), background=lambda _: None, clock=lambda: 0.0)
     for prompt in prompts:
         told = {
@@ -227,6 +243,7 @@ def _session(
             exclude=prompt.text,
             min_confidence=0.0,
             budget=1 << 30,
+            read=READ_IN_HOOKS,
         )
         best = list(found.hits)[:ALWAYS]
         turns = [hit for hit in found.hits if hit.kind == "turn"]
@@ -261,6 +278,9 @@ def fit(seen: Sequence[Injected]) -> tuple[list[float], float]:
         if one.fitted
         for features, label in zip(one.features, one.labels, strict=True)
     ]
+    # Where a reader is installed, a few may be unread because time had run out.
+    most = max(len(features) for _, features, _ in rows)
+    rows = [row for row in rows if len(row[1]) == most]
     sizes = Counter(group for group, _, _ in rows)
     return fit_logistic(
         [features for _, features, _ in rows],
@@ -279,6 +299,8 @@ def measured(seen: Sequence[Injected]) -> list[Figure]:
     held_out = [one for one in seen if not one.fitted]
     chats = [one for one in held_out if one.where != FACTS]
     nothing = [one for one in held_out if one.kind != NEEDED]
+    needed = [one for one in chats if one.kind == NEEDED]
+    small_talk = [one for one in held_out if one.kind == CHAT]
     return [
         at_least(
             "chats 6 to 10: of what is put in, evidence",
@@ -294,6 +316,16 @@ def measured(seen: Sequence[Injected]) -> list[Figure]:
             "nothing is put in where nothing is needed",
             _share(sum(not one.hits for one in nothing), len(nothing)),
             0.9,
+        ),
+        at_least(
+            "chats 6 to 10: needs met, prompts that got evidence of those it answers",
+            _share(sum(one.evidence > 0 for one in needed), len(needed)),
+            0.45,
+        ),
+        at_least(
+            "chit-chat gets nothing",
+            _share(sum(not one.hits for one in small_talk), len(small_talk)),
+            1.0,
         ),
     ]
 

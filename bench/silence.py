@@ -25,6 +25,7 @@ from anaphora.rank.silence import (
     CONSTANT,
     FLOOR,
     MEANING,
+    MOST,
     UNSEEN,
     answer_features,
     answer_probability,
@@ -35,11 +36,15 @@ from bench.changes import ABSENT, FITTED, Story, read_stories, told_both_ways
 from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import machine_and_day, write
 from bench.fitting import fit_logistic
-from bench.homes import home_of, tell_once
+from bench.homes import home_of, load_reader, tell_once
 
 FLOORS: Final = tuple(sorted({0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, FLOOR}))
 # Questions of each chat, and of another one, evenly spread.
 OF_CHAT: Final = 40
+NOTHING: Final = (0.0, 1.0, 0.0, None)
+"""What is seen of a question that finds nothing."""
+UNSEEN_AT: Final = 1
+"""The place of the unseen words among the features."""
 ANSWERED, NEVER_SAID, OF_OTHERS = "answered", "never said", "asked of others"
 # The strength of the ridge; with three weights it hardly matters.
 RIDGE: Final = 1.0
@@ -47,7 +52,10 @@ RIDGE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question: where, of which kind, what the floor looks at, and the probability."""
+    """One question: where, of which kind, what the floor looks at, and the probability.
+
+    `read` are the log-odds of the best hit by a reader, None where none was read.
+    """
 
     where: str
     kind: str
@@ -55,52 +63,55 @@ class Asked:
     meaning: float
     unseen: float
     chance: float
+    read: float | None = None
 
 
 @contextmanager
-def watched() -> Iterator[list[tuple[float, float, float]]]:
-    """(meaning, unseen, probability) of every question that is asked from now on."""
-    seen: list[tuple[float, float, float]] = []
+def watched() -> Iterator[list[tuple[float, float, float, float | None]]]:
+    """(meaning, unseen, probability, read) of every question that is asked from now on."""
+    seen: list[tuple[float, float, float, float | None]] = []
 
-    def record(statements: Statements, cues: QuestionCues) -> float:
-        chance = answer_probability(statements, cues)
-        seen.append((*answer_features(statements, cues), chance))
+    def record(statements: Statements, cues: QuestionCues, read: float | None) -> float:
+        chance = answer_probability(statements, cues, read)
+        seen.append((*answer_features(statements, cues), chance, read))
         return chance
 
     with mock.patch.object(currency, "answer_probability", record):
         yield seen
 
 
-def ask_stories(data: Path, homes: Path | None = None) -> Iterator[Asked]:
+def ask_stories(data: Path, homes: Path | None = None, read: int = 0) -> Iterator[Asked]:
     """The questions of every story, and those of the next one of its part.
 
-    With `homes` the homes are kept there."""
+    With `homes` the homes are kept there; a reader reads the first `read` hits."""
     for part, stories in read_stories(data).items():
         for at, story in enumerate(stories):
             others = stories[(at + 1) % len(stories)]["questions"]
             asked = [q for q in others if q["kind"] != ABSENT]
             with home_of(homes, f"changes-{story['id']}") as home:
-                yield from _ask_story(part, story, asked, home)
+                yield from _ask_story(part, story, asked, home, read)
 
 
-def _ask_story(part: str, story: Story, others: Sequence[Story], home: Path) -> Iterator[Asked]:
+def _ask_story(
+    part: str, story: Story, others: Sequence[Story], home: Path, read: int
+) -> Iterator[Asked]:
     questions = [
         *((NEVER_SAID if one["kind"] == ABSENT else ANSWERED, one) for one in story["questions"]),
         *((OF_OTHERS, one) for one in others),
     ]
-    with told_both_ways(home, story) as ways:
+    with told_both_ways(home, story, read) as ways:
         for told, ask in ways.items():
             for kind, question in questions:
                 with watched() as seen:
                     ask(question)
-                found = seen[-1] if seen else (0.0, 1.0, 0.0)
+                found = seen[-1] if seen else NOTHING
                 yield Asked(f"{part.partition(':')[0]}, {told}", kind, part == FITTED, *found)
 
 
-def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Asked]:
+def ask_chats(data: Path, homes: Path | None = None, read: int = 0) -> Iterator[Asked]:
     """Questions of every chat of both data sets, and those of a chat of the other one.
 
-    With `homes` the homes are kept there."""
+    With `homes` the homes are kept there; a reader reads the first `read` hits."""
     chats = {form: [chat for _, chat in haystacks(data, form)] for form, _ in SETS}
     for form, own in chats.items():
         (strangers,) = (found for other, found in chats.items() if other != form)
@@ -109,37 +120,63 @@ def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Asked]:
             fitted = chat.number <= 5
             where = f"{form}, {'1-5' if fitted else '6-10'}"
             with home_of(homes, f"{form}-{chat.number}") as home:
-                yield from _ask_chat(where, chat, asked, fitted, home)
+                yield from _ask_chat(where, chat, asked, fitted, home, read)
 
 
 def _ask_chat(
-    where: str, chat: Haystack, asked: Mapping[str, Haystack], fitted: bool, home: Path
+    where: str,
+    chat: Haystack,
+    asked: Mapping[str, Haystack],
+    fitted: bool,
+    home: Path,
+    read: int,
 ) -> Iterator[Asked]:
     now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
     with Memory.open(home, clock=lambda: now) as memory:
         tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready()))
+        load_reader(memory, read)
         for kind, of in asked.items():
             texts = [q.text for q in of.questions if q.evidence and not q.left_out]
             for text in texts[:: max(1, len(texts) // OF_CHAT)][:OF_CHAT]:
                 with watched() as seen:
-                    memory.recall_conversation(None, text, min_confidence=0.0)
+                    memory.recall_conversation(None, text, min_confidence=0.0, read=read)
                 yield Asked(where, kind, fitted, *seen[-1])
 
 
-def fit(asked: Sequence[Asked]) -> tuple[float, float, float]:
-    """The constant and the weights of meaning and of unseen words; every group counts the same."""
+def features(one: Asked) -> tuple[float, ...]:
+    """What the probability is made of, with the reader's log-odds where one read the hits."""
+    if one.read is None:
+        return one.meaning, one.unseen
+    return one.meaning, one.unseen, min(max(one.read, -MOST), MOST)
+
+
+def fit(asked: Sequence[Asked]) -> tuple[float, ...]:
+    """The constant and the weights of meaning, of unseen words and, where all was read, of that.
+
+    Every group counts the same. A word that nothing holds never speaks for an answer: where the
+    fit says so, because the reader knows it already, that weight is 0 and the others are found
+    without it.
+    """
+    weights = _weights(asked, without=None)
+    return _weights(asked, without=UNSEEN_AT) if weights[1 + UNSEEN_AT] > 0.0 else weights
+
+
+def _weights(asked: Sequence[Asked], without: int | None) -> tuple[float, ...]:
     chosen = [one for one in asked if one.fitted]
     sizes = Counter((one.where, one.kind == ANSWERED) for one in chosen)
-    (meaning, unseen), constant = fit_logistic(
-        [(one.meaning, one.unseen) for one in chosen],
+    weights, constant = fit_logistic(
+        [
+            tuple(0.0 if at == without else value for at, value in enumerate(features(one)))
+            for one in chosen
+        ],
         [one.kind == ANSWERED for one in chosen],
         [100.0 / sizes[one.where, one.kind == ANSWERED] for one in chosen],
         RIDGE,
     )
-    return constant, meaning, unseen
+    return constant, *(0.0 if at == without else one for at, one in enumerate(weights))
 
 
-def keep(asked: Sequence[Asked], anew: tuple[float, float, float]) -> None:
+def keep(asked: Sequence[Asked], anew: tuple[float, ...]) -> None:
     """Write the curve, print it."""
     names = ("constant", "meaning", "unseen")
     weights = zip(names, (CONSTANT, MEANING, UNSEEN), anew, strict=True)
@@ -175,8 +212,12 @@ def main() -> None:
         prog="python -m bench.silence", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    parser.add_argument("--read", type=int, default=0, help="hits that a reader reads")
     given = parser.parse_args()
-    asked = [*ask_stories(given.data), *ask_chats(given.data)]
+    asked = [
+        *ask_stories(given.data, read=given.read),
+        *ask_chats(given.data, read=given.read),
+    ]
     keep(asked, fit(asked))
 
 

@@ -30,9 +30,14 @@ WRITTEN = (
     Constant("rank/contradiction.py", "NEAR"),
     Constant("rank/currency.py", "EVIDENT"),
     *(Constant("rank/silence.py", name) for name in ("CONSTANT", "MEANING", "UNSEEN", "FLOOR")),
+    *(
+        Constant("rank/silence.py", f"READ_{name}")
+        for name in ("CONSTANT", "MEANING", "UNSEEN", "ODDS")
+    ),
     Constant("rank/confidence.py", "TURN_WEIGHTS"),
     Constant("rank/confidence.py", "MEMORY_WEIGHTS"),
     *(Constant("rank/relevance.py", name, 3) for name in ("CONSTANT", *UNASKED)),
+    *(Constant("rank/relevance.py", f"READ_{name}", 3) for name in ("CONSTANT", *UNASKED, "ODDS")),
 )
 SOURCE = '''"""Größe: NAME: Final = 1.0"""
 

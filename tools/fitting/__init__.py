@@ -24,10 +24,13 @@ bench/stories, and the held-out authors of corpus/ (corpus/split.json):
     currency      rank/currency_weights.py  BEFORE, REPLACES: `tools.fit_currency`
     silence       rank/silence.py  CONSTANT, MEANING, UNSEEN, FLOOR: `bench.silence`, the first half
                   of `changes`, chats 1 to 5 and the training authors
+    silence read  rank/silence.py  READ_CONSTANT, READ_MEANING, READ_UNSEEN, READ_ODDS: the same
+                  with a reader: three held-out authors and chats 1 to 5: it has learnt the others
     confidence    rank/confidence.py  TURN_WEIGHTS, MEMORY_WEIGHTS: `bench.deep_shortcut`,
                   chats 1 to 5
     unasked       rank/relevance.py  CONSTANT, ANSWERS, FIRST, LEAD, COVERS: `bench.injection`,
-                  chats 1 to 5
+                  chats 1 to 5; where a reader is installed READ_CONSTANT, READ_ANSWERS, READ_FIRST,
+                  READ_LEAD, READ_COVERS, READ_ODDS
 
 Not fitted here. By hand, on plateaus that are wider than what one model differs from another:
 rank/replacement.py REPLACED, recall/currency.py THRESHOLD, rank/relevance.py THRESHOLD,

@@ -24,6 +24,7 @@ NAMES: Final = (
     "links",
     "currency",
     "silence",
+    "silence read",
     "confidence",
     "unasked",
 )

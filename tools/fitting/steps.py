@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from unittest import mock
 
 import numpy as np
+from bench.changes import FITTED
 from bench.datasets import SETS, haystacks
 from corpus.reading import LANES, Story, read_split, read_stories
 from numpy.typing import NDArray
@@ -45,6 +46,7 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
+from anaphora.values.conversations import READ_AWAITED
 from bench import deep_shortcut, fit_turns, injection, memory_fit, silence
 
 __all__ = ["STEPS", "Given", "Step"]
@@ -391,6 +393,9 @@ def _moved(name: str, before: Mapping[str, float], after: Fitted) -> str:
 
 LOST: Final = 0.02
 """The share of questions that can be answered and get nothing, at most."""
+SILENCE_HELD: Final = f"the second half of changes; {REPORT_CHATS}; {HELD_AUTHORS}"
+READ_FITTED: Final = 3
+"""Of the held-out authors so many have a part in what a reader's judgement is worth."""
 OF_OTHER_STORY: Final = 8
 """Questions of the next story of the corpus that each story is asked."""
 
@@ -400,36 +405,76 @@ def fit_silence(given: Given) -> Outcome:
     asked = [
         *silence.ask_stories(given.data, given.homes),
         *silence.ask_chats(given.data, given.homes),
-        *_ask_corpus(given, held_out=False),
-        *_ask_corpus(given, held_out=True),
+        *_ask_corpus(given.corpus(held_out=False), given, fitted=True),
+        *_ask_corpus(given.corpus(held_out=True), given, fitted=False),
     ]
     weights = silence.fit(asked)
     answered = [one for one in asked if one.fitted and one.kind == silence.ANSWERED]
     good = [floor for floor in silence.FLOORS if _silent(answered, weights, floor) <= LOST]
     floor = max(good, default=min(silence.FLOORS))
     old = (silent.CONSTANT, silent.MEANING, silent.UNSEEN)
-    held = [one for one in asked if not one.fitted]
-    figures = tuple(
-        Figure(
-            f"{where}: no hit, {kind}",
-            _silent(own, old, silent.FLOOR),
-            _silent(own, weights, floor),
-        )
-        for where, kind in dict.fromkeys((one.where, one.kind) for one in held)
-        for own in ([one for one in held if (one.where, one.kind) == (where, kind)],)
-    )
     names = ("CONSTANT", "MEANING", "UNSEEN", "FLOOR")
-    found = {
-        Constant("rank/silence.py", name): value
-        for name, value in zip(names, (*weights, floor), strict=True)
-    }
-    held_out = f"the second half of changes; {REPORT_CHATS}; {HELD_AUTHORS}"
-    return Outcome(found, held_out, figures)
+    found = _silence_constants(names, (*weights, floor))
+    return Outcome(found, SILENCE_HELD, _silences(asked, (old, silent.FLOOR), (weights, floor)))
 
 
-def _ask_corpus(given: Given, *, held_out: bool) -> Iterator[silence.Asked]:
+def fit_silence_read(given: Given) -> Outcome:
+    """The same probability where a reader has read the first hits; the floor is the same.
+
+    It was trained on the training authors and the first half of `changes`: they have no part.
+    """
+    authors = read_split().held_out
+    stories = [
+        [story for story in given.corpus(held_out=True) if (story.author in own) is fitted]
+        for own, fitted in ((authors[:READ_FITTED], True), (authors[:READ_FITTED], False))
+    ]
+    told = (
+        *silence.ask_stories(given.data, given.homes, READ_AWAITED),
+        *silence.ask_chats(given.data, given.homes, READ_AWAITED),
+        *_ask_corpus(stories[0], given, fitted=True, read=READ_AWAITED),
+        *_ask_corpus(stories[1], given, fitted=False, read=READ_AWAITED),
+    )
+    trained = f"{FITTED.partition(':')[0]}, "
+    asked = [
+        one
+        for one in told
+        if one.read is not None and not (one.fitted and one.where.startswith(trained))
+    ]
+    if not asked:
+        return Outcome({}, "no reader is installed: nothing was fitted", ())
+    weights = silence.fit(asked)
+    old = (silent.READ_CONSTANT, silent.READ_MEANING, silent.READ_UNSEEN, silent.READ_ODDS)
+    names = ("READ_CONSTANT", "READ_MEANING", "READ_UNSEEN", "READ_ODDS")
+    found = _silence_constants(names, weights)
+    figures = _silences(asked, (old, silent.FLOOR), (weights, silent.FLOOR))
+    return Outcome(found, SILENCE_HELD, figures)
+
+
+def _silence_constants(names: Sequence[str], values: Sequence[float]) -> dict[Constant, Value]:
+    pairs = zip(names, values, strict=True)
+    return {Constant("rank/silence.py", name): value for name, value in pairs}
+
+
+def _silences(
+    asked: Sequence[silence.Asked],
+    before: tuple[tuple[float, ...], float],
+    after: tuple[tuple[float, ...], float],
+) -> tuple[Figure, ...]:
+    """How many of each kind get nothing, by weights and floor before and after."""
+    groups: dict[tuple[str, str], list[silence.Asked]] = {}
+    for one in asked:
+        if not one.fitted:
+            groups.setdefault((one.where, one.kind), []).append(one)
+    return tuple(
+        Figure(f"{where}: no hit, {kind}", _silent(own, *before), _silent(own, *after))
+        for (where, kind), own in groups.items()
+    )
+
+
+def _ask_corpus(
+    stories: Sequence[Story], given: Given, *, fitted: bool, read: int = 0
+) -> Iterator[silence.Asked]:
     """The questions of every story, and a few of the next one, in both lanes."""
-    stories = given.corpus(held_out=held_out)
     for at, story in enumerate(stories):
         others = [one for one in stories[(at + 1) % len(stories)].questions if one.facts]
         asked = [
@@ -442,20 +487,18 @@ def _ask_corpus(given: Given, *, held_out: bool) -> Iterator[silence.Asked]:
         language = "English" if story.lang == "en" else "other languages"
         for lane in LANES:
             where = f"corpus, {lane}, {language}"
-            with asked_story(given.homes, story, lane) as ask:
+            with asked_story(given.homes, story, lane, read) as ask:
                 for kind, question in asked:
                     with silence.watched() as seen:
                         ask(question)
-                    known = seen[-1] if seen else (0.0, 1.0, 0.0)
-                    yield silence.Asked(where, kind, not held_out, *known)
+                    known = seen[-1] if seen else silence.NOTHING
+                    yield silence.Asked(where, kind, fitted, *known)
 
 
-def _silent(
-    asked: Sequence[silence.Asked], weights: tuple[float, float, float], floor: float
-) -> float:
+def _silent(asked: Sequence[silence.Asked], weights: Sequence[float], floor: float) -> float:
     """The share of questions whose probability lies below a floor."""
-    constant, meaning, unseen = weights
-    odds = np.array([constant + meaning * one.meaning + unseen * one.unseen for one in asked])
+    seen = np.array([(1.0, *silence.features(one)) for one in asked])
+    odds = seen @ np.array(weights)
     return float((1.0 / (1.0 + np.exp(-odds)) < floor).mean())
 
 
@@ -515,7 +558,10 @@ def fit_unasked(given: Given) -> Outcome:
 
     seen = ask()
     weights, constant = injection.fit(seen)
-    found = {"CONSTANT": constant, **dict(zip(UNASKED, weights, strict=True))}
+    names: tuple[str, ...] = ("CONSTANT", *UNASKED)
+    if len(weights) > len(UNASKED):
+        names = tuple(f"READ_{name}" for name in (*names, "ODDS"))
+    found = dict(zip(names, (constant, *weights), strict=True))
     with ExitStack() as patched:
         for name, value in found.items():
             patched.enter_context(mock.patch.object(relevance, name, value))
@@ -535,6 +581,7 @@ STEPS: Final[Mapping[str, Step]] = {
     "links": fit_links,
     "currency": fit_weights_of_change,
     "silence": fit_silence,
+    "silence read": fit_silence_read,
     "confidence": fit_confidence,
     "unasked": fit_unasked,
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from bench.datasets import Haystack
-from bench.homes import home_of, tell_once
+from bench.homes import home_of, load_reader, tell_once
 from corpus.reading import Lane, Question, Story
 
 from anaphora import Memory
@@ -38,22 +38,28 @@ class Clock:
 
 
 @contextmanager
-def asked_story(homes: Path | None, story: Story, lane: Lane) -> Iterator[Ask]:
-    """One lane of a story of the corpus, and how to ask it."""
+def asked_story(homes: Path | None, story: Story, lane: Lane, read: int = 0) -> Iterator[Ask]:
+    """One lane of a story of the corpus, and how to ask it; a reader reads `read` hits."""
     clock = Clock()
     with (
         home_of(homes, f"corpus-{story.id}-{lane}") as home,
         Memory.open(home, clock=clock) as memory,
     ):
         tell_once(home, lambda: _tell(memory, clock, story, lane))
+        load_reader(memory, read)
 
         def ask(question: Question) -> list[Any]:
             clock.now = question.now
             if lane == "facts":
-                return list(memory.recall(question.text, top_k=MANY, min_confidence=0.0))
+                return list(memory.recall(question.text, top_k=MANY, min_confidence=0.0, read=read))
             return list(
                 memory.recall_conversation(
-                    None, question.text, top_k=MANY, budget=_BUDGET, min_confidence=0.0
+                    None,
+                    question.text,
+                    top_k=MANY,
+                    budget=_BUDGET,
+                    min_confidence=0.0,
+                    read=read,
                 )
             )
 

@@ -1,6 +1,7 @@
 """Try the laws of order on generated homes.
 
-`python -m tools.laws --homes 500 --seed 1 [--law NAME] [--lane memories|turns]` prints for each law
+`python -m tools.laws --homes 500 --seed 1 [--law NAME] [--lane memories|turns]
+[--read 32]` prints for each law
 how many cases were tried and in how many it did not hold, then the first of those in full. The exit
 code is 1 where any law did not hold. Interrupted, it prints what it has found so far.
 """
@@ -13,6 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from tools.laws.asking import Asker
 from tools.laws.generating import make_home
 from tools.laws.homes import LANES
 from tools.laws.running import names_of_laws, try_homes
@@ -28,6 +30,7 @@ def main() -> int:
     parser.add_argument("--law", action="append", default=[], help="; ".join(names_of_laws()))
     parser.add_argument("--lane", choices=LANES)
     parser.add_argument("--show", type=int, default=3, help="violations of each law in full")
+    parser.add_argument("--read", type=int, default=0, help="hits that a reader reads")
     parser.add_argument("--folder", type=Path, help="where homes lie while they are tried")
     options = parser.parse_args()
     began = time.monotonic()
@@ -48,6 +51,7 @@ def main() -> int:
             (make_home(number, options.seed) for number in numbers),
             options.seed,
             tally=tally,
+            asker=Asker(read=options.read),
             laws=options.law,
             lanes=(options.lane,) if options.lane else LANES,
             folder=options.folder,

@@ -80,7 +80,7 @@ class Hit:
 
     `older_than` is the place of what it is marked to be older than, `previous` those of what it is
     said to replace, `again` those of statements that are shown in it. `raw` are the factors that do
-    not depend on the other candidates.
+    not depend on the other candidates, `answers` is the reader's probability (None: not read).
     """
 
     place: int
@@ -91,6 +91,7 @@ class Hit:
     previous: frozenset[int] = frozenset()
     again: frozenset[int] = frozenset()
     raw: tuple[tuple[str, float], ...] = ()
+    answers: float | None = None
 
     @property
     def mark(self) -> tuple[bool, int | None, frozenset[int]]:
@@ -114,11 +115,12 @@ def show_hits(hits: Iterable[Hit], named: Collection[int] = (), most: int = 12) 
 
 @dataclass(slots=True)
 class Told:
-    """Statements as one namespace keeps them, in one lane."""
+    """Statements as one namespace keeps them, in one lane; `read` of its hits are read."""
 
     memory: Memory
     lane: Lane
     statements: tuple[Statement, ...]
+    read: int = 0
     places: dict[Hashable, int] = field(default_factory=dict)
     restated: dict[int, int] = field(default_factory=dict)
     redacted: dict[int, str] = field(default_factory=dict)
@@ -132,7 +134,14 @@ class Told:
             return self._memories(question, top_k, mode, filters)
         since = min(s.at for s in self.statements if s.act != "foreign") if own else None
         found = self.memory.recall_conversation(
-            None, question, top_k=top_k, budget=10**7, mode=mode, min_confidence=0.0, since=since
+            None,
+            question,
+            top_k=top_k,
+            budget=10**7,
+            mode=mode,
+            min_confidence=0.0,
+            since=since,
+            read=self.read,
         )
         return tuple(map(self._turn, found))
 
@@ -144,7 +153,12 @@ class Told:
         self, question: str, top_k: int, mode: RecallMode, filters: dict[str, Any] | None
     ) -> Hits:
         found = self.memory.recall(
-            question, top_k=top_k, mode=mode, min_confidence=0.0, filters=filters
+            question,
+            top_k=top_k,
+            mode=mode,
+            min_confidence=0.0,
+            filters=filters,
+            read=self.read,
         )
         return tuple(map(self._record, found))
 
@@ -159,6 +173,7 @@ class Told:
             frozenset(self.places[other.id] for other in hit.previous),
             frozenset(self.places[other] for other in hit.same_as),
             _raw({**hit.factors, "similarity": hit.similarity, "decay": hit.decay}),
+            hit.answers,
         )
 
     def _turn(self, hit: TurnHit) -> Hit:
@@ -172,6 +187,7 @@ class Told:
             frozenset(self.places[one.conversation_id, one.index] for one in hit.previous),
             frozenset(self.places[one.conversation_id, one.index] for one in hit.occurrences),
             _raw(hit.factors),
+            hit.answers,
         )
 
 
@@ -180,10 +196,11 @@ def _raw(factors: dict[str, float] | Any) -> tuple[tuple[str, float], ...]:
 
 
 class Asker:
-    """Opens homes one after the other with one model."""
+    """Opens homes one after the other with one model; a reader reads `read` hits, 0 none."""
 
-    def __init__(self, embedder: SharedEmbedder | None = None) -> None:
+    def __init__(self, embedder: SharedEmbedder | None = None, *, read: int = 0) -> None:
         self.embedder = embedder or SharedEmbedder()
+        self.read = read
         self._memory: Memory | None = None
         self._count = 0
 
@@ -208,8 +225,11 @@ class Asker:
         assert self._memory is not None
         self._count += 1
         view = self._memory.scoped(namespace or f"n{self._count}")
-        told = Told(view, lane, tuple(statements))
+        told = Told(view, lane, tuple(statements), self.read)
         tell_statements(told)
+        if self.read:
+            # The first question begins to load the reader.
+            told.ask("?")
         assert view.ready(PATIENCE)
         return told
 

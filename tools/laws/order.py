@@ -69,7 +69,7 @@ def _dominated(trial: Trial, question: str, first: int) -> list[Statement]:
     """Spare statements that the first hit dominates: half the closest ones, half by chance."""
     told, spare = trial.told, trial.home.spare
     best = trial.asker.evidence(told, question, first)
-    variant = Told(told.memory, told.lane, spare)
+    variant = Told(told.memory, told.lane, spare, told.read)
     closeness = []
     for place, statement in enumerate(spare):
         known = trial.asker.evidence(variant, question, place)
@@ -154,6 +154,7 @@ def _better_below(
 ) -> Iterator[tuple[str, bool]]:
     """Why hits stand too high, and whether a word of time may be the reason."""
     statements, members, shown = told.statements, trial.home.groups(), set[str]()
+    read = {hit.place: hit.answers for hit in hits if hit.answers is not None}
     for rank, above in enumerate(hits):
         group = _label(statements, above.place)
         if group in shown or not _comparable(trial, statements[above.place]):
@@ -165,6 +166,11 @@ def _better_below(
                 continue
             better = evidence[below.place]
             timed, by = trial.lane == "memories", SHARES[mode]
+            if below.place in read and any(
+                read.get(place, 0.0) > read[below.place] for place in rivals
+            ):
+                # A reader's judgement is evidence too.
+                continue
             if all(dominates(better, evidence[place], timed=timed, by=by) for place in rivals):
                 high = evidence[above.place]
                 reason = _why_better(above.place, high, below.place, better)

@@ -81,7 +81,7 @@ def check_processes(trial: Trial) -> None:
         environ = _environment(root)
         questions = [question.text for question in trial.questions()]
         with Memory.open(root / "memory", embedder=trial.asker.embedder, warm=False) as memory:
-            told = Told(memory, trial.lane, _shifted(trial.home.statements))
+            told = Told(memory, trial.lane, _shifted(trial.home.statements), trial.told.read)
             tell_statements(told)
             assert memory.ready(PATIENCE)
             expected = [ask_facade(memory, trial.lane, text) for text in questions]

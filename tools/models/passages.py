@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from anaphora.index.turns.embedded import embedded_text
-from anaphora.reading.inputs import statement_text
+from anaphora.reading.inputs import said_text, statement_text
 
 FORMS: Final = ("text", "speaker", "before", "mixed")
 
@@ -28,7 +28,7 @@ class Turn:
     @property
     def said(self) -> str:
         """`speaker: text`, or the text alone."""
-        return statement_text(self.text, speaker=self.speaker)
+        return said_text(self.text, self.speaker)
 
 
 def form_passages(turns: Sequence[Turn], form: str, group: str) -> list[str]:

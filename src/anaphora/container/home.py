@@ -92,7 +92,7 @@ class Container:
         from anaphora.deep.tools import DeepTools
         from anaphora.embed.registry import EmbedderRegistry
         from anaphora.embed.service import EmbedderService, spec_for
-        from anaphora.reading.service import reader_service
+        from anaphora.reading.service import PATIENCE, reader_service
         from anaphora.store.db.engine import open_database
         from anaphora.store.home.opening import open_home
         from anaphora.store.home.sealing import Home
@@ -121,7 +121,10 @@ class Container:
             embedder=service,
             registry=registry,
             stand_in=service_of(STAND_IN) if service.remote else None,
-            reader=reader_service(settings.reader),
+            # Without a model of its own a process is one command, which ends with its answer.
+            reader=reader_service(
+                settings.reader, patience=PATIENCE if share_model == "running" else 0.0
+            ),
             tools=DeepTools(settings, model, sub_model),
             clock=now,
             ids=RecordIds(now),

@@ -348,6 +348,7 @@ class NamespaceServices:
             clock=self.clock,
             ids=self.ids,
             follow=self.memories.take,
+            reader=self.container.reader,
         )
 
     @service
@@ -676,7 +677,8 @@ class NamespaceServices:
         from anaphora.deep.dreaming.jobs import DreamCycle
         from anaphora.ingest.linking import Linker, Relinker
 
-        linker = Linker(self.vectors, self.embedder, self.memories.neighbours)
+        near = self.memories.neighbours
+        linker = Linker(self.vectors, self.embedder, near, self.container.reader)
         relink = Relinker(self.records, linker)
         dream = Dreamer(
             self.recall_deep, self.gaps, self.remember, relink, self.remember.fill_vectors

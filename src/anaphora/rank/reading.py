@@ -1,11 +1,11 @@
 """Puts candidates in the order of what a reader made of them, within a window of the best ones.
 
-    score = total + weight · clip(log-odds)
+    score = total + weight · (clip(log-odds, UNREAD, MOST) − UNREAD)
 
-The reader is one judge among others: its order alone is worse than the sum. Only the first
-candidates are read, and they change places among each other alone: none of them falls behind the
-first one that was not read, and none of those comes before them. A window that does not depend on
-how many hits are wanted keeps the first hits the same, however many follow.
+The reader is one judge among others: its order alone is worse than the sum. It brings forward what
+answers and puts nothing back, so that a candidate beyond the window, or one too long to be read,
+stands where it would stand among candidates of which the reader thinks nothing. A window that does
+not depend on how many hits are wanted keeps the first hits the same, however many follow.
 """
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-WEIGHTS: Final[Mapping[str, float]] = {"turns": 0.02, "facts": 0.02}
-"""What a score gains by lane for each unit of log-odds. A good hit has 0.4 to 0.6."""
+WEIGHTS: Final[Mapping[str, float]] = {"turns": 0.015, "facts": 0.0}
+"""What a score gains by lane for each unit of log-odds. A good hit has 0.4 to 0.6. Chosen on chats
+1 to 5; among facts the order is right as often without it (docs/decisions/0056)."""
 
 MOST: Final = 6.0
 """Log-odds beyond which a reader is not surer: one judgement must not outweigh all other parts."""
+
+UNREAD: Final = -3.0
+"""The log-odds up to which the score stays as it is: about those of any candidate."""
 
 REPLACES_SHARE: Final = 0.0
 """How much of the probability of a replacement is the reader's, where the wording of both does not
@@ -30,16 +34,15 @@ tell; the rest is that of `rank/replacement`. 0: the reader is not asked."""
 
 
 def read_scores(totals: Sequence[float], log_odds: Floats, lane: str) -> Floats:
-    """New scores of the candidates that were read, shape (N,), in the order of `totals`.
+    """New scores of the candidates in the window, shape (N,), in the order of `totals`.
 
-    `totals` are the scores of the N that were read and of those behind them, best first, each 0 or
-    more; `log_odds` (N,) that they answer. No score is below the total of the first one behind, and
-    of two that stand as high as that one the better total comes first (a stable sort by score).
+    `totals` are their scores, `log_odds` (N,) that they answer, NaN for those that were not read.
+    No score is below its total, so that none falls behind what was not read.
     """
-    count = len(log_odds)
-    behind = float(totals[count]) if len(totals) > count else 0.0
-    gained = WEIGHTS[lane] * np.clip(log_odds, -MOST, MOST)
-    scores: Floats = np.maximum(np.asarray(totals[:count], np.float64) + gained, behind)
+    known = np.nan_to_num(log_odds, nan=UNREAD)
+    scores: Floats = np.asarray(totals, np.float64) + WEIGHTS[lane] * (
+        np.clip(known, UNREAD, MOST) - UNREAD
+    )
     return scores
 
 

@@ -3,12 +3,14 @@
     odds = constant + answers · log odds of its score + first · (is it the first)
            + lead · (its words, meaning and context less the best of the others)
            + covers · (the share of the prompt's words that it has, less the best of the others)
+           + reading · log odds that it answers, where a reader has read it
 
 Where nobody asked, a wrong hit costs more than a missed one: what is worth it stands out among the
 hits. Fifteen signals were tried; the whole score of the lane is a little better on these data,
 whose questions name who speaks, and worse on prompts that do not. The weights are fitted on chats 1
 to 5 of two data sets; `python -m bench.injection --data DIR` fits them anew and reports what they
-do on the others, in bench/results/injection.md. Memories are few and say what they mean: of them
+do on the others, in bench/results/injection.md. What was read has weights of its own, those named
+`READ_…`. Memories are few and say what they mean: of them
 the best count that are likely to answer.
 """
 
@@ -24,6 +26,13 @@ ANSWERS: Final = 0.887
 FIRST: Final = 0.983
 LEAD: Final = 2.29
 COVERS: Final = 1.739
+
+READ_CONSTANT: Final = -2.019
+READ_ANSWERS: Final = 0.887
+READ_FIRST: Final = 0.983
+READ_LEAD: Final = 2.29
+READ_COVERS: Final = 1.739
+READ_ODDS: Final = 0.0
 
 THRESHOLD: Final = 0.45
 """The probability from which a turn is worth it."""
@@ -44,29 +53,42 @@ _LEAST: Final = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class TurnEvidence:
-    """Of one turn: how likely it is to answer, its `EVIDENCE` in sum, the share of words it has."""
+    """Of one turn: how likely it is to answer, its `EVIDENCE` in sum, the share of words it has.
+
+    `answers` is the reader's probability that it answers, None where it was not read.
+    """
 
     score: float
     evidence: float
     coverage: float
+    answers: float | None = None
 
 
-def relevance_features(
-    turns: Sequence[TurnEvidence], place: int
-) -> tuple[float, float, float, float]:
-    """Of the turn at `place`, in the order of its lane, the features of the module's formula."""
+def relevance_features(turns: Sequence[TurnEvidence], place: int) -> tuple[float, ...]:
+    """Of the turn at `place`, in the order of its lane, the features of the module's formula.
+
+    Four of them, and a fifth where it was read.
+    """
     one, others = turns[place], [*turns[:place], *turns[place + 1 :]]
-    score = min(max(one.score, _LEAST), 1.0 - _LEAST)
-    return (
-        math.log(score / (1.0 - score)),
+    features = (
+        _log_odds(one.score),
         float(place == 0),
         one.evidence - max((other.evidence for other in others), default=0.0),
         one.coverage - max((other.coverage for other in others), default=0.0),
     )
+    return features if one.answers is None else (*features, _log_odds(one.answers))
 
 
 def turn_relevance(turns: Sequence[TurnEvidence], place: int) -> float:
     """The probability, 0 to 1, that a turn bears on a prompt, by the module's formula."""
-    answers, first, lead, covers = relevance_features(turns, place)
-    odds = CONSTANT + ANSWERS * answers + FIRST * first + LEAD * lead + COVERS * covers
+    features = relevance_features(turns, place)
+    weights: tuple[float, ...] = (CONSTANT, ANSWERS, FIRST, LEAD, COVERS)
+    if len(features) == len(weights):
+        weights = READ_CONSTANT, READ_ANSWERS, READ_FIRST, READ_LEAD, READ_COVERS, READ_ODDS
+    odds = sum(w * x for w, x in zip(weights, (1.0, *features), strict=True))
     return 1.0 / (1.0 + math.exp(-odds))
+
+
+def _log_odds(probability: float) -> float:
+    share = min(max(probability, _LEAST), 1.0 - _LEAST)
+    return math.log(share / (1.0 - share))

@@ -3,10 +3,11 @@
     odds = constant + meaning · best cosine + unseen · w / (n + 2) + reading · best log-odds
 
 where w of the question's n words are in none of the first candidates: of a question of two words
-both may be other words for the same. The last part is that of a reader, where one has read the
-candidates. Nine signals were tried; the others add nothing that holds on
-other data. The weights are fitted on questions that are answered in what is searched, on questions
-that were never answered there, and on questions that were asked of somebody else (`make fit`).
+both may be other words for the same. The last part is that of a reader; where one has read the
+candidates, all weights are those named `READ_…`, and it is bounded. Nine other signals were tried;
+they add nothing that holds on other data. The weights are fitted on questions that are answered in
+what is searched, on questions that were never answered there, and on questions that were asked of
+others (`make fit`).
 `python -m bench.silence --data DIR` reports the curve on what had no part in it, in
 bench/results/silence.md.
 """
@@ -23,13 +24,19 @@ from anaphora.rank.statements import QuestionCues
 CONSTANT: Final = -2.12
 MEANING: Final = 5.92
 UNSEEN: Final = -2.72
-READING: Final = 0.0
-"""Not fitted yet: of what was read, the order changes and not the silence."""
+
+READ_CONSTANT: Final = -2.12
+READ_MEANING: Final = 5.92
+READ_UNSEEN: Final = -2.72
+READ_ODDS: Final = 0.0
 
 FLOOR: Final = 0.15
 """Below this probability an answer is silent unless the caller says otherwise: of a hundred
 questions that can be answered it takes at most one in chats, and more where no word is shared with
 the answer (the corpus: 4 of turns, 14 of facts); of a hundred about something else 3 to 57."""
+
+MOST: Final = 8.0
+"""Log-odds beyond which a reader is not surer."""
 
 CALIBRATED_FOR: Final = "anaphora-l6:"
 """The family of embedders whose cosines were measured; others' mean something else."""
@@ -61,7 +68,9 @@ def answer_probability(
 def probability(meaning: float, unseen: float, read: float | None = None) -> float:
     """The module's formula: of the best cosine, the share of words that nothing holds, and what
     the reader made of the best one (None: nothing was read)."""
-    odds = CONSTANT + MEANING * meaning + UNSEEN * unseen
-    if read is not None:
-        odds += READING * read
+    if read is None:
+        odds = CONSTANT + MEANING * meaning + UNSEEN * unseen
+    else:
+        known = min(max(read, -MOST), MOST)
+        odds = READ_CONSTANT + READ_MEANING * meaning + READ_UNSEEN * unseen + READ_ODDS * known
     return 1.0 / (1.0 + math.exp(-odds))

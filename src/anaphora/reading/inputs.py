@@ -16,6 +16,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from anaphora.core.folding import typed_text
+from anaphora.embed.base import without_final_marks
 from anaphora.embed.minilm import MINILM
 from anaphora.embed.wordpiece import WordPiece, read_wordpiece
 
@@ -28,6 +30,8 @@ WINDOW: Final = 4 + QUESTION_PIECES + 2 * STATEMENT_PIECES
 BEFORE_CHARACTERS: Final = 120
 """What is read of the turn before: a statement's own words must stay within its pieces."""
 
+_QUESTION_MARKS: Final = ("?", "？", "؟", "՞")
+
 TOKENIZER: Final = MINILM / "tokenizer.json"
 _CLS, _SEP = 101, 102
 _MONTHS: Final = (
@@ -38,17 +42,24 @@ _MONTHS: Final = (
 Whole = npt.NDArray[np.int64]
 
 
+def said_text(text: str, speaker: str | None) -> str:
+    """A turn as it stands before another: "Ann: text", as it was typed."""
+    return f"{speaker}: {text}" if speaker else text
+
+
 def statement_text(
     text: str, *, day: date | None = None, speaker: str | None = None, before: str = ""
 ) -> str:
-    """A statement as the reader reads it: "4 March 2024, Ann: text", the turn before behind it.
+    """A statement as the reader reads it: "4 March 2024, Ann: text", the question before behind it.
 
-    `before` is that turn in the same form without its day and what came before it; "" where there
-    is none. A memory has a day and its text only.
+    `before` is the turn before as `said_text` gives it; "" where there is none. The end of it is
+    read, and only if it asks: a reply needs what it replies to, and beside any other statement the
+    order of telling must not matter. Final marks are left out, since some type them and others do
+    not. A memory has a day and its text only.
     """
-    said = f"{speaker}: {text}" if speaker else text
-    if before:
-        said = f"{said}\n(before: {before[:BEFORE_CHARACTERS]})"
+    said = said_text(without_final_marks(typed_text(text)), speaker)
+    if before.rstrip(" \"'»”’)*_\n").endswith(_QUESTION_MARKS):
+        said = f"{said}\n(before: {before[-BEFORE_CHARACTERS:].strip()})"
     # Names of months of its own: `strftime` has those of the user's locale.
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}, {said}" if day else said
 
@@ -72,15 +83,18 @@ class Inputs:
 
     def answer(self, question: str, statement: str) -> Pieces:
         """A question and a statement that may answer it."""
-        return _joined(self._cut(question, QUESTION_PIECES), self._cut(statement, CANDIDATE_PIECES))
+        return _joined(self._question(question), self._cut(statement, CANDIDATE_PIECES))
 
     def change(self, question: str, older: str, newer: str) -> Pieces:
         """A question, which may be empty, with an earlier and a later statement."""
         return _joined(
-            self._cut(question, QUESTION_PIECES),
+            self._question(question),
             self._cut(older, STATEMENT_PIECES),
             self._cut(newer, STATEMENT_PIECES),
         )
+
+    def _question(self, text: str) -> list[int]:
+        return self._cut(without_final_marks(typed_text(text)), QUESTION_PIECES)
 
     def _cut(self, text: str, pieces: int) -> list[int]:
         # A piece has a character at least, and words longer than most are rare.

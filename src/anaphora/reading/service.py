@@ -1,4 +1,7 @@
-"""The reader as recall uses it: loaded beside the first answer, never waited for, cached.
+"""The reader as recall uses it: loaded beside the first answer, not waited for, cached.
+
+A process that answers one question and ends is the exception: it waits a moment, or it would never
+have a reader.
 
 Importing this module loads no model and no model library.
 """
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 JUDGEMENTS_KEPT: Final = 4_096
 """Judgements of statements that are kept: a few hundred bytes each, with the text."""
 
+PATIENCE: Final = 1.0
+"""Seconds that a process of one question waits for its reader; loading takes 0.15 to 0.4."""
+
 BUNDLED: Final = Path(__file__).parent / "models" / "reader"
 """The folder that ships. Without it this installation has no reader."""
 
@@ -35,11 +41,19 @@ class ReaderService:
     """One reader for all lanes, safe to use from several threads at once.
 
     `load` gives it; it is called once, in a thread of its own. `cache_size` is how many judgements
-    are kept, those used last; 0 keeps none.
+    are kept, those used last; 0 keeps none. `patience` is how many seconds the first judgement
+    waits for it.
     """
 
-    def __init__(self, load: Callable[[], Reader], *, cache_size: int = JUDGEMENTS_KEPT) -> None:
+    def __init__(
+        self,
+        load: Callable[[], Reader],
+        *,
+        cache_size: int = JUDGEMENTS_KEPT,
+        patience: float = 0.0,
+    ) -> None:
         self._load_reader = load
+        self._patience = patience
         self._cache = _Judgements(cache_size)
         self._lock = threading.Lock()
         self._loader: threading.Thread | None = None
@@ -144,6 +158,8 @@ class ReaderService:
 
     def _loaded(self) -> Reader:
         self.start()
+        if self._patience and not self._ended.is_set():
+            within_limit(lambda: self._ended.wait(self._patience))
         if self._reader is not None:
             return self._reader
         if self._failure is not None:
@@ -188,8 +204,10 @@ _loading = threading.Lock()
 _loaded: dict[Path, Reader] = {}
 
 
-def reader_service(setting: str) -> ReaderService | None:
+def reader_service(setting: str, *, patience: float = 0.0) -> ReaderService | None:
     """The service of a setting: "on" (the bundled reader), "off", or a folder that `build` wrote.
+
+    `patience` as for `ReaderService`.
 
     None where it is off, and with "on" in an installation without a reader. Raises InvalidInput for
     a folder that is not there.
@@ -212,4 +230,4 @@ def reader_service(setting: str) -> ReaderService | None:
                 _loaded[place] = Reader(place)
             return _loaded[place]
 
-    return ReaderService(load)
+    return ReaderService(load, patience=patience)

@@ -48,7 +48,7 @@ from anaphora.rank.turns import (
     score_by,
     score_turns,
 )
-from anaphora.reading.inputs import statement_text
+from anaphora.reading.inputs import said_text, statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_turns
 from anaphora.recall.narrowing import chosen_rows, narrow_by_times
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
@@ -468,7 +468,7 @@ class ConversationRecall:
             if text := embedded_text(text).strip():
                 speaker = int(table.speaker[row])
                 name = table.speakers[speaker] if speaker >= 0 else None
-                said[row] = statement_text(text, speaker=name)
+                said[row] = said_text(text, name)
         return said
 
     def _candidates(

@@ -39,7 +39,7 @@ PART: Final = "reader"
 
 
 CUT: Final = 340
-"""Bytes of a statement that are read."""
+"""Characters of a statement that can be read; of a longer one training reads a part."""
 
 _HEAD: Final = re.compile(r"(?:\d{1,2} \w+ \d{4}, )?(?:[^\n:]{1,40}: )?")
 _BEFORE: Final = "\n(before: "
@@ -83,6 +83,8 @@ def begin_reading(read: int | None, mode: str, reader: ReaderService | None) -> 
 class Window:
     """The first `size` candidates of one question, and what the reader makes of them.
 
+    One that is longer than `CUT` is not read: what was not seen of it may be the answer.
+
     `told` gives their texts as the reader reads them, in their order. `degraded` gets why they
     could not be read. `_read` has those that were, by their places: who looks one up again finds it
     as it stands here.
@@ -105,17 +107,15 @@ class Window:
         odds = self._judged(first, self.reader)
         if not odds:
             return chain(first, stream)
-        behind = list(islice(stream, 1))
-        totals = [candidate.score for candidate in (*first, *behind)]
+        totals = [candidate.score for candidate in first]
         scores = read_scores(totals, np.asarray(odds), self.lane).tolist()
         for candidate, score, read in zip(first, scores, odds, strict=True):
             changes = {**candidate.changes, PART: score - candidate.score}
             self._read[candidate.place] = replace(
                 candidate, score=score, read=read, changes=changes
             )
-        # Stable: those that stand as high as the first one behind keep their order.
         best_first = sorted(self._read.values(), key=lambda candidate: -candidate.score)
-        return chain(best_first, behind, stream)
+        return chain(best_first, stream)
 
     def as_read(self, candidate: Candidate) -> Candidate:
         """A candidate that was looked up, with the score of the window where it is in that."""
@@ -128,8 +128,11 @@ class Window:
         if not first:
             return []
         try:
-            told = [cut_statement(self.question, text) for text in self.told(first)]
-            return reader.judge_answers(self.question, told, self.lane)
+            whole = [at for at, one in enumerate(first) if len(one.text) <= CUT]
+            texts = self.told([first[at] for at in whole])
+            judged = reader.judge_answers(self.question, texts, self.lane)
+            odds = dict(zip(whole, judged, strict=True))
+            return [odds.get(at, math.nan) for at in range(len(first))]
         except (ReaderError, TimedOut) as error:
             self.degraded.append(Degraded(PART, f"the order is that without it: {error}"))
             return []
