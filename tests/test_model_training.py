@@ -131,10 +131,10 @@ def test_what_was_written_to_mislead_comes_first(tmp_path: Path) -> None:
 
 
 def test_passages_are_the_words_alone_unless_asked_otherwise() -> None:
-    turns = [Turn("Enora", "Mind the ice."), Turn(None, "Minded.")]
-    assert form_passages(turns, "text", "g") == ["Mind the ice.", "Minded."]
-    assert form_passages(turns, "speaker", "g") == ["Enora: Mind the ice.", "Minded."]
-    assert form_passages(turns, "before", "g")[1] == "Minded.\n(before: Enora: Mind the ice.)"
+    turns = [Turn("Enora", "Do you mind?"), Turn(None, "Minded.")]
+    assert form_passages(turns, "text", "g") == ["Do you mind?", "Minded."]
+    assert form_passages(turns, "speaker", "g") == ["Enora: Do you mind?", "Minded."]
+    assert form_passages(turns, "before", "g")[1] == "Minded\n(before: Enora: Do you mind?)"
 
 
 def test_a_question_in_other_styles_is_the_same_in_every_run() -> None:

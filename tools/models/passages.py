@@ -2,7 +2,7 @@
 
 The product embeds a turn's words alone (`text`); who spoke and what came before are signals of
 their own there. `speaker` puts the name before the words, `before` also the turn before behind
-them, `mixed` is `text` for one half of the groups and `speaker` for the other.
+them, if it asks, `mixed` is `text` for one half of the groups and `speaker` for the other.
 """
 
 from __future__ import annotations

@@ -348,7 +348,6 @@ class NamespaceServices:
             clock=self.clock,
             ids=self.ids,
             follow=self.memories.take,
-            reader=self.container.reader,
         )
 
     @service
@@ -677,8 +676,7 @@ class NamespaceServices:
         from anaphora.deep.dreaming.jobs import DreamCycle
         from anaphora.ingest.linking import Linker, Relinker
 
-        near = self.memories.neighbours
-        linker = Linker(self.vectors, self.embedder, near, self.container.reader)
+        linker = Linker(self.vectors, self.embedder, self.memories.neighbours)
         relink = Relinker(self.records, linker)
         dream = Dreamer(
             self.recall_deep, self.gaps, self.remember, relink, self.remember.fill_vectors

@@ -3,18 +3,15 @@
 Closeness only links: two memories are never merged, however close. A pair is linked once, ever;
 where `same_fact` agrees and type, path and payload do, the older of the two is reinforced by the
 younger, once. Two that are near and say otherwise get a link of another family, which is open until
-it is settled; where a reader is loaded, it must agree that one replaces the other. Links are
-written in the same transaction as the vectors they come from.
+somebody settles it. Links are written in the same transaction as the vectors they come from.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.errors import ReaderError, TimedOut
 from anaphora.rank.contradiction import NEAR, seem_to_contradict
 from anaphora.rank.sameness import same_fact
 from anaphora.store.records.rows import (
@@ -31,7 +28,6 @@ from anaphora.values.memories import MemoryRecord
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
-    from anaphora.reading.service import ReaderService
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.records.vectors import RecordVectors
@@ -43,10 +39,6 @@ MOST_LINKS: Final = 8
 """Links that one memory makes when it comes: the closest ones."""
 NEWEST: Final = 5_000
 """Changes of the namespace that `Relinker` looks at: a dream comes more often than so many."""
-
-READ_REPLACES: Final = 0.5
-"""The reader's probability that the newer of two replaces the older, below which no contradiction
-is proposed."""
 
 _BATCH: Final = 256
 _ROWS: Final = 32
@@ -70,15 +62,11 @@ class EmbeddedMemory:
 
 @dataclass(slots=True)
 class Linker:
-    """Keeps vectors of memories, and links the memories that they bring together.
-
-    `reader` is asked about contradictions once it is loaded; it is never waited for.
-    """
+    """Keeps vectors of memories, and links the memories that they bring together."""
 
     vectors: RecordVectors
     embedder: EmbedderService
     neighbours: Neighbours
-    reader: ReaderService | None = None
 
     def with_near(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
         """The same memories, each with the known ones near to any of its vectors."""
@@ -161,7 +149,7 @@ class Linker:
             first, second = min(mine.id, other.id), max(mine.id, other.id)
             if cosine >= CLOSE:
                 links.append(RecordLink(first, second, "same" if same else "related", cosine))
-            if not same and _contradict(mine, other, self.reader):
+            if not same and _contradict(mine, other):
                 links.append(RecordLink(first, second, OPEN, cosine))
         return links
 
@@ -180,28 +168,12 @@ def _say_the_same(one: MemoryRecord, other: MemoryRecord) -> bool:
     return place == other_place and same_fact(one.text, other.text)
 
 
-def _contradict(one: MemoryRecord, other: MemoryRecord, reader: ReaderService | None) -> bool:
+def _contradict(one: MemoryRecord, other: MemoryRecord) -> bool:
     """Whether they seem to. What happened is past, and different paths are different things."""
     if "episodic" in (one.type, other.type) or (one.path and other.path):
         return False
     older, newer = sorted((one, other), key=lambda record: (record.created_at, record.id))
-    if not seem_to_contradict(older.text, newer.text):
-        return False
-    return reader is None or not reader.loaded or _read_as_change(older, newer, reader)
-
-
-def _read_as_change(older: MemoryRecord, newer: MemoryRecord, reader: ReaderService) -> bool:
-    """Whether the reader takes the newer one for a replacement; True where it cannot say."""
-    from anaphora.reading.inputs import statement_text
-
-    before, after = (
-        statement_text(record.text, day=record.created_at) for record in (older, newer)
-    )
-    try:
-        (odds,) = reader.judge_changes([("", before, after)], "facts")
-    except (ReaderError, TimedOut):
-        return True
-    return odds >= math.log(READ_REPLACES / (1.0 - READ_REPLACES))
+    return seem_to_contradict(older.text, newer.text)
 
 
 def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:

@@ -43,7 +43,6 @@ from anaphora.values.memories import (
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
-    from anaphora.reading.service import ReaderService
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.rows import RecordLink
     from anaphora.store.records.rules import MemoryDraft, PutResult
@@ -93,13 +92,12 @@ class MemoryWriter:
         clock: Callable[[], datetime],
         ids: Callable[[], str],
         follow: Callable[[WrittenRecords], object] = lambda _: None,
-        reader: ReaderService | None = None,
     ) -> None:
         self._records = records
         self._follow = follow
         self._vectors = vectors
         self._embedder = embedder
-        self._linker = Linker(vectors, embedder, neighbours, reader)
+        self._linker = Linker(vectors, embedder, neighbours)
         self._clock = clock
         self._ids = ids
         self._backlog: Backlog[TextToEmbed] = Backlog(
