@@ -170,7 +170,7 @@ def test_a_repetition_is_shown_with_no_verdict() -> None:
 def test_what_stands_beside_an_answer_may_be_about_it() -> None:
     turns = _examples()["0/t"]
     assert turns.unclear == ("Riwal: Which shelf",)
-    assert any(text.startswith("Riwal: The goose bites.") for text in turns.others)
+    assert any(text.startswith("Riwal: The goose bites") for text in turns.others)
 
 
 def test_the_turn_before_is_one_of_the_same_session() -> None:
@@ -178,7 +178,7 @@ def test_the_turn_before_is_one_of_the_same_session() -> None:
     assert pool.told[3] == "Enora: It lives with Bescond now."
     assert pool.told[5] == "Riwal: The goose bites\n(before: Riwal: Which shelf?)"
     dated = next(judged_story(STORY, "corpus", "a01", dated=True))
-    assert dated.told[3] == "3 June 2024, Enora: It lives with Bescond now."
+    assert dated.told[3] == "3 June 2024, Enora: It lives with Bescond now"
 
 
 def test_what_was_never_said_has_no_answers() -> None:

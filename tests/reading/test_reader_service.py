@@ -43,6 +43,24 @@ def test_a_reader_that_is_loading_is_not_waited_for(folder: Path) -> None:
 
 
 @pytest.mark.promise("recall.read_degrades")
+def test_a_process_of_one_question_waits_a_moment(folder: Path) -> None:
+    """As long as its patience lasts; then it goes on without."""
+    go = threading.Event()
+
+    def load() -> Reader:
+        go.wait()
+        return Reader(folder)
+
+    hasty, patient = ReaderService(load, patience=0.01), ReaderService(load, patience=60)
+    with pytest.raises(ReaderError, match="loading"):
+        hasty.judge_answers("?", TEXTS, "turns")
+    threading.Timer(0.05, go.set).start()
+    assert len(patient.judge_answers("?", TEXTS, "turns")) == len(TEXTS)
+    for service in (hasty, patient):
+        service.close()
+
+
+@pytest.mark.promise("recall.read_degrades")
 def test_a_reader_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     """Each time that it is asked, and as its failure."""
     made = reader_service(str(make_reader(tmp_path, files={"model.onnx": {"sha256": "0" * 64}})))

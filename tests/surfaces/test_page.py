@@ -18,6 +18,7 @@ from anaphora import Memory
 from anaphora.deep.models.base import Message
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.rest import ServerOptions
+from anaphora.values.conversations import READ_AWAITED
 
 pytestmark = pytest.mark.enable_socket
 
@@ -188,9 +189,12 @@ def test_every_view_shows_what_is_there_and_asks_nobody_else(still: Still) -> No
 def test_each_hit_shows_its_factors_as_bars(still: Still) -> None:
     """Folded behind "Why": names and values are those that recall gives, lengths go by value."""
     memory = still.memory
+    # The page's question is read by the same reader, once it is loaded.
+    memory.search(QUERY, kinds=("turn",), read=READ_AWAITED)
+    assert memory.ready(60)
     with still.seen() as seen:
         page = seen.go(VIEWS["search"] + "&kind=turn")
-        hit = memory.search(QUERY, kinds=("turn",))[0]
+        hit = memory.search(QUERY, kinds=("turn",), read=READ_AWAITED)[0]
         bars = page.locator(".hit").first.locator(".bars tr")
         expect(bars.first).to_be_hidden()
         page.locator(".hit summary", has_text="Why").first.click()
