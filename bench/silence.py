@@ -26,6 +26,10 @@ from anaphora.rank.silence import (
     FLOOR,
     MEANING,
     MOST,
+    READ_CONSTANT,
+    READ_MEANING,
+    READ_ODDS,
+    READ_UNSEEN,
     UNSEEN,
     answer_features,
     answer_probability,
@@ -162,7 +166,9 @@ def fit(asked: Sequence[Asked]) -> tuple[float, ...]:
 
 
 def _weights(asked: Sequence[Asked], without: int | None) -> tuple[float, ...]:
-    chosen = [one for one in asked if one.fitted]
+    fitted = [one for one in asked if one.fitted]
+    # Where a reader reads, a question that finds nothing has nothing to be read.
+    chosen = [one for one in fitted if one.read is not None] or fitted
     sizes = Counter((one.where, one.kind == ANSWERED) for one in chosen)
     weights, constant = fit_logistic(
         [
@@ -178,8 +184,11 @@ def _weights(asked: Sequence[Asked], without: int | None) -> tuple[float, ...]:
 
 def keep(asked: Sequence[Asked], anew: tuple[float, ...]) -> None:
     """Write the curve, print it."""
-    names = ("constant", "meaning", "unseen")
-    weights = zip(names, (CONSTANT, MEANING, UNSEEN), anew, strict=True)
+    names = ("constant", "meaning", "unseen", "reading")[: len(anew)]
+    shipped: tuple[float, ...] = (CONSTANT, MEANING, UNSEEN)
+    if len(anew) > len(shipped):
+        shipped = READ_CONSTANT, READ_MEANING, READ_UNSEEN, READ_ODDS
+    weights = zip(names, shipped, anew, strict=True)
     lines = [
         "# Silence",
         "",
