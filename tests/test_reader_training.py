@@ -27,7 +27,7 @@ from tools.reader.scores import (
 )
 from tools.reader.soft import SOFT_FILE, read_soft, soft_line
 from tools.reader.sources import chat_statements
-from tools.reader.statements import judged_story
+from tools.reader.statements import cut_statement, judged_story
 
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.reading.inputs import (
@@ -40,7 +40,6 @@ from anaphora.reading.inputs import (
     padded,
 )
 from anaphora.reading.model import log_odds, probability
-from anaphora.recall.reading import cut_statement
 
 
 def _turn(speaker: str, text: str) -> dict[str, str]:

@@ -34,10 +34,10 @@ from tools.reader.scores import (
     silent_share,
     told_apart,
 )
+from tools.reader.statements import cut_statement
 
 from anaphora.embed.minilm import MINILM, MiniLM
 from anaphora.reading.model import log_odds, probability
-from anaphora.recall.reading import cut_statement
 
 PRECISION = 0.9
 _BY = " by "

@@ -9,9 +9,7 @@ import numpy as np
 from tools.models.negatives import NEGATIVES, nearest_part
 from tools.models.styles import restyle
 from tools.reader.examples import AnswerExample
-from tools.reader.statements import Judged, Statements
-
-from anaphora.recall.reading import cut_statement
+from tools.reader.statements import Judged, Statements, cut_statement
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Embedder, Vectors

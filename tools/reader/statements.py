@@ -7,6 +7,7 @@ nothing answers, and what its labelled relations say about the others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +16,16 @@ from typing import Any, Final
 from tools.models.asked import Pool
 from tools.models.stories import FACTS, TURNS, pools_of
 
+from anaphora.core.analyser import query_words
 from anaphora.reading.inputs import statement_text
+from anaphora.recall.reading import CUT
+from anaphora.recall.snippets import best_part
 
 WORDS: Final = "text"
 SPEAKER: Final = "speaker"
 CONTEXT: Final = "before"
+_HEAD: Final = re.compile(r"(?:\d{1,2} \w+ \d{4}, )?(?:[^\n:]{1,40}: )?")
+_BEFORE: Final = "\n(before: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +158,20 @@ def times_of(story: Mapping[str, Any], lane: str) -> list[str]:
 def dated_text(text: str, when: str) -> str:
     """A statement with the day on which it was said in front."""
     return statement_text(text, day=datetime.fromisoformat(when))
+
+
+def cut_statement(question: str, statement: str) -> str:
+    """What is read of a statement: of a long one the part that holds most of the question's words.
+
+    Its day, its speaker and the turn before stay. Recall does not read long ones at all.
+    """
+    if len(statement) <= CUT:
+        return statement
+    text, mark, before = statement.partition(_BEFORE)
+    match = _HEAD.match(text)
+    head = match.group() if match else ""
+    terms = [token for word in query_words(question) for token in word.tokens]
+    return f"{head}{best_part(text[len(head) :], terms, CUT)}{mark}{before}"
 
 
 def topics(pairs: Sequence[LabelledPair]) -> dict[int, frozenset[int]]:

@@ -7,7 +7,6 @@ that is not there changes nothing, and the answer says so.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.core.analyser import query_words
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
 from anaphora.rank.reading import REPLACES_SHARE, read_scores, shared_probability
 from anaphora.rank.replacement import (
@@ -27,7 +25,6 @@ from anaphora.rank.replacement import (
     worded_probability,
 )
 from anaphora.recall.currency import Candidate
-from anaphora.recall.snippets import best_part
 from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 
 if TYPE_CHECKING:
@@ -40,23 +37,6 @@ PART: Final = "reader"
 
 CUT: Final = 340
 """Characters of a statement that can be read; of a longer one training reads a part."""
-
-_HEAD: Final = re.compile(r"(?:\d{1,2} \w+ \d{4}, )?(?:[^\n:]{1,40}: )?")
-_BEFORE: Final = "\n(before: "
-
-
-def cut_statement(question: str, statement: str) -> str:
-    """What is read of a statement: of a long one the part that holds most of the question's words.
-
-    Its day, its speaker and the turn before stay. Training cuts as recall does.
-    """
-    if len(statement) <= CUT:
-        return statement
-    text, mark, before = statement.partition(_BEFORE)
-    match = _HEAD.match(text)
-    head = match.group() if match else ""
-    terms = [token for word in query_words(question) for token in word.tokens]
-    return f"{head}{best_part(text[len(head) :], terms, CUT)}{mark}{before}"
 
 
 def checked_read(read: int | None) -> int:
