@@ -155,7 +155,7 @@ PROMISES: dict[str, str] = {
     "recall.read": "D What is read together with the question changes places within its window alone.",
     "recall.read_prefix": "D How many hits are wanted changes nothing in the first ones, also with a reader.",
     "recall.read_why": "D A hit shows what the reader added to its score, and its probability.",
-    "recall.read_degrades": "D A reader is never waited for; without it the order is as before, and the answer says so.",
+    "recall.read_degrades": "D Nothing but a single command waits for a reader, and that a second at most; without it the order is as before, and the answer says so.",
     "recall.read_lengths": "D Of a question and of each candidate so many word pieces are read.",
     "recall.read_integrity": "D A reader whose files are not those of its manifest is not used.",
     "recall.read_off": "D A setting turns the reader off.",
