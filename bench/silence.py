@@ -47,8 +47,9 @@ FLOORS: Final = tuple(sorted({0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, FLOOR}
 OF_CHAT: Final = 40
 NOTHING: Final = (0.0, 1.0, 0.0, None)
 """What is seen of a question that finds nothing."""
+MEANING_AT: Final = 0
 UNSEEN_AT: Final = 1
-"""The place of the unseen words among the features."""
+"""The places of the best cosine and of the unseen words among the features."""
 ANSWERED, NEVER_SAID, OF_OTHERS = "answered", "never said", "asked of others"
 # The strength of the ridge; with three weights it hardly matters.
 RIDGE: Final = 1.0
@@ -75,9 +76,11 @@ def watched() -> Iterator[list[tuple[float, float, float, float | None]]]:
     """(meaning, unseen, probability, read) of every question that is asked from now on."""
     seen: list[tuple[float, float, float, float | None]] = []
 
-    def record(statements: Statements, cues: QuestionCues, read: float | None) -> float:
-        chance = answer_probability(statements, cues, read)
-        seen.append((*answer_features(statements, cues), chance, read))
+    def record(
+        statements: Statements, cues: QuestionCues, read: float | None, *, calibrated: bool
+    ) -> float | None:
+        chance = answer_probability(statements, cues, read, calibrated=calibrated)
+        seen.append((*answer_features(statements, cues), chance or 0.0, read))
         return chance
 
     with mock.patch.object(currency, "answer_probability", record):
@@ -161,25 +164,35 @@ def fit(asked: Sequence[Asked]) -> tuple[float, ...]:
     fit says so, because the reader knows it already, that weight is 0 and the others are found
     without it.
     """
-    weights = _weights(asked, without=None)
-    return _weights(asked, without=UNSEEN_AT) if weights[1 + UNSEEN_AT] > 0.0 else weights
+    return _bounded(asked, without=frozenset())
 
 
-def _weights(asked: Sequence[Asked], without: int | None) -> tuple[float, ...]:
+def fit_alone(asked: Sequence[Asked]) -> tuple[float, ...]:
+    """The same without the cosines: the constant, the weights of unseen words and of the reader."""
+    constant, _, unseen, reading = _bounded(asked, without=frozenset({MEANING_AT}))
+    return constant, unseen, reading
+
+
+def _bounded(asked: Sequence[Asked], without: frozenset[int]) -> tuple[float, ...]:
+    weights = _weights(asked, without)
+    return _weights(asked, without | {UNSEEN_AT}) if weights[1 + UNSEEN_AT] > 0.0 else weights
+
+
+def _weights(asked: Sequence[Asked], without: frozenset[int]) -> tuple[float, ...]:
     fitted = [one for one in asked if one.fitted]
     # Where a reader reads, a question that finds nothing has nothing to be read.
     chosen = [one for one in fitted if one.read is not None] or fitted
     sizes = Counter((one.where, one.kind == ANSWERED) for one in chosen)
     weights, constant = fit_logistic(
         [
-            tuple(0.0 if at == without else value for at, value in enumerate(features(one)))
+            tuple(0.0 if at in without else value for at, value in enumerate(features(one)))
             for one in chosen
         ],
         [one.kind == ANSWERED for one in chosen],
         [100.0 / sizes[one.where, one.kind == ANSWERED] for one in chosen],
         RIDGE,
     )
-    return constant, *(0.0 if at == without else one for at, one in enumerate(weights))
+    return constant, *(0.0 if at in without else one for at, one in enumerate(weights))
 
 
 def keep(asked: Sequence[Asked], anew: tuple[float, ...]) -> None:

@@ -41,6 +41,7 @@ from anaphora.rank import contradiction, currency, currency_weights, memories, r
 from anaphora.rank import silence as silent
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
+    READ_TURN_WEIGHTS,
     TURN_WEIGHTS,
     Weights,
     memory_confidence,
@@ -445,9 +446,23 @@ def fit_silence_read(given: Given) -> Outcome:
     weights = silence.fit(asked)
     old = (silent.READ_CONSTANT, silent.READ_MEANING, silent.READ_UNSEEN, silent.READ_ODDS)
     names = ("READ_CONSTANT", "READ_MEANING", "READ_UNSEEN", "READ_ODDS")
-    found = _silence_constants(names, weights)
-    figures = _silences(asked, (old, silent.FLOOR), (weights, silent.FLOOR))
+    alone = silence.fit_alone(asked)
+    without = ("ALONE_CONSTANT", "ALONE_UNSEEN", "ALONE_ODDS")
+    found = _silence_constants(names, weights) | _silence_constants(without, alone)
+    figures = (
+        *_silences(asked, (old, silent.FLOOR), (weights, silent.FLOOR)),
+        *_silences(
+            [replace(one, where=f"{one.where}, no cosine") for one in asked],
+            (_of_all(silent.ALONE_CONSTANT, silent.ALONE_UNSEEN, silent.ALONE_ODDS), silent.FLOOR),
+            (_of_all(*alone), silent.FLOOR),
+        ),
+    )
     return Outcome(found, SILENCE_HELD, figures)
+
+
+def _of_all(constant: float, unseen: float, reading: float) -> tuple[float, ...]:
+    """Weights of all features, that of the cosine 0."""
+    return constant, 0.0, unseen, reading
 
 
 def _silence_constants(names: Sequence[str], values: Sequence[float]) -> dict[Constant, Value]:
@@ -512,7 +527,11 @@ def fit_confidence(given: Given) -> Outcome:
     new = {kind: tuple(round(float(one), 2) for one in some) for kind, some in weights.items()}
     held = [one for one in asked if one.number not in deep_shortcut.FIT and not one.whole]
     figures = []
-    for kind, in_use in (("turn", TURN_WEIGHTS), ("memory", MEMORY_WEIGHTS)):
+    for kind, in_use in (
+        ("turn", TURN_WEIGHTS),
+        ("read turn", READ_TURN_WEIGHTS),
+        ("memory", MEMORY_WEIGHTS),
+    ):
         both = [_trust(held, kind, one) for one in (in_use, new[kind])]
         names = ("squared error", f"share right of those at {SURE}", f"number at {SURE}")
         figures += [
@@ -520,7 +539,7 @@ def fit_confidence(given: Given) -> Outcome:
             for what, before, after in zip(names, *both, strict=True)
         ]
     found: dict[Constant, Value] = {
-        Constant("rank/confidence.py", f"{kind.upper()}_WEIGHTS"): some
+        Constant("rank/confidence.py", f"{kind.upper().replace(' ', '_')}_WEIGHTS"): some
         for kind, some in new.items()
     }
     return Outcome(found, REPORT_CHATS, tuple(figures))
@@ -534,6 +553,9 @@ def _trust(
     for one in asked:
         if kind == "turn":
             chances, right = turn_confidence(one.turns, weights), one.turns_right
+        elif kind == "read turn":
+            chances = turn_confidence(one.read, read_weights=weights)
+            right = one.read_right
         else:
             chances, right = memory_confidence(one.told, weights), one.told_right
         told += list(zip(chances, right, strict=True))[: deep_shortcut.TOP]

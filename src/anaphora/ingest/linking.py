@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.rank.contradiction import NEAR, seem_to_contradict
+from anaphora.rank.contradiction import NEAR, contradicts
+from anaphora.rank.replacement import Statement
 from anaphora.rank.sameness import same_fact
+from anaphora.rank.statements import read_statement
 from anaphora.store.records.rows import (
     CLOSENESS,
     CONTRADICTION,
@@ -149,7 +151,7 @@ class Linker:
             first, second = min(mine.id, other.id), max(mine.id, other.id)
             if cosine >= CLOSE:
                 links.append(RecordLink(first, second, "same" if same else "related", cosine))
-            if not same and _contradict(mine, other):
+            if not same and _contradict(mine, other, cosine):
                 links.append(RecordLink(first, second, OPEN, cosine))
         return links
 
@@ -168,12 +170,18 @@ def _say_the_same(one: MemoryRecord, other: MemoryRecord) -> bool:
     return place == other_place and same_fact(one.text, other.text)
 
 
-def _contradict(one: MemoryRecord, other: MemoryRecord) -> bool:
+def _contradict(one: MemoryRecord, other: MemoryRecord, cosine: float) -> bool:
     """Whether they seem to. What happened is past, and different paths are different things."""
     if "episodic" in (one.type, other.type) or (one.path and other.path):
         return False
     older, newer = sorted((one, other), key=lambda record: (record.created_at, record.id))
-    return seem_to_contradict(older.text, newer.text)
+    return contradicts(_statement(older), _statement(newer), cosine)
+
+
+def _statement(record: MemoryRecord) -> Statement:
+    return Statement(
+        record.text, record.created_at.timestamp(), "", False, read_statement(record.text)
+    )
 
 
 def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:

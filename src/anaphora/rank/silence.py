@@ -4,7 +4,9 @@
 
 where w of the question's n words are in none of the first candidates: of a question of two words
 both may be other words for the same. The last part is that of a reader; where one has read the
-candidates, all weights are those named `READ_…`, and it is bounded. Nine other signals were tried;
+candidates, all weights are those named `READ_…`, and it is bounded. Those named `ALONE_…` are for
+an embedder whose cosines were not measured: unseen words and the reader tell, and without a reader
+nothing is known. Nine other signals were tried;
 they add nothing that holds on other data. The weights are fitted on questions that are answered in
 what is searched, on questions that were never answered there, and on questions that were asked of
 others (`make fit`).
@@ -30,6 +32,10 @@ READ_MEANING: Final = 5.92
 READ_UNSEEN: Final = -2.72
 READ_ODDS: Final = 0.0
 
+ALONE_CONSTANT: Final = 0.0
+ALONE_UNSEEN: Final = 0.0
+ALONE_ODDS: Final = 1.0
+
 FLOOR: Final = 0.15
 """Below this probability an answer is silent unless the caller says otherwise: of a hundred
 questions that can be answered it takes at most one in chats, and more where no word is shared with
@@ -54,23 +60,38 @@ def answer_features(statements: Statements, cues: QuestionCues) -> tuple[float, 
 
 
 def answer_probability(
-    statements: Statements, cues: QuestionCues, read: float | None = None
-) -> float:
+    statements: Statements,
+    cues: QuestionCues,
+    read: float | None = None,
+    *,
+    calibrated: bool = True,
+) -> float | None:
     """The probability, 0 to 1, that one of `statements` answers the question.
 
-    `read` are the log-odds of the best one that was read, None where none was.
+    `read` are the log-odds of the best one that was read, None where none was. `calibrated` says
+    whether the cosines were measured (`CALIBRATED_FOR`). None where neither is there.
     """
+    if not calibrated and read is None:
+        return None
     if not len(statements):
         return 0.0
-    return probability(*answer_features(statements, cues), read)
+    meaning, unseen = answer_features(statements, cues)
+    return probability(meaning if calibrated else None, unseen, read)
 
 
-def probability(meaning: float, unseen: float, read: float | None = None) -> float:
-    """The module's formula: of the best cosine, the share of words that nothing holds, and what
-    the reader made of the best one (None: nothing was read)."""
-    if read is None:
+def probability(meaning: float | None, unseen: float, read: float | None = None) -> float:
+    """The module's formula: of the best cosine (None: not measured), the share of words that
+    nothing holds, and what the reader made of the best one (None: nothing was read).
+
+    Raises ValueError where there is neither a cosine nor a reading.
+    """
+    known = None if read is None else min(max(read, -MOST), MOST)
+    if known is None:
+        if meaning is None:
+            raise ValueError("neither a cosine nor a reading")
         odds = CONSTANT + MEANING * meaning + UNSEEN * unseen
+    elif meaning is None:
+        odds = ALONE_CONSTANT + ALONE_UNSEEN * unseen + ALONE_ODDS * known
     else:
-        known = min(max(read, -MOST), MOST)
         odds = READ_CONSTANT + READ_MEANING * meaning + READ_UNSEEN * unseen + READ_ODDS * known
     return 1.0 / (1.0 + math.exp(-odds))

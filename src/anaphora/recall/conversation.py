@@ -213,6 +213,11 @@ class ConversationRecall:
         self._speakers: ViewCache[dict[int, str]] = ViewCache(_THREADS_KEPT)
         self._nicknames: ViewCache[int] = ViewCache(_NAMES_KEPT)
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether the embedder's cosines tell if anything answers."""
+        return self._embedder.name.startswith(CALIBRATED_FOR)
+
     def recall(
         self,
         conversation_id: str | None,
@@ -293,21 +298,31 @@ class ConversationRecall:
         return answer
 
     def recall_among(
-        self, view: TurnView, rows: Rows, query: str, *, top_k: int
+        self,
+        view: TurnView,
+        rows: Rows,
+        query: str,
+        *,
+        top_k: int,
+        read: int = 0,
+        patience: float = 0.0,
     ) -> Recall[TurnHit]:
         """The `top_k` best turns for `query` among `rows` of `view`: threads, times, speakers.
 
         What the caller chose is cut before anything is ranked, so a narrow choice never starves.
         No budget of tokens: the caller bounds what it shows, and how often something was said.
+        The first `read` are read with the question; `patience` is how many seconds to wait for the
+        reader.
         """
         if not query.strip() or not len(rows):
             return Recall()
+        window = begin_reading(read, "hybrid", self._reader, patience=patience)
         query, cut = truncated_question(typed_question(query))
         times = _seconds(read_times(query, self._clock()))
-        question = _Question(view, rows, query, times, repetitions=True)
+        question = _Question(view, rows, query, times, repetitions=True, window=window)
         meaning, scores = self._score(question)
         hits, sure = self._fill(question, meaning, scores, _Limits(top_k))
-        told = (*cut, *question.degraded)
+        told = (*cut, *question.degraded, *question.unread)
         return Recall(hits, told, confidence=sure, notices=tuple(question.notices))
 
     def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
@@ -415,10 +430,10 @@ class ConversationRecall:
                 question.spans,
                 repetitions=question.repetitions,
                 judge=pair_judge(self._reader, self._judge, window.lane),
+                calibrated=self.calibrated,
             )
             found = ordered.candidates
-            calibrated = self._embedder.name.startswith(CALIBRATED_FOR)
-            if calibrated and not question.degraded and view.embedded[question.rows].all():
+            if not question.degraded and view.embedded[question.rows].all():
                 sure = ordered.confidence
         taken = fill(
             found,

@@ -116,10 +116,13 @@ Lookup: TypeAlias = Callable[[Candidate], Iterable[Candidate]]
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Candidates in their order, and the probability that one of them answers the question."""
+    """Candidates in their order, and the probability that one of them answers the question.
+
+    None where that is not known.
+    """
 
     candidates: Iterator[Candidate]
-    confidence: float
+    confidence: float | None
 
 
 def order_turns(
@@ -130,18 +133,20 @@ def order_turns(
     *,
     repetitions: bool = False,
     judge: PairJudge = judge_pairs,
+    calibrated: bool = True,
 ) -> Ordered:
     """`candidates`, best first, in the order of what holds now.
 
     Groups are made one by one as they are asked for. With `repetitions` what says the same is not
-    folded into one. `judge` says of two statements whether the newer replaces the older.
+    folded into one. `judge` says of two statements whether the newer replaces the older,
+    `calibrated` whether the embedder's cosines tell if anything answers.
     """
     stream = iter(candidates)
     head = list(islice(stream, COMPARED if repetitions else READ))
     if not repetitions:
         head = _folded(head)
     groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)
-    confidence = _confidence(head[:COMPARED], question)
+    confidence = _confidence(head[:COMPARED], question, calibrated)
     return Ordered(groups.ordered(chain(head, stream)), confidence)
 
 
@@ -151,9 +156,12 @@ def order_memories(
     look_up: Lookup,
     *,
     judge: PairJudge = judge_pairs,
+    calibrated: bool = True,
 ) -> Ordered:
     """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
-    return order_turns(candidates, question, look_up, repetitions=True, judge=judge)
+    return order_turns(
+        candidates, question, look_up, repetitions=True, judge=judge, calibrated=calibrated
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,17 +375,20 @@ def _judge(
     return judge_group(_statements(judged), question, THRESHOLD, spans, judge)
 
 
-def _confidence(head: Sequence[Candidate], question: str) -> float:
-    """How probably one of these answers."""
+def _confidence(head: Sequence[Candidate], question: str, calibrated: bool) -> float | None:
+    """How probably one of these answers, None where that is not known."""
     if not head:
-        return 0.0
+        return 0.0 if calibrated else None
     read = max((one.read for one in head if not math.isnan(one.read)), default=None)
-    return _probability(tuple(map(_judged, head)), question, read)
+    return _probability(tuple(map(_judged, head)), question, read, calibrated)
 
 
 @lru_cache(maxsize=128)
-def _probability(judged: tuple[_Judged, ...], question: str, read: float | None) -> float:
-    return answer_probability(_statements(judged), read_cues(question), read)
+def _probability(
+    judged: tuple[_Judged, ...], question: str, read: float | None, calibrated: bool
+) -> float | None:
+    statements, cues = _statements(judged), read_cues(question)
+    return answer_probability(statements, cues, read, calibrated=calibrated)
 
 
 def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -258,13 +258,15 @@ class EverythingRecall:
             read=asked.read,
             silent_times=silent_times,
         )
-        answer = _answer(found, lambda hit: _of_turn(hit, asked), DEFAULT_WEIGHTS.cosine_of_meaning)
+        scale = DEFAULT_WEIGHTS.cosine_of_meaning if self.turns.calibrated else None
+        answer = _answer(found, lambda hit: _of_turn(hit, asked), scale)
         return replace(answer, silent_times=tuple(silent_times))
 
     def _memories(self, asked: _Asked) -> _LaneAnswer:
         choice = asked.choice
         found = self._records(self.memories, asked)
-        answer = _answer(found, lambda hit: _of_memory(hit, asked))
+        scale = 1.0 if self.memories.calibrated else None
+        answer = _answer(found, lambda hit: _of_memory(hit, asked), scale)
         kept = replace(
             answer,
             hits=tuple(one for one in answer.hits if choice.has(one.hit.kind)),
@@ -317,7 +319,8 @@ class EverythingRecall:
             return _LaneAnswer()
         found = self._records(lane, asked)
         records = lane.many(hit.id for hit in (*found.hits, *found.nearest))
-        return _answer(found, lambda hit: _of_document(hit, records.get(hit.id), asked))
+        scale = 1.0 if lane.calibrated else None
+        return _answer(found, lambda hit: _of_document(hit, records.get(hit.id), asked), scale)
 
     def _records(self, lane: MemoryRecall, asked: _Asked) -> Recall[MemoryHit]:
         """What a lane of records answers, as silent as the others."""
@@ -382,17 +385,22 @@ def _filters(choice: SearchChoice) -> dict[str, Any] | None:
 
 
 def _answer(
-    found: Recall[Any], convert: Callable[[Any], SearchHit], scale: float = 1.0
+    found: Recall[Any], convert: Callable[[Any], SearchHit], scale: float | None
 ) -> _LaneAnswer:
-    """A lane's hits in its order; `scale` times the factor "meaning" is the cosine."""
+    """A lane's hits in its order; `scale` times the factor "meaning" is the cosine.
+
+    None where cosines do not tell whether anything answers.
+    """
     compared = found.confidence is not None
 
     def each(hits: Sequence[Any]) -> Iterator[_Found]:
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
-            cosine = scale * hit.factors.get("meaning", 0.0) if compared else None
+            known = compared and scale is not None
+            cosine = (scale or 0.0) * hit.factors.get("meaning", 0.0) if known else None
             score = UNKNOWN * max(hit.score, 0.0) / best
-            yield _Found(convert(hit), cosine, score, log_odds_of(hit.answers))
+            read = log_odds_of(hit.answers) if compared else None
+            yield _Found(convert(hit), cosine, score, read)
 
     return _LaneAnswer(
         tuple(each(found.hits)),
@@ -428,7 +436,7 @@ def _valued(found: Sequence[_Found], asked: _Asked, unseen: int) -> Iterator[Sea
 
 def _value(best: _Found, unseen: float) -> float:
     """How probably the best of a group answers; `unseen` is that of `rank/silence`."""
-    if best.cosine is not None:
+    if best.cosine is not None or best.read is not None:
         return probability(best.cosine, unseen, best.read)
     return best.hit.score if best.score is None else best.score
 

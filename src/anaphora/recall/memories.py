@@ -100,7 +100,7 @@ class _Answer:
     parts: tuple[Candidates, ...]
     moment: datetime
     hits: tuple[MemoryHit, ...]
-    confidence: float
+    confidence: float | None
     unread: tuple[Degraded, ...] = ()
 
     def holds(self, parts: tuple[Candidates, ...], moment: datetime) -> bool:
@@ -133,6 +133,11 @@ class MemoryRecall:
     reader: ReaderService | None = None
     reads: RecordReads = field(default_factory=RecordReads)
     answers: ViewCache[_Answer] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the embedder's cosines tell if anything answers."""
+        return self.embedder.name.startswith(CALIBRATED_FOR)
 
     def recall(
         self,
@@ -218,7 +223,7 @@ class MemoryRecall:
             degraded.append(Degraded("memories", reason))
         sure = None
         if vector is not None and not found.pending and mode == "hybrid":
-            sure = answer.confidence if self.embedder.name.startswith(CALIBRATED_FOR) else None
+            sure = answer.confidence
         if sure is not None and sure < floor and not every:
             return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=found.notices)
         return Recall(hits, tuple(degraded), rejected, sure, notices=found.notices)
@@ -335,7 +340,7 @@ class _AnswerBuilder:
     _explain: bool
     _window: int
     _found: Candidates
-    confidence: float = 0.0
+    confidence: float | None = 0.0
     unread: list[Degraded] = field(default_factory=list)
     _rejected: list[tuple[int, str]] = field(default_factory=list)
     _scores: MemoryScores = field(init=False)
@@ -403,6 +408,7 @@ class _AnswerBuilder:
             self._question,
             lambda candidate: map(window.as_read, self._related(candidate)),
             judge=pair_judge(lane.reader, lane.judge, window.lane),
+            calibrated=lane.calibrated,
         )
         self.confidence = ordered.confidence
         return ordered.candidates
