@@ -75,6 +75,14 @@ def test_who_keeps_a_memory_is_told_what_says_otherwise(memory: Memory, clock: C
 
 
 @pytest.mark.promise("contradictions.told")
+def test_a_change_that_is_nearly_sure_is_told(memory: Memory, clock: Clock) -> None:
+    """A value that took the place of another one is told, though neither names the other's."""
+    first = memory.remember("Standup is at 9:30")
+    clock.advance(days=10)
+    assert [one.id for one in memory.remember("Standup moved to 10:00").conflicts] == [first.id]
+
+
+@pytest.mark.promise("contradictions.told")
 def test_many_at_once_are_told_as_one_by_one(tmp_path: Path) -> None:
     """`remember_many` names the conflicts of each, whether they came together or before."""
     items = [OLD, "Rafi owns the deploy script.", NEW, "The office is in Graz."]

@@ -355,3 +355,35 @@ def _pair(older: str, newer: str) -> StatementPair:
     )
     rows = WordHashingEmbedder().embed([older, newer])
     return StatementPair(one, other, float(rows[0][0] @ rows[1][0]))
+
+
+def test_a_reader_tells_whether_anything_answers_where_cosines_do_not(
+    open_with: Open, any_reader: Path
+) -> None:
+    """With an embedder whose cosines were not measured, only what was read says how sure."""
+    memory = open_with(any_reader)
+    tell(memory)
+    assert [found.confidence for found in lanes(memory)] == [None, None]
+    for found in lanes(memory, read=8):
+        assert found.confidence is not None
+        assert 0.0 <= found.confidence <= 1.0
+    found = memory.search(QUESTION, read=8, min_confidence=0.0)
+    assert found.confidence is not None
+    assert all(0.0 <= hit.score <= 1.0 for hit in found)
+
+
+@pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships")
+def test_with_another_embedder_what_was_never_said_is_less_sure(open_with: Open) -> None:
+    """The shipped reader, beside an embedder that counts words: silence follows what it reads."""
+    memory = open_with(BUNDLED)
+    tell(memory)
+    asked = ("Where is the crane?", "How much does a litre of paint cost in Norway?")
+    for ask in (
+        memory.recall,
+        lambda question, **how: memory.recall_conversation(None, question, **how),
+    ):
+        known, foreign = (
+            ask(question, read=8, min_confidence=0.0).confidence for question in asked
+        )
+        assert known is not None
+        assert foreign is None or foreign < known
