@@ -117,6 +117,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             Measured("hostile_documents", "python -m bench.hostile_documents"),
             _bench("mcp_start"),
             _bench("rest_load"),
+            Measured("reader_cost", f"python -m bench.reader_cost {DATA}"),
             _bench("server_attacks"),
             _bench("sealed"),
         ),

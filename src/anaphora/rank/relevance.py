@@ -27,12 +27,12 @@ FIRST: Final = 0.983
 LEAD: Final = 2.29
 COVERS: Final = 1.739
 
-READ_CONSTANT: Final = -2.019
-READ_ANSWERS: Final = 0.887
-READ_FIRST: Final = 0.983
-READ_LEAD: Final = 2.29
-READ_COVERS: Final = 1.739
-READ_ODDS: Final = 0.0
+READ_CONSTANT: Final = -0.784
+READ_ANSWERS: Final = 0.429
+READ_FIRST: Final = 0.613
+READ_LEAD: Final = 9.409
+READ_COVERS: Final = 1.12
+READ_ODDS: Final = 0.629
 
 THRESHOLD: Final = 0.45
 """The probability from which a turn is worth it."""

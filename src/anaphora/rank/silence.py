@@ -27,14 +27,14 @@ CONSTANT: Final = -2.12
 MEANING: Final = 5.92
 UNSEEN: Final = -2.72
 
-READ_CONSTANT: Final = -2.12
-READ_MEANING: Final = 5.92
-READ_UNSEEN: Final = -2.72
-READ_ODDS: Final = 0.0
+READ_CONSTANT: Final = -1.3
+READ_MEANING: Final = 6.19
+READ_UNSEEN: Final = 0.0
+READ_ODDS: Final = 0.78
 
-ALONE_CONSTANT: Final = 0.0
-ALONE_UNSEEN: Final = 0.0
-ALONE_ODDS: Final = 1.0
+ALONE_CONSTANT: Final = 2.21
+ALONE_UNSEEN: Final = -0.05
+ALONE_ODDS: Final = 1.13
 
 FLOOR: Final = 0.15
 """Below this probability an answer is silent unless the caller says otherwise: of a hundred
