@@ -4,8 +4,7 @@ In: REALTALK and BEAM, read by their importers. Out: the weights of `rank.confid
 chats 1 to 5, and how they do on chats 6 to 10, which had no part in it: how often the shortcut
 fires, how often the evidence is then in what it gives back, and whether hits of a probability are
 right as often as it says. In bench/results/deep_shortcut.json and .md. Only questions that a
-shortcut may take count; how many it may not take is reported beside them. Every question is asked
-without the reader and with it.
+shortcut may take count; how many it may not take is reported beside them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +24,11 @@ from numpy.typing import NDArray
 from anaphora import Memory
 from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
 from anaphora.deep.evidence.questions import asks_about_the_whole
-from anaphora.deep.evidence.scope import ScopedEvidence
-from anaphora.deep.evidence.sources import TURNS, of_hit
+from anaphora.deep.evidence.sources import MEMORY, TURNS, of_hit
 from anaphora.deep.recall import NEEDED, SURE, best_evidence
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     REACH,
-    READ_TURN_WEIGHTS,
     TURN_WEIGHTS,
     MemoryMatch,
     TurnMatch,
@@ -41,15 +37,14 @@ from anaphora.rank.confidence import (
     turn_confidence,
     turn_features,
 )
-from anaphora.recall.reading import log_odds_of
 from anaphora.values.memories import NewMemory
 from bench.datasets import Haystack, haystacks
 from bench.figures import Figure, machine_and_day, show, write
-from bench.homes import home_of, load_reader, tell_once
+from bench.homes import home_of, tell_once
 
 FIT = range(1, 6)
 TOP = 10
-RIDGE = {"turn": 1e-3, "read turn": 1e-3, "memory": 1e-4}
+RIDGE = {"turn": 1e-3, "memory": 1e-4}
 BINS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 Floats = NDArray[np.float64]
@@ -57,10 +52,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, what it hit, which hits are right, and whether a shortcut gave the evidence.
-
-    `read`, `read_right` and `read_given` are those of the same question with a reader.
-    """
+    """A question, what it hit, which hits are right, and whether a shortcut gave the evidence."""
 
     form: str
     number: int
@@ -70,9 +62,6 @@ class Asked:
     told: tuple[MemoryMatch, ...]
     told_right: tuple[bool, ...]
     given: bool
-    read: tuple[TurnMatch, ...] = ()
-    read_right: tuple[bool, ...] = ()
-    read_given: bool = False
 
 
 class _Clock:
@@ -93,8 +82,7 @@ def run(data: Path, cache: Path | None = None) -> list[Figure]:
     weights = fit(asked)
     figures = list(_figures([one for one in asked if one.number not in FIT]))
     show("The shortcut on chats 6 to 10", figures)
-    in_use = {"turn": TURN_WEIGHTS, "read turn": READ_TURN_WEIGHTS, "memory": MEMORY_WEIGHTS}
-    for kind, now in in_use.items():
+    for kind, now in (("turn", TURN_WEIGHTS), ("memory", MEMORY_WEIGHTS)):
         print(kind, [round(float(w), 2) for w in weights[kind]], "in use:", now)
     _keep(asked, weights, figures)
     return figures
@@ -133,7 +121,6 @@ def _ask(
             one.ready(600)
 
     tell_once(home, tell)
-    load_reader(threads, TURNS)
     lane = threads._services().recall_deep.lane
     for question in haystack.questions:
         gold = {row[key] for _, key in question.evidence if key in row}
@@ -141,43 +128,24 @@ def _ask(
             continue
         clock.now = question.now or conversation.turns[-1].ts or clock.now
         scoped = lane.within("all_sessions")
-        plain, read = (_turns(scoped, question.text, len(texts), gold, own) for own in (0, TURNS))
+        hits = sorted(scoped.turn_hits(question.text, TURNS), key=lambda hit: -hit.score)[:TURNS]
+        name = conversation.conversation_id
+        placed = tuple(TurnMatch(h.score, name, h.index, len(texts)) for h in hits)
+        right = tuple(any(abs(p.index - at) <= REACH for at in gold) for p in placed)
+        chances = zip(hits, turn_confidence(placed), strict=True)
+        sure = [of_hit(hit) for hit, chance in chances if chance >= SURE]
+        given = best_evidence(scoped, sure, question.text) if len(sure) >= NEEDED else ()
         told, told_right = _told(facts, question.text, {texts[at] for at in gold})
         yield Asked(
             form,
             haystack.number,
             asks_about_the_whole(question.text) is not None,
-            plain.placed,
-            plain.right,
+            placed,
+            right,
             told,
             told_right,
-            plain.given,
-            read.placed,
-            read.right,
-            read.given,
+            any(one.index in gold for one in given if not one.id.startswith(MEMORY)),
         )
-
-
-class _Turns(NamedTuple):
-    """The turns that a question hit, which of them are right, and whether a shortcut gave it."""
-
-    placed: tuple[TurnMatch, ...]
-    right: tuple[bool, ...]
-    given: bool
-
-
-def _turns(scoped: ScopedEvidence, question: str, turns: int, gold: set[int], read: int) -> _Turns:
-    found = scoped.turn_hits(question, TURNS, read=read)
-    hits = sorted(found, key=lambda hit: -hit.score)[:TURNS]
-    placed = tuple(
-        TurnMatch(hit.score, hit.conversation_id, hit.index, turns, log_odds_of(hit.answers))
-        for hit in hits
-    )
-    right = tuple(any(abs(own.index - at) <= REACH for at in gold) for own in placed)
-    chances = zip(hits, turn_confidence(placed), strict=True)
-    sure = [of_hit(hit) for hit, chance in chances if chance >= SURE]
-    given = best_evidence(scoped, sure, question) if len(sure) >= NEEDED else ()
-    return _Turns(placed, right, any(own.index in gold for own in given if own.role is not None))
 
 
 def _told(
@@ -199,11 +167,6 @@ def _rows(asked: Sequence[Asked], kind: str) -> tuple[Floats, Floats]:
         if kind == "turn":
             values += turn_features(one.turns)[:TOP]
             right += one.turns_right[:TOP]
-        elif kind == "read turn":
-            both = zip(turn_features(one.read)[:TOP], one.read_right, strict=False)
-            some = [(own, was) for own, was in both if len(own) == len(READ_TURN_WEIGHTS) - 1]
-            values += [own for own, _ in some]
-            right += [was for _, was in some]
         else:
             values += memory_features(one.told)
             right += one.told_right
@@ -231,33 +194,24 @@ def _figures(asked: Sequence[Asked]) -> Iterator[Figure]:
     for form in (*dict.fromkeys(one.form for one in asked), "both"):
         some = [one for one in asked if form in {one.form, "both"}]
         may = [one for one in some if not one.whole]
+        fired = [one for one in may if _fires(one)]
+        hits = [
+            (p, right)
+            for one in may
+            for p, right in zip(turn_confidence(one.turns)[:TOP], one.turns_right, strict=False)
+        ]
+        sure = [right for p, right in hits if p >= SURE]
         yield Figure(f"{form}: questions", len(some))
         yield Figure(f"{form}: about the whole, never taken", len(some) - len(may))
-        for name, turns, right, given in (
-            (form, [one.turns for one in may], [one.turns_right for one in may], "given"),
-            (
-                f"{form}, read",
-                [one.read for one in may],
-                [one.read_right for one in may],
-                "read_given",
-            ),
-        ):
-            fired = [one for one, own in zip(may, turns, strict=True) if _fires(own)]
-            sure = [
-                was
-                for own, rights in zip(turns, right, strict=True)
-                for p, was in zip(turn_confidence(own)[:TOP], rights, strict=False)
-                if p >= SURE
-            ]
-            yield Figure(f"{name}: fired", len(fired))
-            yield Figure(f"{name}: evidence given back", sum(getattr(one, given) for one in fired))
-            yield Figure(f"{name}: hits at or above {SURE}", len(sure))
-            if sure:
-                yield Figure(f"{name}: share of those that are right", sum(sure) / len(sure))
+        yield Figure(f"{form}: fired", len(fired))
+        yield Figure(f"{form}: fired, evidence given back", sum(one.given for one in fired))
+        yield Figure(f"{form}: hits at or above {SURE}", len(sure))
+        if sure:
+            yield Figure(f"{form}: share of those that are right", sum(sure) / len(sure))
 
 
-def _fires(turns: Sequence[TurnMatch]) -> bool:
-    return sum(p >= SURE for p in turn_confidence(turns)) >= NEEDED
+def _fires(one: Asked) -> bool:
+    return sum(p >= SURE for p in turn_confidence(one.turns)) >= NEEDED
 
 
 def _calibration(asked: Sequence[Asked], kind: str) -> Iterator[str]:
@@ -265,8 +219,6 @@ def _calibration(asked: Sequence[Asked], kind: str) -> Iterator[str]:
     for one in asked:
         if kind == "turn":
             pairs += zip(turn_confidence(one.turns)[:TOP], one.turns_right[:TOP], strict=True)
-        elif kind == "read turn":
-            pairs += zip(turn_confidence(one.read)[:TOP], one.read_right[:TOP], strict=True)
         else:
             pairs += zip(memory_confidence(one.told), one.told_right, strict=True)
     for low, high in itertools.pairwise(BINS):
@@ -293,7 +245,6 @@ def _keep(asked: Sequence[Asked], weights: dict[str, Floats], figures: Sequence[
         "| hits | said to be | n | said on average | were right |",
         "|---|---|---:|---:|---:|",
         *_calibration(held, "turn"),
-        *_calibration(held, "read turn"),
         *_calibration(held, "memory"),
     ]
     value = {

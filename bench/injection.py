@@ -30,6 +30,12 @@ from anaphora.rank.relevance import (
     COVERS,
     FIRST,
     LEAD,
+    READ_ANSWERS,
+    READ_CONSTANT,
+    READ_COVERS,
+    READ_FIRST,
+    READ_LEAD,
+    READ_ODDS,
     THRESHOLD,
     relevance_features,
 )
@@ -366,13 +372,13 @@ def keep(seen: Sequence[Injected], anew: tuple[list[float], float]) -> None:
             f"{sum(one.always[2] for one in own) / len(own):.0f}",
         )
         lines.append(f"| {' | '.join(cells)} |")
-    shipped = dict(
-        zip(
-            ("answers", "first", "lead", "covers", "constant"),
-            zip((ANSWERS, FIRST, LEAD, COVERS, CONSTANT), (*anew[0], anew[1]), strict=True),
-            strict=True,
-        )
-    )
+    names: tuple[str, ...] = ("answers", "first", "lead", "covers", "constant")
+    in_use: tuple[float, ...] = (ANSWERS, FIRST, LEAD, COVERS, CONSTANT)
+    if len(anew[0]) == len(names):
+        names = (*names[:-1], "reading", names[-1])
+        in_use = READ_ANSWERS, READ_FIRST, READ_LEAD, READ_COVERS, READ_ODDS, READ_CONSTANT
+    pairs = zip(in_use, (*anew[0], anew[1]), strict=True)
+    shipped = dict(zip(names, pairs, strict=True))
     lines += ["", "| weight | as shipped | fitted anew on chats 1 to 5 |", "|---|---:|---:|"]
     lines += [f"| {name} | {own:.3f} | {new:.3f} |" for name, (own, new) in shipped.items()]
     told = [asdict(one) | {"features": (), "labels": ()} for one in seen]

@@ -63,6 +63,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         (
             Measured("changes", f"python -m bench.changes {DATA}"),
             Measured("silence", f"python -m bench.silence {DATA}"),
+            Measured("silence_read", f"python -m bench.silence {DATA} --read 32"),
         ),
     ),
     (

@@ -4,7 +4,8 @@ Questions that what is searched answers, questions about what was never said the
 that were asked of somebody else, over stories (told as chats and as facts) and over REALTALK and
 BEAM. For each floor of the probability that a hit answers: the share of each that gets nothing. The
 weights of `rank/silence` are fitted anew on the first half of the shared stories and on chats 1 to
-5, each group counting the same; the curve is of the others. bench/results/silence.json and .md.
+5, each group counting the same; the curve is of the others. bench/results/silence.json and .md, or
+silence_read with `--read`.
 """
 
 from __future__ import annotations
@@ -195,18 +196,19 @@ def _weights(asked: Sequence[Asked], without: frozenset[int]) -> tuple[float, ..
     return constant, *(0.0 if at in without else one for at, one in enumerate(weights))
 
 
-def keep(asked: Sequence[Asked], anew: tuple[float, ...]) -> None:
-    """Write the curve, print it."""
+def keep(asked: Sequence[Asked], anew: tuple[float, ...], read: int = 0) -> None:
+    """Write the curve, print it; `read` says how many hits a reader has read."""
     names = ("constant", "meaning", "unseen", "reading")[: len(anew)]
     shipped: tuple[float, ...] = (CONSTANT, MEANING, UNSEEN)
     if len(anew) > len(shipped):
         shipped = READ_CONSTANT, READ_MEANING, READ_UNSEEN, READ_ODDS
     weights = zip(names, shipped, anew, strict=True)
     lines = [
-        "# Silence",
+        f"# Silence{f', the first {read} hits read' if read else ''}",
         "",
         f"{machine_and_day()}.",
-        "`python -m bench.silence`: the share of questions that get no hit, by the floor of the "
+        f"`python -m bench.silence{f' --read {read}' if read else ''}`: "
+        "the share of questions that get no hit, by the floor of the "
         f"probability that a hit answers (as shipped: {FLOOR:g}). Nothing was fitted on these "
         "stories and chats. *Answered*: the answer is there, and silence is wrong. *Never said*: "
         "about the people and things of the same story, but what was asked never came up. *Asked "
@@ -224,7 +226,7 @@ def keep(asked: Sequence[Asked], anew: tuple[float, ...]) -> None:
     lines += ["", "| weight | as shipped | fitted anew on the others |", "|---|---:|---:|"]
     lines += [f"| {name} | {shipped:.2f} | {found:.2f} |" for name, shipped, found in weights]
     value = {"asked": [asdict(one) for one in asked], "fitted": dict(zip(names, anew, strict=True))}
-    write("silence", json.dumps(value), "\n".join(lines))
+    write("silence_read" if read else "silence", json.dumps(value), "\n".join(lines))
     print("\n".join(lines))
 
 
@@ -240,7 +242,7 @@ def main() -> None:
         *ask_stories(given.data, read=given.read),
         *ask_chats(given.data, read=given.read),
     ]
-    keep(asked, fit(asked))
+    keep(asked, fit(asked), given.read)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,6 @@ from anaphora.rank import contradiction, currency, currency_weights, memories, r
 from anaphora.rank import silence as silent
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
-    READ_TURN_WEIGHTS,
     TURN_WEIGHTS,
     Weights,
     memory_confidence,
@@ -527,11 +526,7 @@ def fit_confidence(given: Given) -> Outcome:
     new = {kind: tuple(round(float(one), 2) for one in some) for kind, some in weights.items()}
     held = [one for one in asked if one.number not in deep_shortcut.FIT and not one.whole]
     figures = []
-    for kind, in_use in (
-        ("turn", TURN_WEIGHTS),
-        ("read turn", READ_TURN_WEIGHTS),
-        ("memory", MEMORY_WEIGHTS),
-    ):
+    for kind, in_use in (("turn", TURN_WEIGHTS), ("memory", MEMORY_WEIGHTS)):
         both = [_trust(held, kind, one) for one in (in_use, new[kind])]
         names = ("squared error", f"share right of those at {SURE}", f"number at {SURE}")
         figures += [
@@ -539,7 +534,7 @@ def fit_confidence(given: Given) -> Outcome:
             for what, before, after in zip(names, *both, strict=True)
         ]
     found: dict[Constant, Value] = {
-        Constant("rank/confidence.py", f"{kind.upper().replace(' ', '_')}_WEIGHTS"): some
+        Constant("rank/confidence.py", f"{kind.upper()}_WEIGHTS"): some
         for kind, some in new.items()
     }
     return Outcome(found, REPORT_CHATS, tuple(figures))
@@ -553,9 +548,6 @@ def _trust(
     for one in asked:
         if kind == "turn":
             chances, right = turn_confidence(one.turns, weights), one.turns_right
-        elif kind == "read turn":
-            chances = turn_confidence(one.read, read_weights=weights)
-            right = one.read_right
         else:
             chances, right = memory_confidence(one.told, weights), one.told_right
         told += list(zip(chances, right, strict=True))[: deep_shortcut.TOP]

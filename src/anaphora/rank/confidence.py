@@ -10,9 +10,6 @@ right when it is labelled evidence itself. Chats 6 to 10 had no part in either f
 `python -m bench.deep_shortcut ../shared/data` fits both anew and reports them, in
 bench/results/deep_shortcut.md. Lines of a chat are poor memories, so memories come out unsure
 unless one stands far out: that errs to the side of asking a model.
-
-Where a reader has read the first turns, its log-odds are one more feature, and the weights are
-`READ_TURN_WEIGHTS`.
 """
 
 from __future__ import annotations
@@ -36,29 +33,21 @@ MOST_NEAR: Final = 4.0
 
 MOST_ADDED: Final = 12
 
-MOST_ODDS: Final = 6.0
-"""Log-odds beyond which a reader is not surer."""
-
 Weights = tuple[float, ...]
 
 # The constant, then one weight a feature, as bench/deep_shortcut.py fits them.
 TURN_WEIGHTS: Final[Weights] = (-2.05, 0.24, 16.38, 0.46)
-READ_TURN_WEIGHTS: Final[Weights] = (-2.05, 0.24, 16.38, 0.46, 0.0)
 MEMORY_WEIGHTS: Final[Weights] = (-3.61, 0.14, 6.0, 3.4, 1.28, -0.32)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnMatch:
-    """A turn that was hit: its score, where it stands, and of how many turns.
-
-    `odds` are the log-odds that it answers, None where no reader has read it.
-    """
+    """A turn that was hit: its score, where it stands, and of how many turns."""
 
     score: float
     conversation: str
     index: int
     turns: int
-    odds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +63,12 @@ class MemoryMatch:
 def turn_features(hits: Sequence[TurnMatch], rest: float | None = None) -> list[tuple[float, ...]]:
     """(score, lead, near) of each hit: its score; by how much it leads the tenth hit (where there
     are fewer, `rest`, or the last of them); how many more of the others, at most 4, are in its
-    neighbourhood than would be by chance: in a short conversation everything is near everything.
-
-    A fourth, where something in its neighbourhood was read: the highest log-odds there.
-    """
+    neighbourhood than would be by chance: in a short conversation everything is near everything."""
     tenth = _tenth([hit.score for hit in hits], rest)
-    features: list[tuple[float, ...]] = []
-    for at, hit in enumerate(hits):
-        own = (hit.score, max(0.0, hit.score - tenth), min(_near(hits, at), MOST_NEAR))
-        read = _best_read(hits, hit)
-        features.append(own if read is None else (*own, read))
-    return features
+    return [
+        (hit.score, max(0.0, hit.score - tenth), min(_near(hits, at), MOST_NEAR))
+        for at, hit in enumerate(hits)
+    ]
 
 
 def memory_features(
@@ -113,11 +97,7 @@ def memory_features(
 
 
 def turn_confidence(
-    hits: Sequence[TurnMatch],
-    weights: Weights = TURN_WEIGHTS,
-    *,
-    read_weights: Weights = READ_TURN_WEIGHTS,
-    rest: float | None = None,
+    hits: Sequence[TurnMatch], weights: Weights = TURN_WEIGHTS, *, rest: float | None = None
 ) -> tuple[float, ...]:
     """For each turn the probability, 0 to 1, that its neighbourhood holds the evidence.
 
@@ -126,10 +106,7 @@ def turn_confidence(
     lower. What the first 20 come to does not depend on those that follow. Where there are fewer
     than ten, `rest` is the score of all that was not found; None errs low: it is the last hit's.
     """
-    return tuple(
-        _logistic(weights if len(values) < len(weights) else read_weights, values)
-        for values in turn_features(hits, rest)
-    )
+    return tuple(_logistic(weights, one) for one in turn_features(hits, rest))
 
 
 def memory_confidence(
@@ -161,17 +138,6 @@ def _near(hits: Sequence[TurnMatch], at: int) -> float:
     near = sum(abs(other.index - one.index) <= REACH for other in same)
     chance = len(same) * min(1.0, 2 * REACH / max(1, one.turns))
     return max(0.0, near - chance)
-
-
-def _best_read(hits: Sequence[TurnMatch], hit: TurnMatch) -> float | None:
-    near = [
-        other.odds
-        for other in hits[:COMPARED]
-        if other.odds is not None
-        and other.conversation == hit.conversation
-        and abs(other.index - hit.index) <= REACH
-    ]
-    return max(-MOST_ODDS, min(MOST_ODDS, max(near))) if near else None
 
 
 def _logistic(weights: Weights, values: tuple[float, ...]) -> float:

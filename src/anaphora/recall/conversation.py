@@ -304,25 +304,20 @@ class ConversationRecall:
         query: str,
         *,
         top_k: int,
-        read: int = 0,
-        patience: float = 0.0,
     ) -> Recall[TurnHit]:
         """The `top_k` best turns for `query` among `rows` of `view`: threads, times, speakers.
 
         What the caller chose is cut before anything is ranked, so a narrow choice never starves.
         No budget of tokens: the caller bounds what it shows, and how often something was said.
-        The first `read` are read with the question; `patience` is how many seconds to wait for the
-        reader.
         """
         if not query.strip() or not len(rows):
             return Recall()
-        window = begin_reading(read, "hybrid", self._reader, patience=patience)
         query, cut = truncated_question(typed_question(query))
         times = _seconds(read_times(query, self._clock()))
-        question = _Question(view, rows, query, times, repetitions=True, window=window)
+        question = _Question(view, rows, query, times, repetitions=True)
         meaning, scores = self._score(question)
         hits, sure = self._fill(question, meaning, scores, _Limits(top_k))
-        told = (*cut, *question.degraded, *question.unread)
+        told = (*cut, *question.degraded)
         return Recall(hits, told, confidence=sure, notices=tuple(question.notices))
 
     def _score(self, question: _Question) -> tuple[str | None, TurnScores]:

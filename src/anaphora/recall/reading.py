@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.core.limits import within_limit
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
 from anaphora.rank.reading import REPLACES_SHARE, read_scores, shared_probability
 from anaphora.rank.replacement import (
@@ -48,20 +47,15 @@ def checked_read(read: int | None) -> int:
     return count
 
 
-def begin_reading(
-    read: int | None, mode: str, reader: ReaderService | None, *, patience: float = 0.0
-) -> int:
+def begin_reading(read: int | None, mode: str, reader: ReaderService | None) -> int:
     """How many candidates are read, and the reader begins to load: beside the embedder.
 
-    By meaning or by words alone none is, nor without a reader. `patience` is how many seconds to
-    wait for it. Raises InvalidInput.
+    By meaning or by words alone none is, nor without a reader. Raises InvalidInput.
     """
     count = checked_read(read)
     if reader is None or not count or mode != "hybrid":
         return 0
     reader.start()
-    if patience and not reader.loaded:
-        within_limit(lambda: reader.ready(patience))
     return count
 
 

@@ -57,9 +57,6 @@ if TYPE_CHECKING:
     from anaphora.values.conversations import TurnHit
     from anaphora.values.memories import MemoryRecord
 
-PATIENCE: Final = 1.0
-"""Seconds that a deep question waits for its reader: it takes seconds itself."""
-
 NEAR: Final = 0.4
 """The similarity from which on a memory is evidence; what is below it is only weighed against."""
 
@@ -207,25 +204,20 @@ class ScopedEvidence:
 
     def weighed(self, query: str) -> tuple[DeepSource, ...]:
         """The 20 best turns and what memories there are, by their chances alone, erring low."""
-        hits = self.turn_hits(query, TURNS, read=TURNS)[:TURNS]
+        hits = self.turn_hits(query, TURNS)[:TURNS]
         turns = weighed_turns(hits, lengths_of(self._view), rest=None)
         found = [*turns, *self._memories(query, TURNS, rest=None)]
         best = sorted(found, key=lambda one: (-(one.score or 0.0), one.id))
         return tuple(self._keep(one) for one in best)
 
-    def turn_hits(
-        self, query: str, limit: int, rows: Rows | None = None, *, read: int = 0
-    ) -> Sequence[TurnHit]:
+    def turn_hits(self, query: str, limit: int, rows: Rows | None = None) -> Sequence[TurnHit]:
         """The best turns for `query` as their lane scores them, those of `rows` or of the scope.
 
-        There are more than `limit` where so many are needed to weigh them against each other. The
-        first `read` are read with the question.
+        There are more than `limit` where so many are needed to weigh them against each other.
         """
         chosen = self._chosen(None, None, None) if rows is None else rows
         wanted = max(limit, TURNS)
-        found = self._lane.recall_turns.recall_among(
-            self._view, chosen, query, top_k=wanted, read=read, patience=PATIENCE
-        )
+        found = self._lane.recall_turns.recall_among(self._view, chosen, query, top_k=wanted)
         self._report(found.degraded)
         return found.hits
 

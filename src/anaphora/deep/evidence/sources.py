@@ -26,7 +26,6 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
-from anaphora.recall.reading import log_odds_of
 from anaphora.store.documents import is_section, section_title
 from anaphora.values.deep import DeepSource, Scope
 
@@ -165,13 +164,7 @@ def weighed_turns(
     ranked = list(hits)
     ordered = sorted(ranked, key=lambda hit: -hit.score)
     placed = [
-        TurnMatch(
-            hit.score,
-            hit.conversation_id,
-            hit.index,
-            lengths.get(hit.conversation_id, 0),
-            log_odds_of(hit.answers),
-        )
+        TurnMatch(hit.score, hit.conversation_id, hit.index, lengths.get(hit.conversation_id, 0))
         for hit in ordered
     ]
     names = [(hit.conversation_id, hit.index) for hit in ordered]
