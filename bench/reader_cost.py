@@ -1,7 +1,7 @@
 """What the reader costs: `python -m bench.reader_cost --data DIR`.
 
 In: the chats of the shared data. Out: milliseconds a statement by its word pieces, 8 and 32 at
-once; the size of its files; the seconds of a fresh `anaphora search` until it has answered; and
+once; the size of its files; the seconds of a fresh `anaphora recall` until it has answered; and
 answers a second of `anaphora serve` for 1 and for 8 callers. The last two with the reader, and with
 `ANAPHORA_READER=off`. In bench/results/reader_cost.json and .md.
 """
@@ -92,7 +92,7 @@ def _cold(home: Path, asked: Sequence[str], reader: str, setting: Mapping[str, s
     spent = []
     for text in asked[:COLD]:
         start = time.perf_counter()
-        command = [str(SCRIPT), "--home", str(home), "search", text]
+        command = [str(SCRIPT), "--home", str(home), "recall", text]
         subprocess.run(command, env=dict(setting), check=True, stdout=subprocess.DEVNULL)
         spent.append(time.perf_counter() - start)
     return Figure(f"reader {reader}: a search by a fresh process", statistics.median(spent), "s")

@@ -163,10 +163,32 @@ def test_what_is_marked_never_stands_before_what_replaced_it(
         assert order.index(newer) < order.index(older)
 
 
-@given(_TOLD, _TEXTS)
-def test_a_probability_of_an_answer_is_one(told: list[tuple[str, float]], question: str) -> None:
-    """Whatever is asked of whatever was said, it lies between 0 and 1."""
-    assert 0.0 <= answer_probability(said(*told), read_cues(question)) <= 1.0
+@given(_TOLD, _TEXTS, st.none() | st.floats(-20, 20), st.booleans())
+def test_a_probability_of_an_answer_is_one(
+    told: list[tuple[str, float]], question: str, read: float | None, calibrated: bool
+) -> None:
+    """Between 0 and 1 whatever is asked; not known where neither cosines nor a reader tell."""
+    found = answer_probability(said(*told), read_cues(question), read, calibrated=calibrated)
+    if read is None and not calibrated:
+        assert found is None
+    else:
+        assert found is not None
+        assert 0.0 <= found <= 1.0
+
+
+@given(_TOLD, _TEXTS, st.floats(-8, 8), st.floats(0.01, 8), st.booleans())
+def test_what_a_reader_thinks_more_of_is_surer(
+    told: list[tuple[str, float]], question: str, read: float, more: float, calibrated: bool
+) -> None:
+    """The higher the log-odds of the best one that was read, the higher the probability."""
+    statements, cues = said(*told), read_cues(question)
+    low, high = (
+        answer_probability(statements, cues, odds, calibrated=calibrated)
+        for odds in (read, read + more)
+    )
+    assert low is not None
+    assert high is not None
+    assert low <= high
 
 
 @pytest.mark.promise("recall.current")

@@ -138,12 +138,26 @@ CONSTANTS = (
     ),
     _constant(
         "silence",
-        "odds = −{constant} + {meaning} · cosine − {unseen} · unseen / (words + 2) Below {floor}"
-        " there are no hits",
+        "odds = −{constant} + {meaning} · cosine − {unseen} · unseen / (words + 2) Where a reader",
         constant=constant("rank.silence:CONSTANT", times=-1),
         meaning=constant("rank.silence:MEANING"),
         unseen=constant("rank.silence:UNSEEN", times=-1),
+    ),
+    _constant(
+        "silence_read",
+        "odds = −{constant} + {meaning} · cosine + {odds} · log odds of the reader Below {floor}"
+        " there are no hits",
+        constant=constant("rank.silence:READ_CONSTANT", times=-1),
+        meaning=constant("rank.silence:READ_MEANING"),
+        odds=constant("rank.silence:READ_ODDS"),
         floor=constant("rank.silence:FLOOR"),
+    ),
+    _constant(
+        "silence_alone",
+        "odds = {constant} − {unseen} · unseen / (words + 2) + {odds} · log odds of the reader",
+        constant=constant("rank.silence:ALONE_CONSTANT"),
+        unseen=constant("rank.silence:ALONE_UNSEEN", times=-1),
+        odds=constant("rank.silence:ALONE_ODDS"),
     ),
     _constant(
         "files",
@@ -154,7 +168,8 @@ CONSTANTS = (
     ),
     _constant(
         "relevance",
-        "log odds = −{constant} + {answers} · log odds of its score + {first} · (it is the first)"
+        "if it stands out: log odds = −{constant} + {answers} · log odds of its score"
+        " + {first} · (it is the first)"
         " + {lead} · (its words, meaning and context less the best of the others)"
         " + {covers} · (the share",
         constant=constant("rank.relevance:CONSTANT", ".2f", times=-1),
@@ -162,6 +177,21 @@ CONSTANTS = (
         first=constant("rank.relevance:FIRST", ".3f"),
         lead=constant("rank.relevance:LEAD", ".2f"),
         covers=constant("rank.relevance:COVERS", ".2f"),
+    ),
+    _constant(
+        "relevance_read",
+        "has read the first {read}, log odds = −{constant} + {answers} · log odds of its score"
+        " + {first} · (it is the first)"
+        " + {lead} · (its words, meaning and context less the best of the others)"
+        " + {covers} · (the share of the prompt's words that it has, less the best of the others)"
+        " + {odds} · log odds of the reader",
+        read=constant("values.conversations:READ_IN_HOOKS", "word"),
+        constant=constant("rank.relevance:READ_CONSTANT", ".2f", times=-1),
+        answers=constant("rank.relevance:READ_ANSWERS", ".3f"),
+        first=constant("rank.relevance:READ_FIRST", ".3f"),
+        lead=constant("rank.relevance:READ_LEAD", ".2f"),
+        covers=constant("rank.relevance:READ_COVERS", ".2f"),
+        odds=constant("rank.relevance:READ_ODDS", ".3f"),
     ),
     _constant(
         "put_in",
