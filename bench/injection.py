@@ -36,6 +36,7 @@ from anaphora.rank.relevance import (
     READ_FIRST,
     READ_LEAD,
     READ_ODDS,
+    READ_THRESHOLD,
     THRESHOLD,
     relevance_features,
 )
@@ -344,9 +345,10 @@ def keep(seen: Sequence[Injected], anew: tuple[list[float], float]) -> None:
         "",
         f"{machine_and_day()}.",
         "`python -m bench.injection`: sessions of prompts through the hooks of a session. Nothing "
-        f"was fitted on these chats and stories (threshold {THRESHOLD:g}). *Put in*: hits, and the "
-        "share of them that is evidence. *Silent*: prompts that got nothing. *Always*: the five "
-        "best hits of each prompt, without a block around them.",
+        f"was fitted on these chats and stories (threshold {THRESHOLD:g}, {READ_THRESHOLD:g} of "
+        "what was read). *Put in*: hits, and the share of them that is evidence. *Silent*: prompts "
+        "that got nothing. *Always*: the five best hits of each prompt, without a block around "
+        "them.",
         "",
         "| figure | value | target |",
         "|---|---:|---:|",

@@ -11,9 +11,8 @@ from anaphora.rank.relevance import (
     MEMORY_EVIDENCE,
     MEMORY_THRESHOLD,
     MOST_MEMORIES,
-    THRESHOLD,
     TurnEvidence,
-    turn_relevance,
+    is_worth_it,
 )
 from anaphora.recall.snippets import best_part
 from anaphora.values.search import SearchHit
@@ -33,7 +32,7 @@ def worth_showing(prompt: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
     """Of the hits of a search, in their order, those that are likely to bear on the prompt."""
     turns = [hit for hit in hits if hit.kind == "turn"]
     seen = [turn_evidence(prompt, hit) for hit in turns]
-    worth = {hit.id for n, hit in enumerate(turns) if turn_relevance(seen, n) >= THRESHOLD}
+    worth = {hit.id for n, hit in enumerate(turns) if is_worth_it(seen, n)}
     memories = [hit for hit in hits if hit.kind in {"memory", "note"}]
     evidence: dict[float, float] = {}
     for hit in memories:

@@ -195,9 +195,10 @@ CONSTANTS = (
     ),
     _constant(
         "put_in",
-        "from a probability of {turns} on, and the best {count} memories that answer with"
-        " {memories} or more",
+        "from a probability of {turns} on, {read} if it was read, and the best {count} memories"
+        " that answer with {memories} or more",
         turns=constant("rank.relevance:THRESHOLD"),
+        read=constant("rank.relevance:READ_THRESHOLD"),
         count=constant("rank.relevance:MOST_MEMORIES", "word"),
         memories=constant("rank.relevance:MEMORY_THRESHOLD"),
     ),
