@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.rank.contradiction import NEAR, contradicts
-from anaphora.rank.replacement import Statement
 from anaphora.rank.sameness import same_fact
 from anaphora.rank.statements import read_statement
 from anaphora.store.records.rows import (
@@ -30,6 +29,7 @@ from anaphora.values.memories import MemoryRecord
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
+    from anaphora.rank.replacement import Statement
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.records.vectors import RecordVectors
@@ -179,6 +179,8 @@ def _contradict(one: MemoryRecord, other: MemoryRecord, cosine: float) -> bool:
 
 
 def _statement(record: MemoryRecord) -> Statement:
+    from anaphora.rank.replacement import Statement
+
     return Statement(
         record.text, record.created_at.timestamp(), "", False, read_statement(record.text)
     )

@@ -9,12 +9,14 @@ seven", "is closed on Mondays"). A reader adds nothing to that: docs/decisions/0
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from anaphora.core.analyser import analyse
-from anaphora.rank.replacement import Statement, replacement_probability
 from anaphora.rank.sameness import same_fact
 from anaphora.rank.statements import read_statement, words_of
+
+if TYPE_CHECKING:
+    from anaphora.rank.replacement import Statement
 
 NEAR: Final = 0.66
 """The cosine from which on two memories can contradict each other."""
@@ -35,6 +37,9 @@ def contradicts(older: Statement, newer: Statement, closeness: float) -> bool:
         return True
     if same_fact(older.text, newer.text):
         return False
+    # It needs numpy, which a process that only reads memories does without.
+    from anaphora.rank.replacement import replacement_probability
+
     return replacement_probability(older, newer, closeness) >= REPLACES
 
 
