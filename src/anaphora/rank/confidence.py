@@ -14,10 +14,11 @@ unless one stands far out: that errs to the side of asking a model.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from anaphora.rank.odds import probability_of
 
 REACH: Final = 5
 """Turns on either side of a hit that count as its neighbourhood."""
@@ -141,6 +142,4 @@ def _near(hits: Sequence[TurnMatch], at: int) -> float:
 
 
 def _logistic(weights: Weights, values: tuple[float, ...]) -> float:
-    odds = weights[0] + sum(w * x for w, x in zip(weights[1:], values, strict=True))
-    # Beyond 700 exp overflows, and both ends are certain anyway.
-    return 1.0 / (1.0 + math.exp(-max(-700.0, min(700.0, odds))))
+    return probability_of(weights[0] + sum(w * x for w, x in zip(weights[1:], values, strict=True)))

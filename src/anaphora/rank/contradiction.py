@@ -25,7 +25,8 @@ SHARED: Final = 0.4
 """The words that they share, as a share of the shorter one's."""
 
 REPLACES: Final = 0.8
-"""The probability of a replacement from which on a pair is proposed, whatever its words."""
+"""The probability of a replacement from which on two memories can contradict each other, however
+few words they share."""
 
 _OPENING: Final = 200
 """Characters in which the word that a memory begins with is looked for."""

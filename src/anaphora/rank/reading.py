@@ -39,9 +39,9 @@ def read_scores(totals: Sequence[float], log_odds: Floats, lane: str) -> Floats:
     `totals` are their scores, `log_odds` (N,) that they answer, NaN for those that were not read.
     No score is below its total, so that none falls behind what was not read.
     """
-    known = np.nan_to_num(log_odds, nan=UNREAD)
+    odds = np.nan_to_num(log_odds, nan=UNREAD)
     scores: Floats = np.asarray(totals, np.float64) + WEIGHTS[lane] * (
-        np.clip(known, UNREAD, MOST) - UNREAD
+        np.clip(odds, UNREAD, MOST) - UNREAD
     )
     return scores
 

@@ -10,16 +10,16 @@ hits. Fifteen signals were tried; the whole score of the lane is a little better
 whose questions name who speaks, and worse on prompts that do not. The weights are fitted on chats 1
 to 5 of two data sets; `python -m bench.injection --data DIR` fits them anew and reports what they
 do on the others, in bench/results/injection.md. What was read has weights of its own, those named
-`READ_…`. Memories are few and say what they mean: of them
-the best count that are likely to answer.
+`READ_…`. Memories are few and say what they mean: of them the best count that are likely to answer.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from anaphora.rank.odds import log_odds_of, probability_of
 
 CONSTANT: Final = -2.019
 ANSWERS: Final = 0.887
@@ -74,12 +74,14 @@ def relevance_features(turns: Sequence[TurnEvidence], place: int) -> tuple[float
     """
     one, others = turns[place], [*turns[:place], *turns[place + 1 :]]
     features = (
-        _log_odds(one.score),
+        log_odds_of(one.score, _LEAST),
         float(place == 0),
         one.evidence - max((other.evidence for other in others), default=0.0),
         one.coverage - max((other.coverage for other in others), default=0.0),
     )
-    return features if one.answers is None else (*features, _log_odds(one.answers))
+    if one.answers is None:
+        return features
+    return (*features, log_odds_of(one.answers, _LEAST))
 
 
 def turn_relevance(turns: Sequence[TurnEvidence], place: int) -> float:
@@ -88,16 +90,10 @@ def turn_relevance(turns: Sequence[TurnEvidence], place: int) -> float:
     weights: tuple[float, ...] = (CONSTANT, ANSWERS, FIRST, LEAD, COVERS)
     if len(features) == len(weights):
         weights = READ_CONSTANT, READ_ANSWERS, READ_FIRST, READ_LEAD, READ_COVERS, READ_ODDS
-    odds = sum(w * x for w, x in zip(weights, (1.0, *features), strict=True))
-    return 1.0 / (1.0 + math.exp(-odds))
+    return probability_of(sum(w * x for w, x in zip(weights, (1.0, *features), strict=True)))
 
 
 def is_worth_it(turns: Sequence[TurnEvidence], place: int) -> bool:
     """Whether a turn is worth putting into a prompt."""
     least = THRESHOLD if turns[place].answers is None else READ_THRESHOLD
     return turn_relevance(turns, place) >= least
-
-
-def _log_odds(probability: float) -> float:
-    share = min(max(probability, _LEAST), 1.0 - _LEAST)
-    return math.log(share / (1.0 - share))

@@ -16,11 +16,11 @@ bench/results/silence.md.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
 from anaphora.rank.currency import COMPARED, Statements, unanswered
+from anaphora.rank.odds import probability_of
 from anaphora.rank.statements import QuestionCues
 
 CONSTANT: Final = -2.12
@@ -85,13 +85,13 @@ def probability(meaning: float | None, unseen: float, read: float | None = None)
 
     Raises ValueError where there is neither a cosine nor a reading.
     """
-    known = None if read is None else min(max(read, -MOST), MOST)
-    if known is None:
+    reading = None if read is None else min(max(read, -MOST), MOST)
+    if reading is None:
         if meaning is None:
             raise ValueError("neither a cosine nor a reading")
         odds = CONSTANT + MEANING * meaning + UNSEEN * unseen
     elif meaning is None:
-        odds = ALONE_CONSTANT + ALONE_UNSEEN * unseen + ALONE_ODDS * known
+        odds = ALONE_CONSTANT + ALONE_UNSEEN * unseen + ALONE_ODDS * reading
     else:
-        odds = READ_CONSTANT + READ_MEANING * meaning + READ_UNSEEN * unseen + READ_ODDS * known
-    return 1.0 / (1.0 + math.exp(-odds))
+        odds = READ_CONSTANT + READ_MEANING * meaning + READ_UNSEEN * unseen + READ_ODDS * reading
+    return probability_of(odds)

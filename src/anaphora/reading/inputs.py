@@ -57,11 +57,11 @@ def statement_text(
     order of telling must not matter. Final marks are left out, since some type them and others do
     not. A memory has a day and its text only.
     """
-    said = said_text(without_final_marks(typed_text(text)), speaker)
+    statement = said_text(without_final_marks(typed_text(text)), speaker)
     if before.rstrip(" \"'»”’)*_\n").endswith(_QUESTION_MARKS):
-        said = f"{said}\n(before: {before[-BEFORE_CHARACTERS:].strip()})"
+        statement = f"{statement}\n(before: {before[-BEFORE_CHARACTERS:].strip()})"
     # Names of months of its own: `strftime` has those of the user's locale.
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}, {said}" if day else said
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}, {statement}" if day else statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,12 +298,7 @@ class ConversationRecall:
         return answer
 
     def recall_among(
-        self,
-        view: TurnView,
-        rows: Rows,
-        query: str,
-        *,
-        top_k: int,
+        self, view: TurnView, rows: Rows, query: str, *, top_k: int
     ) -> Recall[TurnHit]:
         """The `top_k` best turns for `query` among `rows` of `view`: threads, times, speakers.
 

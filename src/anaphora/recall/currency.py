@@ -29,6 +29,7 @@ from anaphora.rank.currency import (
     arrange_group,
     judge_group,
 )
+from anaphora.rank.odds import probability_of
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues, read_statement
@@ -102,7 +103,7 @@ class Candidate:
         """The probability that it answers, as the reader has it; None where it was not read."""
         if math.isnan(self.read):
             return None
-        return 1.0 / (1.0 + math.exp(-min(max(self.read, -50.0), 50.0)))
+        return probability_of(self.read)
 
     @property
     def wording(self) -> tuple[str, str, bool]:

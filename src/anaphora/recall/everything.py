@@ -26,7 +26,7 @@ from anaphora.recall.query import (
     truncated_question,
     typed_question,
 )
-from anaphora.recall.reading import checked_read, log_odds_of
+from anaphora.recall.reading import checked_read, read_odds_of
 from anaphora.recall.render import version_lines
 from anaphora.recall.snippets import best_part, snippet
 from anaphora.recall.view_cache import ViewCache
@@ -258,15 +258,18 @@ class EverythingRecall:
             read=asked.read,
             silent_times=silent_times,
         )
-        scale = DEFAULT_WEIGHTS.cosine_of_meaning if self.turns.calibrated else None
-        answer = _answer(found, lambda hit: _of_turn(hit, asked), scale)
+        answer = _answer(
+            found,
+            lambda hit: _of_turn(hit, asked),
+            self.turns.calibrated,
+            scale=DEFAULT_WEIGHTS.cosine_of_meaning,
+        )
         return replace(answer, silent_times=tuple(silent_times))
 
     def _memories(self, asked: _Asked) -> _LaneAnswer:
         choice = asked.choice
         found = self._records(self.memories, asked)
-        scale = 1.0 if self.memories.calibrated else None
-        answer = _answer(found, lambda hit: _of_memory(hit, asked), scale)
+        answer = _answer(found, lambda hit: _of_memory(hit, asked), self.memories.calibrated)
         kept = replace(
             answer,
             hits=tuple(one for one in answer.hits if choice.has(one.hit.kind)),
@@ -319,8 +322,9 @@ class EverythingRecall:
             return _LaneAnswer()
         found = self._records(lane, asked)
         records = lane.many(hit.id for hit in (*found.hits, *found.nearest))
-        scale = 1.0 if lane.calibrated else None
-        return _answer(found, lambda hit: _of_document(hit, records.get(hit.id), asked), scale)
+        return _answer(
+            found, lambda hit: _of_document(hit, records.get(hit.id), asked), lane.calibrated
+        )
 
     def _records(self, lane: MemoryRecall, asked: _Asked) -> Recall[MemoryHit]:
         """What a lane of records answers, as silent as the others."""
@@ -385,21 +389,25 @@ def _filters(choice: SearchChoice) -> dict[str, Any] | None:
 
 
 def _answer(
-    found: Recall[Any], convert: Callable[[Any], SearchHit], scale: float | None
+    found: Recall[Any],
+    convert: Callable[[Any], SearchHit],
+    calibrated: bool,
+    *,
+    scale: float = 1.0,
 ) -> _LaneAnswer:
     """A lane's hits in its order; `scale` times the factor "meaning" is the cosine.
 
-    None where cosines do not tell whether anything answers.
+    `calibrated` says whether cosines tell if anything answers.
     """
     compared = found.confidence is not None
 
     def each(hits: Sequence[Any]) -> Iterator[_Found]:
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
-            known = compared and scale is not None
-            cosine = (scale or 0.0) * hit.factors.get("meaning", 0.0) if known else None
+            measured = compared and calibrated
+            cosine = scale * hit.factors.get("meaning", 0.0) if measured else None
             score = UNKNOWN * max(hit.score, 0.0) / best
-            read = log_odds_of(hit.answers) if compared else None
+            read = read_odds_of(hit.answers) if compared else None
             yield _Found(convert(hit), cosine, score, read)
 
     return _LaneAnswer(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
+from anaphora.rank.odds import log_odds_of
 from anaphora.rank.reading import REPLACES_SHARE, read_scores, shared_probability
 from anaphora.rank.replacement import (
     PairJudge,
@@ -30,6 +31,8 @@ from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 if TYPE_CHECKING:
     from anaphora.reading.model import Lane
     from anaphora.reading.service import ReaderService
+
+_LEAST: Final = 1e-9
 
 PART: Final = "reader"
 """What an answer calls the reader: the part that was unavailable, and the factor of a score."""
@@ -108,10 +111,10 @@ class Window:
         if not first:
             return []
         try:
-            whole = [at for at, one in enumerate(first) if len(one.text) <= CUT]
-            texts = self.told([first[at] for at in whole])
+            places = [at for at, candidate in enumerate(first) if len(candidate.text) <= CUT]
+            texts = self.told([first[place] for place in places])
             judged = reader.judge_answers(self.question, texts, self.lane)
-            odds = dict(zip(whole, judged, strict=True))
+            odds = dict(zip(places, judged, strict=True))
             return [odds.get(at, math.nan) for at in range(len(first))]
         except (ReaderError, TimedOut) as error:
             self.degraded.append(Degraded(PART, f"the order is that without it: {error}"))
@@ -127,12 +130,11 @@ def day_of(at: float) -> datetime | None:
         return None
 
 
-def log_odds_of(probability: float | None) -> float | None:
+def read_odds_of(probability: float | None) -> float | None:
     """The log-odds of what the reader says of a hit; None where it was not read."""
     if probability is None:
         return None
-    share = min(max(probability, 1e-9), 1.0 - 1e-9)
-    return math.log(share / (1.0 - share))
+    return log_odds_of(probability, _LEAST)
 
 
 def pair_judge(reader: ReaderService | None, judge: PairJudge, lane: Lane) -> PairJudge:
