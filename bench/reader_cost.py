@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -19,7 +18,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -29,6 +27,8 @@ from anaphora.reading.model import Reader
 from anaphora.reading.service import BUNDLED
 from bench.datasets import haystacks
 from bench.figures import Figure, at_most, keep
+from bench.measuring import size_of
+from bench.rest_load import served
 
 SCRIPT = Path(sys.executable).with_name("anaphora")
 PIECES = (16, 32, 64, 96)
@@ -73,8 +73,7 @@ def _statements() -> Iterator[Figure]:
 
 
 def _size() -> Figure:
-    size = sum(file.stat().st_size for file in BUNDLED.iterdir())
-    return at_most("its files in the wheel", size / 1e6, 24.0, "MB")
+    return at_most("its files in the wheel", size_of(BUNDLED) / 1e6, 24.0, "MB")
 
 
 def _fill(home: Path, data: Path) -> list[str]:
@@ -101,7 +100,7 @@ def _cold(home: Path, asked: Sequence[str], reader: str, setting: Mapping[str, s
 def _served(
     home: Path, asked: Sequence[str], reader: str, setting: Mapping[str, str]
 ) -> Iterator[Figure]:
-    with _server(home, setting) as (url, token):
+    with served(home, environment=setting) as (_, url, token):
         headers = {"Authorization": f"Bearer {token}"}
         counted = itertools.count()
 
@@ -130,21 +129,6 @@ def _served(
             name = f"reader {reader}: callers {callers}"
             yield Figure(f"{name}, answers a second", rate)
             yield Figure(f"{name}, p50", 1000 * statistics.median(spent), "ms")
-
-
-@contextmanager
-def _server(home: Path, setting: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    command = [str(SCRIPT), "--home", str(home), "serve", "--port", "0"]
-    with subprocess.Popen(command, env=dict(setting), stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        try:
-            for line in server.stdout:
-                if found := re.search(r"http://\S+:\d+", line):
-                    yield found[0], (home / "server.token").read_text().strip()
-                    return
-            raise RuntimeError("the server did not start")
-        finally:
-            server.terminate()
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ from bench.figures import Figure, as_markdown, machine, show, write
 from bench.memory_texts import questions, texts
 from bench.rest_load_model import Costs, simulate
 
-__all__ = ["run"]
+__all__ = ["run", "served"]
 
 MEMORIES = 10_000
 SECONDS = 12
@@ -110,7 +110,7 @@ def run(data: Path, *, home: Path | None = None, seconds: int = SECONDS) -> tupl
         (Path(folder) / "questions").write_text("\n".join(map(_in_json, asked)), "utf-8")
         around, client, loads = 0.0, 0.0, dict[tuple[int, int, int], Load]()
         for processes, cores in MEASURED:
-            with _server(home, processes, cores) as (process, url, token):
+            with served(home, processes, cores) as (process, url, token):
                 words = {"QUESTIONS": str(Path(folder) / "questions"), "TOKEN": token}
                 given = "".join(f"{name} = {json.dumps(word)}\n" for name, word in words.items())
                 script = Path(folder) / "recall.lua"
@@ -252,8 +252,13 @@ def _load(wrk: str, script: Path, url: str, connections: int, seconds: int, serv
 
 
 @contextmanager
-def _server(home: Path, processes: int, cores: int) -> Iterator[tuple[int, str, str]]:
-    """The process, where it is, and the token in its link."""
+def served(
+    home: Path, processes: int = 1, cores: int = 0, environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, str, str]]:
+    """A server that has answered once: the process, where it is, and the token in its link.
+
+    With `cores` 1 it is pinned to one; `environment` stands for this process's own.
+    """
     command = [
         str(Path(sys.executable).parent / "anaphora"),
         "--home",
@@ -267,7 +272,7 @@ def _server(home: Path, processes: int, cores: int) -> Iterator[tuple[int, str, 
     pinned = shutil.which("taskset")
     if cores == 1 and pinned is not None:
         command = [pinned, "-c", str(min(os.sched_getaffinity(0))), *command]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         found = re.search(r"(http://\S+:\d+)", process.stdout.readline())

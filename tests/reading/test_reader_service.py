@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,15 +24,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_reader(tmp_path_factory.mktemp("reader"))
 
 
-@pytest.mark.promise("recall.read_degrades")
-def test_a_reader_that_is_loading_is_not_waited_for(folder: Path) -> None:
-    """Until it is there asking is a typed error; then it answers."""
-    go = threading.Event()
+def load_after(go: threading.Event, folder: Path) -> Callable[[], Reader]:
+    """Loads the reader of a folder once it may."""
 
     def load() -> Reader:
         go.wait()
         return Reader(folder)
 
+    return load
+
+
+@pytest.mark.promise("recall.read_degrades")
+def test_a_reader_that_is_loading_is_not_waited_for(folder: Path) -> None:
+    """Until it is there asking is a typed error; then it answers."""
+    go = threading.Event()
+    load = load_after(go, folder)
     service = ReaderService(load)
     with pytest.raises(ReaderError, match="loading"):
         service.judge_answers("?", TEXTS, "turns")
@@ -46,11 +53,7 @@ def test_a_reader_that_is_loading_is_not_waited_for(folder: Path) -> None:
 def test_a_process_of_one_question_waits_a_moment(folder: Path) -> None:
     """As long as its patience lasts; then it goes on without."""
     go = threading.Event()
-
-    def load() -> Reader:
-        go.wait()
-        return Reader(folder)
-
+    load = load_after(go, folder)
     hasty, patient = ReaderService(load, patience=0.01), ReaderService(load, patience=60)
     with pytest.raises(ReaderError, match="loading"):
         hasty.judge_answers("?", TEXTS, "turns")

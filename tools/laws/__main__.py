@@ -1,9 +1,9 @@
 """Try the laws of order on generated homes.
 
-`python -m tools.laws --homes 500 --seed 1 [--law NAME] [--lane memories|turns]
-[--read 32]` prints for each law
-how many cases were tried and in how many it did not hold, then the first of those in full. The exit
-code is 1 where any law did not hold. Interrupted, it prints what it has found so far.
+`python -m tools.laws --homes 500 --seed 1 [--law NAME] [--lane memories|turns] [--read 32]` prints
+for each law how many cases were tried and in how many it did not hold, then the first of those in
+full. The exit code is 1 where any law did not hold. Interrupted, it prints what it has found so
+far.
 """
 
 from __future__ import annotations

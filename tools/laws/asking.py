@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from bench.homes import load_reader
 from tools.laws.evidence import Evidence, matched, matched_cues, without_names
 from tools.laws.homes import NOW, Lane, Statement
 
@@ -227,9 +228,7 @@ class Asker:
         view = self._memory.scoped(namespace or f"n{self._count}")
         told = Told(view, lane, tuple(statements), self.read)
         tell_statements(told)
-        if self.read:
-            # The first question begins to load the reader.
-            told.ask("?")
+        load_reader(view, self.read)
         assert view.ready(PATIENCE)
         return told
 
