@@ -122,10 +122,12 @@ Ask: TypeAlias = Callable[[dict[str, Any]], Found]
 
 
 @contextmanager
-def told_both_ways(home: Path, story: dict[str, Any], read: int = 0) -> Iterator[dict[str, Ask]]:
+def told_both_ways(
+    home: Path, story: dict[str, Any], read: int = 0, min_confidence: float | None = None
+) -> Iterator[dict[str, Ask]]:
     """A story told as chats and as facts: for each, how to ask. A home is told but once.
 
-    A reader reads the first `read` hits of each question.
+    A reader reads the first `read` hits of each question; `min_confidence` is that of recall.
     """
     now = [datetime.now(UTC)]
     with (
@@ -148,13 +150,20 @@ def told_both_ways(home: Path, story: dict[str, Any], read: int = 0) -> Iterator
         def of_chats(question: dict[str, Any]) -> Found:
             now[0] = _moment(question["now"])
             found = chats.recall_conversation(
-                None, question["q"], top_k=MANY, budget=100_000, read=read
+                None,
+                question["q"],
+                top_k=MANY,
+                budget=100_000,
+                read=read,
+                min_confidence=min_confidence,
             )
             return [(hit.text, hit.current) for hit in found]
 
         def of_facts(question: dict[str, Any]) -> Found:
             now[0] = _moment(question["now"])
-            found = facts.recall(question["q"], top_k=MANY, read=read)
+            found = facts.recall(
+                question["q"], top_k=MANY, read=read, min_confidence=min_confidence
+            )
             return [(hit.text, hit.current) for hit in found]
 
         yield {CHATS: of_chats, FACTS: of_facts}

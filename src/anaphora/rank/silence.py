@@ -1,97 +1,112 @@
-"""Says whether anything that was found can answer the question at all: a calibrated probability.
+"""Says of each hit how probably it answers the question: a calibrated probability.
 
-    odds = constant + meaning · best cosine + unseen · w / (n + 2) + reading · best log-odds
+    odds = constant + meaning · its cosine + missing · m / (n + 2) + unseen · w / (n + 2)
+           + first · (is it the first) + place · log(its place) + asks · (does it only ask)
+           + reading · its log-odds by a reader
 
-where w of the question's n words are in none of the first candidates: of a question of two words
-both may be other words for the same. The last part is that of a reader; where one has read the
-candidates, all weights are those named `READ_…`, and it is bounded. Those named `ALONE_…` are for
-an embedder whose cosines were not measured: unseen words and the reader tell, and without a reader
-nothing is known. Nine other signals were tried;
-they add nothing that holds on other data. The weights are fitted on questions that are answered in
-what is searched, on questions that were never answered there, and on questions that were asked of
-others (`make fit`).
-`python -m bench.silence --data DIR` reports the curve on what had no part in it, in
+where the hit holds m of the question's n words nowhere, and w of them no first candidate holds: of
+a question of two words both may be other words for the same. Words that only frame a question
+("tell me about …") are no words of it. Where a reader has read the hit, all weights are those named
+`READ_…`, and its log-odds are bounded. Those named `ALONE_…` are for an embedder whose cosines were
+not measured; without a reader nothing is known there. Facts and turns have weights of their own.
+
+Who asks by a name, a time or an identifier alone is answered by whatever is by, of or about it: its
+words are no other words for anything (`SOUGHT`).
+
+The weights are fitted on the hits of questions that are answered in what is searched, of questions
+that were never answered there, and of questions that were asked of others (`make fit`).
+`python -m bench.silence --data DIR` reports reliability and the curve on what had no part in it, in
 bench/results/silence.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
 
-from anaphora.rank.currency import COMPARED, Statements, unanswered
 from anaphora.rank.odds import probability_of
-from anaphora.rank.statements import QuestionCues
 
-CONSTANT: Final = -2.12
-MEANING: Final = 5.92
-UNSEEN: Final = -2.72
+Lane: TypeAlias = Literal["turns", "facts"]
+Weights: TypeAlias = tuple[float, ...]
 
-READ_CONSTANT: Final = -1.3
-READ_MEANING: Final = 6.19
-READ_UNSEEN: Final = 0.0
-READ_ODDS: Final = 0.78
+LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 
-ALONE_CONSTANT: Final = 2.21
-ALONE_UNSEEN: Final = -0.05
-ALONE_ODDS: Final = 1.13
+# The constant, then a weight for each feature in the order of `HitEvidence.features`.
+COSINE_TURNS: Final[Weights] = (-2.5, 4.9, -0.8, -2.1, 0.3, -1.0, -0.6)
+COSINE_FACTS: Final[Weights] = (-4.8, 6.9, -1.0, -3.5, 1.4, -1.0, -2.0)
+READ_TURNS: Final[Weights] = (-2.0, 4.0, -0.8, -2.1, 0.3, -1.0, -0.6, 0.4)
+READ_FACTS: Final[Weights] = (-1.7, 2.9, -1.0, -2.9, 1.9, -1.0, -1.0, 0.6)
+ALONE_TURNS: Final[Weights] = (-1.0, -0.8, -2.1, 0.3, -1.0, -0.6, 0.5)
+ALONE_FACTS: Final[Weights] = (-1.0, -1.0, -2.9, 1.9, -1.0, -1.0, 0.7)
 
-FLOOR: Final = 0.15
-"""Below this probability an answer is silent unless the caller says otherwise: of a hundred
-questions that can be answered it takes at most one in chats, and more where no word is shared with
-the answer (the corpus: 4 of turns, 14 of facts); of a hundred about something else 3 to 57."""
+COSINE: Final[Mapping[Lane, Weights]] = {"turns": COSINE_TURNS, "facts": COSINE_FACTS}
+READ: Final[Mapping[Lane, Weights]] = {"turns": READ_TURNS, "facts": READ_FACTS}
+ALONE: Final[Mapping[Lane, Weights]] = {"turns": ALONE_TURNS, "facts": ALONE_FACTS}
 
-MOST: Final = 8.0
-"""Log-odds beyond which a reader is not surer."""
+FACT_FLOOR: Final = 0.15
+"""A memory, a note or a document that answers less probably is not shown unless the caller says
+otherwise."""
+
+TURN_FLOOR: Final = 0.05
+"""The same of a turn."""
 
 CALIBRATED_FOR: Final = "anaphora-l6:"
 """The family of embedders whose cosines were measured; others' mean something else."""
 
+MOST: Final = 8.0
+"""Log-odds beyond which a reader is not surer."""
 
-def answer_features(statements: Statements, cues: QuestionCues) -> tuple[float, float]:
-    """The best cosine of what could be an answer, and w / (n + 2) as the module's formula says."""
-    statements = statements.take(range(min(COMPARED, len(statements))))
-    empty = unanswered(statements, cues)
-    kept = [place for place in range(len(statements)) if place not in empty]
-    chosen: Sequence[int] = kept or range(len(statements))
-    meaning = max((float(statements.meaning[place]) for place in chosen), default=0.0)
-    held = frozenset().union(*(one.words for one in statements.readings))
-    return meaning, len(cues.terms - held) / (len(cues.terms) + 2)
+SOUGHT: Final = 0.6
+"""The least probability of a hit that is all that was asked for by a name, a time or an
+identifier."""
 
 
-def answer_probability(
-    statements: Statements,
-    cues: QuestionCues,
-    read: float | None = None,
-    *,
-    calibrated: bool = True,
-) -> float | None:
-    """The probability, 0 to 1, that one of `statements` answers the question.
+@dataclass(frozen=True, slots=True)
+class HitEvidence:
+    """What tells whether one hit answers.
 
-    `read` are the log-odds of the best one that was read, None where none was. `calibrated` says
-    whether the cosines were measured (`CALIBRATED_FOR`). None where neither is there.
+    `meaning` is its cosine to the question (None: not measured), `missing` and `unseen` are shares
+    of the question's words as the module's formula has them, `place` is its place from 0, `asks`
+    says that it only asks itself, `read` are the log-odds of a reader (None: not read). `sought`:
+    it is what the question asks for by a name, a time or an identifier alone.
     """
-    if not calibrated and read is None:
+
+    meaning: float | None
+    missing: float
+    unseen: float
+    place: int
+    asks: bool = False
+    read: float | None = None
+    sought: bool = False
+
+    def features(self) -> tuple[float, ...]:
+        """The module's features in their order, without what is not known."""
+        cosine = () if self.meaning is None else (self.meaning,)
+        read = () if self.read is None else (min(max(self.read, -MOST), MOST),)
+        words = self.missing, self.unseen
+        places = float(self.place == 0), math.log1p(self.place)
+        return (*cosine, *words, *places, float(self.asks), *read)
+
+
+def hit_probability(evidence: HitEvidence, lane: Lane) -> float | None:
+    """The probability, 0 to 1, that a hit answers; None where neither cosine nor reader tell."""
+    if evidence.meaning is None and evidence.read is None:
         return None
-    if not len(statements):
-        return 0.0
-    meaning, unseen = answer_features(statements, cues)
-    return probability(meaning if calibrated else None, unseen, read)
+    weights = weights_of(evidence, lane)
+    features = (1.0, *evidence.features())
+    chance = probability_of(sum(w * x for w, x in zip(weights, features, strict=True)))
+    return max(chance, SOUGHT) if evidence.sought else chance
 
 
-def probability(meaning: float | None, unseen: float, read: float | None = None) -> float:
-    """The module's formula: of the best cosine (None: not measured), the share of words that
-    nothing holds, and what the reader made of the best one (None: nothing was read).
+def weights_of(evidence: HitEvidence, lane: Lane) -> Weights:
+    """The weights that are fitted for what is known of a hit."""
+    if evidence.meaning is None:
+        return ALONE[lane]
+    return (COSINE if evidence.read is None else READ)[lane]
 
-    Raises ValueError where there is neither a cosine nor a reading.
-    """
-    reading = None if read is None else min(max(read, -MOST), MOST)
-    if reading is None:
-        if meaning is None:
-            raise ValueError("neither a cosine nor a reading")
-        odds = CONSTANT + MEANING * meaning + UNSEEN * unseen
-    elif meaning is None:
-        odds = ALONE_CONSTANT + ALONE_UNSEEN * unseen + ALONE_ODDS * reading
-    else:
-        odds = READ_CONSTANT + READ_MEANING * meaning + READ_UNSEEN * unseen + READ_ODDS * reading
-    return probability_of(odds)
+
+def missing_share(missing: int, words: int) -> float:
+    """m / (n + 2) of the module's formula."""
+    return missing / (words + 2)

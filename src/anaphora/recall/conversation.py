@@ -36,7 +36,7 @@ from anaphora.rank.question import (
     unknown_names,
 )
 from anaphora.rank.replacement import PairJudge, judge_pairs
-from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
+from anaphora.rank.silence import CALIBRATED_FOR, TURN_FLOOR
 from anaphora.rank.stages import asks_for_order, spread_over_stages
 from anaphora.rank.statements import HEAD, asked_words
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
@@ -50,6 +50,7 @@ from anaphora.rank.turns import (
 )
 from anaphora.reading.inputs import said_text, statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_turns
+from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import chosen_rows, narrow_by_times
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
@@ -181,7 +182,7 @@ class _CachedAnswer:
     meaning: str | None
     hits: tuple[TurnHit, ...]
     degraded: tuple[Degraded, ...]
-    confidence: float | None = None
+    rated: bool = False
     notices: tuple[str, ...] = ()
 
 
@@ -244,7 +245,7 @@ class ConversationRecall:
                 conversation_id = named_so(conversation_id, ids)
         check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
-        floor = FLOOR if min_confidence is None else min_confidence
+        floor = TURN_FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
         window = begin_reading(read, mode, self._reader)
         if not query.strip():
@@ -269,12 +270,10 @@ class ConversationRecall:
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
         notices += narrowed.notices + answer.notices
-        # A question for nothing but a time is answered by what was said then, whatever that was.
-        sure = None if narrowed.alone else answer.confidence
-        if (sure is not None and sure < floor) or (narrowed.empty and floor > 0):
-            nearest = answer.hits
-            return Recall((), degraded, confidence=sure, nearest=nearest, notices=notices)
-        return Recall(answer.hits, degraded, confidence=sure, notices=notices)
+        recall = Recall(answer.hits, degraded, notices=notices)
+        if narrowed.empty and floor > 0:
+            return replace(recall, hits=(), nearest=answer.hits)
+        return with_floor(recall, floor) if answer.rated else recall
 
     def _cached(
         self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
@@ -288,9 +287,9 @@ class ConversationRecall:
             answer = None if known is None else answer
         if answer is None:
             meaning, scores = self._score(question)
-            hits, sure = self._fill(question, meaning, scores, limits)
+            hits, rated = self._fill(question, meaning, scores, limits)
             degraded = (*question.degraded, *question.unread)
-            told = (degraded, sure, tuple(question.notices))
+            told = (degraded, rated, tuple(question.notices))
             answer = _CachedAnswer(meaning, hits, *told)
             # What was unavailable may be there the next time, and who wants no cache gets none.
             if not answer.degraded and self._embedder.cache_size:
@@ -311,9 +310,9 @@ class ConversationRecall:
         times = _seconds(read_times(query, self._clock()))
         question = _Question(view, rows, query, times, repetitions=True)
         meaning, scores = self._score(question)
-        hits, sure = self._fill(question, meaning, scores, _Limits(top_k))
-        told = (*cut, *question.degraded)
-        return Recall(hits, told, confidence=sure, notices=tuple(question.notices))
+        hits, rated = self._fill(question, meaning, scores, _Limits(top_k))
+        recall = Recall(hits, (*cut, *question.degraded), notices=tuple(question.notices))
+        return with_floor(recall, 0.0) if rated else recall
 
     def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
@@ -400,9 +399,9 @@ class ConversationRecall:
 
     def _fill(
         self, question: _Question, meaning: str | None, scores: TurnScores, limits: _Limits
-    ) -> tuple[tuple[TurnHit, ...], float | None]:
-        """The hits, and the probability that one of them answers, None where it is not known."""
-        view, sure = question.view, None
+    ) -> tuple[tuple[TurnHit, ...], bool]:
+        """The hits, and whether each says how probably it answers."""
+        view, rated = question.view, False
 
         def vector() -> Vector | None:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
@@ -411,7 +410,8 @@ class ConversationRecall:
         found = self._candidates(question, scores, limits, finder)
         if question.mode == "hybrid":
             window = self._window(question, scores)
-            ordered = order_turns(
+            rated = not question.degraded and bool(view.embedded[question.rows].all())
+            found = order_turns(
                 window.ordered(found),
                 question.text,
                 lambda candidate: map(
@@ -420,11 +420,8 @@ class ConversationRecall:
                 question.spans,
                 repetitions=question.repetitions,
                 judge=pair_judge(self._reader, self._judge, window.lane),
-                calibrated=self.calibrated,
+                calibrated=self.calibrated and rated,
             )
-            found = ordered.candidates
-            if not question.degraded and view.embedded[question.rows].all():
-                sure = ordered.confidence
         taken = fill(
             found,
             lambda one: token_cost(one.text),
@@ -437,7 +434,7 @@ class ConversationRecall:
         for one in taken:
             hit = self._hit(view.table, scores, one.hit, related)
             hits.append(finder.shortened(hit, int(scores.rows[one.hit.place]), one.room))
-        return tuple(hits), sure
+        return tuple(hits), rated
 
     def _window(self, question: _Question, scores: TurnScores) -> Window:
         """What reads the first candidates of a question, each with the turn before it."""
@@ -597,6 +594,7 @@ class ConversationRecall:
             text=one.text,
             score=one.score,
             answers=one.answers,
+            read=one.read_probability,
             factors={**scores.explain(one.place), **one.changes},
             current=replacing is None,
             older_than=replacing,

@@ -31,9 +31,10 @@ from anaphora.rank.currency import (
 )
 from anaphora.rank.odds import probability_of
 from anaphora.rank.replacement import PairJudge, judge_pairs
-from anaphora.rank.silence import answer_probability
+from anaphora.rank.silence import Lane
 from anaphora.rank.statements import read_cues, read_statement
 from anaphora.rank.subjects import read_keys
+from anaphora.recall.likelihood import Likelihood
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
@@ -71,7 +72,8 @@ class Candidate:
     added to its score since its lane gave it. `older_than` is the place of what replaces it and
     `reason` why, `previous` are those of what it replaces, the surest first. `closeness` is its
     cosine to the one that it was looked up for (NaN: not known). `read` are the log-odds that it
-    answers, as the reader has it (NaN: not read).
+    answers, as the reader has it (NaN: not read), `answers` is the probability of that, from all
+    that is known (None: nothing is).
     """
 
     place: int
@@ -92,6 +94,7 @@ class Candidate:
     previous: tuple[int, ...] = ()
     closeness: float = math.nan
     read: float = math.nan
+    answers: float | None = None
 
     @property
     def standing(self) -> float:
@@ -99,7 +102,7 @@ class Candidate:
         return self.score if self.group is None else self.group
 
     @property
-    def answers(self) -> float | None:
+    def read_probability(self) -> float | None:
         """The probability that it answers, as the reader has it; None where it was not read."""
         if math.isnan(self.read):
             return None
@@ -115,17 +118,6 @@ Lookup: TypeAlias = Callable[[Candidate], Iterable[Candidate]]
 """What the index holds in the words of a candidate, at most `RELATED`, in any order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """Candidates in their order, and the probability that one of them answers the question.
-
-    None where that is not known.
-    """
-
-    candidates: Iterator[Candidate]
-    confidence: float | None
-
-
 def order_turns(
     candidates: Iterable[Candidate],
     question: str,
@@ -135,7 +127,8 @@ def order_turns(
     repetitions: bool = False,
     judge: PairJudge = judge_pairs,
     calibrated: bool = True,
-) -> Ordered:
+    lane: Lane = "turns",
+) -> Iterator[Candidate]:
     """`candidates`, best first, in the order of what holds now.
 
     Groups are made one by one as they are asked for. With `repetitions` what says the same is not
@@ -147,21 +140,29 @@ def order_turns(
     if not repetitions:
         head = _folded(head)
     groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)
-    confidence = _confidence(head[:COMPARED], question, calibrated)
-    return Ordered(groups.ordered(chain(head, stream)), confidence)
+    likelihood = Likelihood.of(head, question, lane, tuple(spans), calibrated=calibrated)
+    return likelihood.rated(groups.ordered(chain(head, stream)))
 
 
 def order_memories(
     candidates: Iterable[Candidate],
     question: str,
     look_up: Lookup,
+    spans: Spans = (),
     *,
     judge: PairJudge = judge_pairs,
     calibrated: bool = True,
-) -> Ordered:
+) -> Iterator[Candidate]:
     """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
     return order_turns(
-        candidates, question, look_up, repetitions=True, judge=judge, calibrated=calibrated
+        candidates,
+        question,
+        look_up,
+        spans,
+        repetitions=True,
+        judge=judge,
+        calibrated=calibrated,
+        lane="facts",
     )
 
 
@@ -374,22 +375,6 @@ def _judge(
 ) -> GroupJudgement:
     """What a group makes of its best one; most of a repeated question."""
     return judge_group(_statements(judged), question, THRESHOLD, spans, judge)
-
-
-def _confidence(head: Sequence[Candidate], question: str, calibrated: bool) -> float | None:
-    """How probably one of these answers, None where that is not known."""
-    if not head:
-        return 0.0 if calibrated else None
-    read = max((one.read for one in head if not math.isnan(one.read)), default=None)
-    return _probability(tuple(map(_judged, head)), question, read, calibrated)
-
-
-@lru_cache(maxsize=128)
-def _probability(
-    judged: tuple[_Judged, ...], question: str, read: float | None, calibrated: bool
-) -> float | None:
-    statements, cues = _statements(judged), read_cues(question)
-    return answer_probability(statements, cues, read, calibrated=calibrated)
 
 
 def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:

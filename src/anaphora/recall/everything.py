@@ -1,8 +1,8 @@
 """One question to everything that is kept: memories, notes, turns, files, documents, tool calls.
 
 Each lane answers for itself, in its own order (what holds now comes first), or stays silent; here
-its hits become one list. A hit counts as much as the best one of its group is likely to answer by
-its cosine, as `rank.silence` has it, and never more than the group before it in its lane.
+its hits become one list. A hit counts as much as the likeliest one of its group answers, and never
+more than the group before it in its lane.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.analyser import analyse, query_terms
+from anaphora.core.analyser import query_terms
 from anaphora.core.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
-from anaphora.rank.silence import FLOOR, probability
-from anaphora.rank.turns import DEFAULT_WEIGHTS
+from anaphora.rank.silence import FACT_FLOOR
+from anaphora.recall.likelihood import with_floor
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -26,9 +26,9 @@ from anaphora.recall.query import (
     truncated_question,
     typed_question,
 )
-from anaphora.recall.reading import checked_read, read_odds_of
+from anaphora.recall.reading import checked_read
 from anaphora.recall.render import version_lines
-from anaphora.recall.snippets import best_part, snippet
+from anaphora.recall.snippets import snippet
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.documents import section_title
 from anaphora.values.conversations import Degraded, Recall, TurnChoice, TurnHit
@@ -53,7 +53,6 @@ CALLS: Final = 0.5
 FILES: Final[Mapping[Quality, float]] = {"strong": 0.6, "partial": 0.3, "weak": 0.02}
 """How likely files are to answer, by how far a package may be trusted."""
 
-_READ: Final = 2_000
 _KEPT: Final = 2_000_000
 """Characters of texts whose snippets are held for the next question."""
 _OVERHEAD: Final = 500
@@ -90,16 +89,15 @@ class SearchChoice:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A hit, and its cosine with the question; None where only a `score` can be told.
-
-    That is the hit's own, where none is given. `read` are the log-odds that it answers, as the
-    reader has it; None where it was not read.
-    """
+    """A hit, and what it counts where it does not say how probably it answers."""
 
     hit: SearchHit
-    cosine: float | None = None
-    score: float | None = None
-    read: float | None = None
+    score: float
+
+    @property
+    def value(self) -> float:
+        """How probably it answers, 0 to 1."""
+        return self.score if self.hit.answers is None else self.hit.answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +122,12 @@ class _TextReading:
     text: str
     terms: tuple[str, ...]
     _snippet: tuple[str, tuple[tuple[int, int], ...]] | None = None
-    _words: frozenset[str] | None = None
 
     def snippet(self) -> tuple[str, tuple[tuple[int, int], ...]]:
         """What is shown of it, and where that matches."""
         if self._snippet is None:
             self._snippet = snippet(self.text, self.terms)
         return self._snippet
-
-    def words(self) -> frozenset[str]:
-        """The words of the part that is read."""
-        if self._words is None:
-            self._words = frozenset(analyse(best_part(self.text, self.terms, _READ)))
-        return self._words
 
 
 def _size_of(reading: _TextReading) -> int:
@@ -151,7 +142,7 @@ class _Asked:
     terms: tuple[str, ...]
     choice: SearchChoice
     top_k: int
-    floor: float
+    floor: float | None
     sessions: frozenset[str] | None
     shown: ViewCache[_TextReading]
     own: frozenset[str] = frozenset()
@@ -201,14 +192,14 @@ class EverythingRecall:
         """
         check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
-        floor = FLOOR if min_confidence is None else min_confidence
-        check_share("min_confidence", floor)
+        if min_confidence is not None:
+            check_share("min_confidence", min_confidence)
         checked_read(read)
         _check_kinds(choice.kinds)
         if not question.strip():
             return Recall((), (BLANK,))
         question, cut = truncated_question(typed_question(question))
-        asked = replace(self._asked(question, choice, top_k, floor), read=read)
+        asked = replace(self._asked(question, choice, top_k, min_confidence), read=read)
         lanes = [_LaneAnswer(degraded=cut)]
         parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Asked], _LaneAnswer]], ...] = (
             ("memories", ("memory", "note"), self._memories),
@@ -223,7 +214,9 @@ class EverythingRecall:
                 lanes.append(_in_time(part, partial(ask, asked)))
         return _merged(asked, lanes, budget)
 
-    def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
+    def _asked(
+        self, question: str, choice: SearchChoice, top_k: int, floor: float | None
+    ) -> _Asked:
         sessions = None
         if choice.project is not None:
             sessions = self.places.of_project(choice.project)
@@ -258,18 +251,13 @@ class EverythingRecall:
             read=asked.read,
             silent_times=silent_times,
         )
-        answer = _answer(
-            found,
-            lambda hit: _of_turn(hit, asked),
-            self.turns.calibrated,
-            scale=DEFAULT_WEIGHTS.cosine_of_meaning,
-        )
+        answer = _answer(found, lambda hit: _of_turn(hit, asked))
         return replace(answer, silent_times=tuple(silent_times))
 
     def _memories(self, asked: _Asked) -> _LaneAnswer:
         choice = asked.choice
         found = self._records(self.memories, asked)
-        answer = _answer(found, lambda hit: _of_memory(hit, asked), self.memories.calibrated)
+        answer = _answer(found, lambda hit: _of_memory(hit, asked))
         kept = replace(
             answer,
             hits=tuple(one for one in answer.hits if choice.has(one.hit.kind)),
@@ -310,8 +298,8 @@ class EverythingRecall:
             # Sessions are known of it, files are not.
             return _LaneAnswer()
         sure = FILES[package.quality]
-        hits = tuple(map(_Found, _of_files(package, asked, sure)))
-        if sure < asked.floor:
+        hits = tuple(_Found(hit, hit.score) for hit in _of_files(package, asked, sure))
+        if sure < (FACT_FLOOR if asked.floor is None else asked.floor):
             return _LaneAnswer((), hits, None, package.degraded)
         return _LaneAnswer(hits, (), sure, package.degraded)
 
@@ -322,9 +310,7 @@ class EverythingRecall:
             return _LaneAnswer()
         found = self._records(lane, asked)
         records = lane.many(hit.id for hit in (*found.hits, *found.nearest))
-        return _answer(
-            found, lambda hit: _of_document(hit, records.get(hit.id), asked), lane.calibrated
-        )
+        return _answer(found, lambda hit: _of_document(hit, records.get(hit.id), asked))
 
     def _records(self, lane: MemoryRecall, asked: _Asked) -> Recall[MemoryHit]:
         """What a lane of records answers, as silent as the others."""
@@ -336,10 +322,8 @@ class EverythingRecall:
             min_confidence=asked.floor,
             read=asked.read,
         )
-        if found.confidence is not None and found.confidence < asked.floor:
-            # With filters the lane gives all that they let through, however far.
-            return replace(found, hits=(), nearest=found.hits or found.nearest)
-        return found
+        # With filters the lane gives all that they let through, however far.
+        return with_floor(found, FACT_FLOOR if asked.floor is None else asked.floor)
 
     def _calls(self, asked: _Asked) -> _LaneAnswer:
         choice = TurnChoice(asked.choice.since, asked.choice.until)
@@ -362,7 +346,7 @@ class EverythingRecall:
                     index=hit.index,
                 )
             )
-        return _LaneAnswer(tuple(map(_Found, hits)))
+        return _LaneAnswer(tuple(_Found(hit, hit.score) for hit in hits))
 
 
 def _in_time(part: str, ask: Callable[[], _LaneAnswer]) -> _LaneAnswer:
@@ -388,27 +372,13 @@ def _filters(choice: SearchChoice) -> dict[str, Any] | None:
     return {"AND": asked} if asked else None
 
 
-def _answer(
-    found: Recall[Any],
-    convert: Callable[[Any], SearchHit],
-    calibrated: bool,
-    *,
-    scale: float = 1.0,
-) -> _LaneAnswer:
-    """A lane's hits in its order; `scale` times the factor "meaning" is the cosine.
-
-    `calibrated` says whether cosines tell if anything answers.
-    """
-    compared = found.confidence is not None
+def _answer(found: Recall[Any], convert: Callable[[Any], SearchHit]) -> _LaneAnswer:
+    """A lane's hits in its order."""
 
     def each(hits: Sequence[Any]) -> Iterator[_Found]:
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
-            measured = compared and calibrated
-            cosine = scale * hit.factors.get("meaning", 0.0) if measured else None
-            score = UNKNOWN * max(hit.score, 0.0) / best
-            read = read_odds_of(hit.answers) if compared else None
-            yield _Found(convert(hit), cosine, score, read)
+            yield _Found(convert(hit), UNKNOWN * max(hit.score, 0.0) / best)
 
     return _LaneAnswer(
         tuple(each(found.hits)),
@@ -419,20 +389,20 @@ def _answer(
     )
 
 
-def _valued(found: Sequence[_Found], asked: _Asked, unseen: int) -> Iterator[SearchHit]:
+def _valued(found: Sequence[_Found], asked: _Asked) -> Iterator[SearchHit]:
     """A lane's hits with the scores by which they are put among those of other lanes.
 
-    All of a group have the score of its best, the last one of it, and never more than the group
-    before. Where a reader has put groups in another order than their cosines have, the values go
-    to the places: one that was put first though its cosine is low must not lower all behind it.
+    All of a group have the value of its likeliest, and never more than the group before: a lane
+    knows more of its own order than a probability says.
     """
     groups, rest = [], list(found)
     while rest:
         place = max(range(len(rest)), key=lambda at: (rest[at].hit.score, -at))
         groups.append(rest[: place + 1])
         rest = rest[place + 1 :]
-    values = [_value(group[-1], unseen / (len(asked.terms) + 2)) for group in groups]
-    if any(one.read is not None for one in found):
+    values = [max(one.value for one in group) for group in groups]
+    if any(one.hit.read is not None for one in found):
+        # A reader may put groups in another order than their probabilities: these go to the places.
         values.sort(reverse=True)
     last = 1.0
     for group, value in zip(groups, values, strict=True):
@@ -440,23 +410,6 @@ def _valued(found: Sequence[_Found], asked: _Asked, unseen: int) -> Iterator[Sea
         for one in group:
             score = round(last * _nearness(one.hit.conversation_id, asked), 6)
             yield replace(one.hit, score=score)
-
-
-def _value(best: _Found, unseen: float) -> float:
-    """How probably the best of a group answers; `unseen` is that of `rank/silence`."""
-    if best.cosine is not None or best.read is not None:
-        return probability(best.cosine, unseen, best.read)
-    return best.hit.score if best.score is None else best.score
-
-
-def _unseen(asked: _Asked, lanes: Iterable[_LaneAnswer]) -> int:
-    """How many words of the question are in nothing that any lane has found."""
-    missing = set(asked.terms)
-    for lane in lanes:
-        for one in (*lane.hits, *lane.nearest):
-            if missing:
-                missing -= asked.reading(one.hit.text).words()
-    return len(missing)
 
 
 def _nearness(conversation_id: str, asked: _Asked) -> float:
@@ -483,6 +436,7 @@ def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
         versions=tuple(version_lines(hit)),
         factors=hit.factors,
         answers=hit.answers,
+        read=hit.read,
     )
 
 
@@ -514,6 +468,7 @@ def _of_record(
         tags=hit.tags,
         factors=hit.factors,
         answers=hit.answers,
+        read=hit.read,
         **more,
     )
 
@@ -543,9 +498,8 @@ def _of_files(package: RecallPackage, asked: _Asked, sure: float) -> Iterator[Se
 def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[SearchHit]:
     """One list of what the lanes found; where all are silent, what came nearest."""
     known = [lane.confidence for lane in lanes if lane.confidence is not None]
-    unseen = _unseen(asked, lanes)
-    hits = _ordered(hit for lane in lanes for hit in _valued(lane.hits, asked, unseen))
-    nearest = _ordered(hit for lane in lanes for hit in _valued(lane.nearest, asked, unseen))
+    hits = _ordered(hit for lane in lanes for hit in _valued(lane.hits, asked))
+    nearest = _ordered(hit for lane in lanes for hit in _valued(lane.nearest, asked))
     told = ((lane.silent_times if hits else lane.notices) for lane in lanes)
     notices = tuple(dict.fromkeys(notice for lane in told for notice in lane))
     return Recall(

@@ -24,10 +24,11 @@ from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import UNREAD, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
-from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
+from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import asked_words
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_memories
+from anaphora.recall.likelihood import with_floor
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -92,7 +93,7 @@ class KeptNotes:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The hits that candidates gave at a moment, and how probably one of them answers.
+    """The hits that candidates gave at a moment.
 
     `unread` says why they were not read with the question, where they should have been.
     """
@@ -100,7 +101,6 @@ class _Answer:
     parts: tuple[Candidates, ...]
     moment: datetime
     hits: tuple[MemoryHit, ...]
-    confidence: float | None
     unread: tuple[Degraded, ...] = ()
 
     def holds(self, parts: tuple[Candidates, ...], moment: datetime) -> bool:
@@ -165,7 +165,7 @@ class MemoryRecall:
         from anaphora.index.memories.state import MemoryQuery
 
         check_count("top_k", top_k, 1)
-        floor = FLOOR if min_confidence is None else min_confidence
+        floor = FACT_FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
         window = begin_reading(read, mode, self.reader)
         if as_of is not None:
@@ -212,7 +212,7 @@ class MemoryRecall:
             work = _AnswerBuilder(self, query, wanted, not bare, explain, window, found)
             hits = work.hits(top_k, least)
             unread = tuple(work.unread)
-            answer = _Answer(parts, wanted.moment, hits, work.confidence, unread)
+            answer = _Answer(parts, wanted.moment, hits, unread)
             self.answers.put(_ONE_VIEW, key, answer)
             rejected = work.rejected() if explain else ()
         hits = answer.hits
@@ -221,12 +221,10 @@ class MemoryRecall:
             names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
             reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
             degraded.append(Degraded("memories", reason))
-        sure = None
-        if vector is not None and not found.pending and mode == "hybrid":
-            sure = answer.confidence
-        if sure is not None and sure < floor and not every:
-            return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=found.notices)
-        return Recall(hits, tuple(degraded), rejected, sure, notices=found.notices)
+        recall = Recall(hits, tuple(degraded), rejected, notices=found.notices)
+        if vector is None or found.pending or mode != "hybrid":
+            return recall
+        return with_floor(recall, 0.0 if every else floor)
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
@@ -340,7 +338,6 @@ class _AnswerBuilder:
     _explain: bool
     _window: int
     _found: Candidates
-    confidence: float | None = 0.0
     unread: list[Degraded] = field(default_factory=list)
     _rejected: list[tuple[int, str]] = field(default_factory=list)
     _scores: MemoryScores = field(init=False)
@@ -403,15 +400,13 @@ class _AnswerBuilder:
             return (self._candidate(place) for place in places)
         lane = self._lane
         window = Window(self._question, self._window, "facts", lane.reader, _told, self.unread)
-        ordered = order_memories(
+        return order_memories(
             window.ordered(self._candidates(places)),
             self._question,
             lambda candidate: map(window.as_read, self._related(candidate)),
             judge=pair_judge(lane.reader, lane.judge, window.lane),
-            calibrated=lane.calibrated,
+            calibrated=lane.calibrated and not self._found.pending,
         )
-        self.confidence = ordered.confidence
-        return ordered.candidates
 
     def _candidates(self, places: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""
@@ -591,6 +586,7 @@ class _Standing:
             "score": one.score,
             "factors": self._factors(score),
             "answers": one.answers,
+            "read": one.read_probability,
         }
 
     def _factors(self, score: float) -> dict[str, float]:

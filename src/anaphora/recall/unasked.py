@@ -25,7 +25,7 @@ def turn_evidence(prompt: str, hit: SearchHit) -> TurnEvidence:
     terms = set(query_terms(prompt))
     held = len(terms & set(analyse(best_part(hit.text, tuple(terms), _READ))))
     evidence = sum(hit.factors.get(name, 0.0) for name in EVIDENCE)
-    return TurnEvidence(hit.score, evidence, held / max(1, len(terms)), hit.answers)
+    return TurnEvidence(hit.score, evidence, held / max(1, len(terms)), hit.read)
 
 
 def worth_showing(prompt: str, hits: Sequence[SearchHit]) -> list[SearchHit]:

@@ -177,8 +177,9 @@ class TurnHit:
     `reason` says what tells it, and `previous` are those that this one seems to replace, the surest
     first. All are read from the words, and may be wrong. `occurrences` are other turns that say the
     same, oldest first.
-    `answers` is the probability that it answers the question, as the reader judges it that read
-    both; None where it was not read. The factor "reader" is what the score has of that.
+    `answers` is the probability that it answers the question, from all that is known of it; None
+    where nothing is (another mode or embedder). `read` is that of the reader alone, None where it
+    read it not; the factor "reader" is what the score has of that.
     `quotes_recalled`: the text also holds a block of recalled turns, which was not searched.
     `excerpt`: the turn is too long to come whole, and `text` is the passage of it that bears most
     on the question; the whole is `index` of the conversation. None: `text` is all of it.
@@ -200,6 +201,7 @@ class TurnHit:
     quotes_recalled: bool = False
     excerpt: Excerpt | None = None
     answers: float | None = None
+    read: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

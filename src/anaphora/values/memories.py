@@ -208,8 +208,8 @@ class MemoryHit:
 
     `score` = (`similarity` × `decay` × `reinforcement` + `reader`) × `unanswered`: what the reader
     adds or takes that read it with the question, and a factor of those that only ask or do not
-    know. `answers` is the probability that it answers, as the reader judges it; None where it was
-    not read. Hits stand in groups of what is about one thing, by the best score of each:
+    know. `answers` is the probability that it answers, from all that is known of it; None where
+    nothing is. `read` is that of the reader alone; None where it was not read. Hits stand in groups of what is about one thing, by the best score of each:
     within one, what holds now comes before what it replaced, whatever its own score.
 
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
@@ -240,6 +240,7 @@ class MemoryHit:
     previous: tuple[RelatedMemory, ...] = ()
     sources: tuple[str, ...] = ()
     answers: float | None = None
+    read: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

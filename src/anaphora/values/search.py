@@ -29,8 +29,8 @@ class SearchHit:
     those of its lane. `speaker` is who said it, `title` the path of a memory, else where it came
     from, what a file is about, or what a document is called with page and headings, `project` where
     it belongs. `current` is False where something later seems to say otherwise; `versions` says in
-    words what replaced it, what it replaced, and when it was said again. `answers` is that of its
-    lane's hit.
+    words what replaced it, what it replaced, and when it was said again. `answers` and `read`
+    are those of its lane's hit.
     """
 
     kind: SearchKind
@@ -50,3 +50,4 @@ class SearchHit:
     versions: tuple[str, ...] = ()
     factors: Mapping[str, float] = field(default_factory=dict)
     answers: float | None = None
+    read: float | None = None

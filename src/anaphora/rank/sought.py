@@ -1,0 +1,110 @@
+"""What a question asks for, and which of it a text holds: the evidence that words give.
+
+A question is made of words that frame it ("what did … say", "tell me about …") and of what it asks
+for: words, names of people, identifiers ("ERR-4021"). The framing words say nothing of an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from anaphora.core.analyser import QueryWord, analyse, token_of
+from anaphora.core.folding import typed_text
+from anaphora.core.languages.language import language_of, languages
+from anaphora.rank.statements import HEAD, asked_words, words_of
+
+_FRAMES: Final = ("happening", "framing")
+_SHORTEST: Final = 3
+"""Characters of a word that is looked for in a text as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The words that a question asks for, without those that frame it, in its order.
+
+    `framed`: there were framing words; `bare`: there were no others, and `words` are these.
+    `identifiers` are the terms of `words` that mix digits with letters or marks.
+    """
+
+    words: tuple[QueryWord, ...]
+    framed: bool
+    bare: bool
+    identifiers: frozenset[str]
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """The first token of each word."""
+        return frozenset(word.tokens[0] for word in self.words)
+
+
+@lru_cache(maxsize=1)
+def _framing() -> frozenset[str]:
+    """The tokens of framing words, in any language."""
+    texts = (one.cues.get(name, "") for one in languages().values() for name in _FRAMES)
+    return frozenset(token for words in texts for word in words.split() for token in analyse(word))
+
+
+@lru_cache(maxsize=256)
+def read_sought(question: str) -> Sought:
+    """What `question` asks for."""
+    words = asked_words(question)
+    identifiers = {word.tokens[0] for word in words if _is_identifier(word.tokens[0])}
+    # "qx-771" is looked up by its parts as well; they are one word.
+    distinct = tuple(word for word in words if not _is_part(word.tokens[0], identifiers))
+    framing = _framing()
+    left = tuple(word for word in distinct if word.tokens[0] not in framing)
+    own = left or distinct
+    return Sought(
+        own,
+        framed=len(left) < len(distinct),
+        bare=not left,
+        identifiers=frozenset(identifiers & {word.tokens[0] for word in own}),
+    )
+
+
+def _is_part(token: str, identifiers: Collection[str]) -> bool:
+    return any(token in identifier and token != identifier for identifier in identifiers)
+
+
+def _is_identifier(token: str) -> bool:
+    return any(map(str.isdigit, token)) and not token.isdigit()
+
+
+@lru_cache(maxsize=4096)
+def held_terms(question: str, text: str) -> frozenset[str]:
+    """The terms of `read_sought(question)` that `text` holds, wherever they stand in it."""
+    held = set()
+    tokens = words_of(text)
+    code = language_of(text[:HEAD])
+    small = ""
+    for word in read_sought(question).words:
+        term = word.tokens[0]
+        if tokens.intersection(word.tokens_in((code,) if code in languages() else ())):
+            held.add(term)
+            continue
+        small = small or typed_text(text).casefold()
+        if _is_written(word, small, beyond=len(text) > HEAD):
+            held.add(term)
+    return frozenset(held)
+
+
+def _is_written(word: QueryWord, small: str, *, beyond: bool) -> bool:
+    """Whether a word stands in a folded text: within a longer one where words are joined."""
+    form = word.form or word.tokens[0]
+    if len(form) < _SHORTEST:
+        return False
+    if word.compounds:
+        return form in small
+    if not beyond:
+        return False
+    stem = form if not word.form else _common_prefix(form, token_of(form, ""))
+    return re.search(rf"(?<!\w){re.escape(stem)}", small) is not None
+
+
+def _common_prefix(form: str, token: str) -> str:
+    size = next((at for at, (a, b) in enumerate(zip(form, token)) if a != b), min(len(form), len(token)))
+    return form[: max(size, _SHORTEST)]
