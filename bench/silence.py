@@ -5,8 +5,8 @@ Questions that what is searched answers, questions about what was never said the
 that were asked of somebody else, over stories (told as chats and as facts) and over REALTALK and
 BEAM. Reported on what had no part in the fit: by tenths of all hits, what they say how probably
 they answer and how many do; for each floor, the share of each kind of question that gets nothing;
-and that share at the floor at which 3 of 100 answered questions are lost. `rated` hits carry what
-`rank/silence` sees of them, and `fit` finds its weights. bench/results/silence.json and .md, or
+and that share at the floor at which 3 of 100 answered questions are lost. `fit` and `fit_hits` find
+the weights of `rank/silence`. bench/results/silence.json and .md, or
 silence_read with `--read`; `--picture` draws reliability by where the hits are from.
 """
 
@@ -27,17 +27,27 @@ import numpy as np
 
 from anaphora import Memory
 from anaphora.rank.silence import (
-    ALONE,
-    COSINE,
-    FACT_FLOOR,
+    ALONE_CONSTANT,
+    ALONE_ODDS,
+    ALONE_UNSEEN,
+    CONSTANT,
+    FLOOR,
+    HIT_WEIGHTS,
     LANES,
-    READ,
-    TURN_FLOOR,
+    MEANING,
+    READ_CONSTANT,
+    READ_MEANING,
+    READ_ODDS,
+    READ_UNSEEN,
+    UNSEEN,
     HitEvidence,
     Lane,
     Weights,
+    bounded,
     hit_probability,
+    probability,
 )
+from anaphora.recall import likelihood
 from anaphora.recall.likelihood import Likelihood
 from bench.changes import ABSENT, CHATS, FITTED, Story, holds_any, read_stories, told_both_ways
 from bench.datasets import SETS, Haystack, haystacks
@@ -48,9 +58,7 @@ from bench.homes import home_of, load_reader, tell_once
 if TYPE_CHECKING:
     from anaphora.recall.currency import Candidate
 
-FLOORS: Final = tuple(
-    sorted({0.02, 0.03, 0.04, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, TURN_FLOOR, FACT_FLOOR})
-)
+FLOORS: Final = tuple(sorted({0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, FLOOR}))
 # Questions of each chat, and of another one, evenly spread.
 OF_CHAT: Final = 40
 ANSWERED, NEVER_SAID, OF_OTHERS = "answered", "never said", "asked of others"
@@ -58,58 +66,81 @@ KINDS: Final = (ANSWERED, NEVER_SAID, OF_OTHERS)
 TENTHS: Final = 10
 LOST: Final = 0.03
 """The share of answered questions that may be lost, where silence is compared."""
+MEANING_AT: Final = 0
+UNSEEN_AT: Final = 1
+"""The places of the best cosine and of the unseen words among the features."""
+COSINES_AT: Final = frozenset({0, 5})
+"""Those of the cosine and of its lead among the features of a hit."""
 # The strength of the ridge; with so few weights it hardly matters.
 RIDGE: Final = 1.0
-_FLOOR_OF: Final[Mapping[Lane, float]] = {"turns": TURN_FLOOR, "facts": FACT_FLOOR}
+NOTHING: Final = (0.0, 1.0, None)
+"""What is seen of a question that finds nothing."""
 
 Right: TypeAlias = Callable[[str], bool]
 """Whether a text answers a question."""
 
 SeenHits: TypeAlias = tuple[tuple[HitEvidence, bool], ...]
-Watch: TypeAlias = Callable[[Iterable[str], Right], SeenHits]
+"""What is seen of hits, best first, and whether each answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is seen of one question: the best cosine, the share of words that nothing holds, the
+    best log-odds of a reader (None: nothing was read), and its hits."""
+
+    meaning: float
+    unseen: float
+    read: float | None
+    hits: SeenHits
+
+    @property
+    def answered(self) -> float:
+        """The probability that anything answers, as shipped."""
+        return probability(self.meaning, self.unseen, self.read) if self.hits else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question: where it was asked, in which lane, of which kind, by whom it was written.
-
-    `hits` are what is seen of each hit, best first, and whether it answers.
-    """
+    """One question: where it was asked, in which lane, of which kind, by whom it was written."""
 
     where: str
     lane: Lane
     kind: str
     fitted: bool
     author: str
-    hits: SeenHits
+    seen: Seen
 
-    @property
-    def chance(self) -> float:
-        """The probability of the likeliest hit as shipped, 0 for none."""
-        return max((hit_probability(seen, self.lane) or 0.0 for seen, _ in self.hits), default=0.0)
-
-    @property
-    def was_read(self) -> bool:
-        """Whether a reader has read any hit."""
-        return any(seen.read is not None for seen, _ in self.hits)
+    def chances(self) -> list[tuple[float, bool]]:
+        """Of each hit, best first: how probably it answers, and whether it does."""
+        answered = self.seen.answered
+        return [(hit_probability(answered, hit, self.lane), right) for hit, right in self.seen.hits]
 
 
 @contextmanager
-def watched() -> Iterator[Watch]:
+def watched() -> Iterator[Callable[[Iterable[str], Right], Seen]]:
     """What is seen of the texts that a question asked from now on finds, with which are right."""
-    seen: dict[str, HitEvidence] = {}
+    hits: dict[str, HitEvidence] = {}
+    answers: list[tuple[float, float, float | None]] = []
     evidence_of = Likelihood.evidence
 
-    def record(likelihood: Likelihood, candidate: Candidate, place: int) -> HitEvidence:
-        evidence = evidence_of(likelihood, candidate, place)
-        seen.setdefault(candidate.text, evidence)
+    def watch_hit(one: Likelihood, candidate: Candidate, place: int) -> HitEvidence:
+        evidence = evidence_of(one, candidate, place)
+        hits.setdefault(candidate.text, evidence)
         return evidence
 
-    def of_hits(texts: Iterable[str], right: Right) -> SeenHits:
-        return tuple((seen[text], right(text)) for text in texts if text in seen)
+    def watch_answer(meaning: float | None, unseen: float, read: float | None) -> float:
+        answers.append((meaning or 0.0, unseen, read))
+        return probability(meaning, unseen, read)
 
-    with mock.patch.object(Likelihood, "evidence", record):
-        yield of_hits
+    def seen_of(texts: Iterable[str], right: Right) -> Seen:
+        found = tuple((hits[text], right(text)) for text in texts if text in hits)
+        return Seen(*(answers[-1] if answers else NOTHING), found)
+
+    with (
+        mock.patch.object(Likelihood, "evidence", watch_hit),
+        mock.patch.object(likelihood, "probability", watch_answer),
+    ):
+        yield seen_of
 
 
 def ask_stories(data: Path, homes: Path | None = None, read: int = 0) -> Iterator[Asked]:
@@ -138,9 +169,9 @@ def _ask_story(
                 answers = question["answer"] if kind == ANSWERED else ()
                 with watched() as seen_of:
                     texts = [text for text, _ in ask(question)]
-                    hits = seen_of(texts, partial(holds_any, strings=answers))
+                    seen = seen_of(texts, partial(holds_any, strings=answers))
                 where = f"{part.partition(':')[0]}, {told}"
-                yield Asked(where, lane, kind, part == FITTED, "changes", hits)
+                yield Asked(where, lane, kind, part == FITTED, "changes", seen)
 
 
 def ask_chats(data: Path, homes: Path | None = None, read: int = 0) -> Iterator[Asked]:
@@ -168,7 +199,9 @@ def _ask_chat(
 ) -> Iterator[Asked]:
     now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
     texts = {
-        (one.conversation_id, turn.key): turn.text for one in chat.conversations for turn in one.turns
+        (one.conversation_id, turn.key): turn.text
+        for one in chat.conversations
+        for turn in one.turns
     }
     author = f"{where.partition(',')[0]} {chat.number}"
     with Memory.open(home, clock=lambda: now) as memory:
@@ -182,39 +215,82 @@ def _ask_chat(
                     found = memory.recall_conversation(
                         None, question.text, top_k=10, budget=100_000, min_confidence=0.0, read=read
                     )
-                    hits = seen_of((hit.text for hit in found), evidence.__contains__)
-                yield Asked(where, "turns", kind, fitted, author, hits)
+                    seen = seen_of((hit.text for hit in found), evidence.__contains__)
+                yield Asked(where, "turns", kind, fitted, author, seen)
 
 
-def fit(asked: Sequence[Asked], lane: Lane, *, cosine: bool = True) -> Weights:
-    """The constant and the weights of a lane's hits, in the order of `HitEvidence.features`.
+def features(seen: Seen) -> tuple[float, ...]:
+    """What the probability that anything answers is made of, a reader's log-odds if it read."""
+    if seen.read is None:
+        return seen.meaning, seen.unseen
+    return seen.meaning, seen.unseen, bounded(seen.read)
 
-    Without `cosine` those for an embedder whose cosines mean nothing. Every group of questions
-    counts the same. What is sought by name is above the formula and has no part in it.
+
+def fit(asked: Sequence[Asked], *, cosine: bool = True) -> Weights:
+    """The constant and the weights of meaning, of unseen words and, where all was read, of that.
+
+    Without `cosine` that of meaning is 0. Every group counts the same. A word that nothing holds
+    never speaks for an answer: where the fit says so, because the reader knows it already, that
+    weight is 0 and the others are found without it.
     """
-    chosen = [one for one in asked if one.fitted and one.lane == lane]
-    if any(one.was_read for one in chosen):
-        chosen = [one for one in chosen if one.was_read]
-    features, labels, groups = [], [], []
-    for one in chosen:
-        for seen, right in one.hits:
-            if (seen.read is not None) == one.was_read and not seen.sought:
-                features.append(seen.features()[0 if cosine else 1 :])
-                labels.append(right)
-                groups.append((one.where, one.kind))
-    sizes = Counter(groups)
-    counts = [100.0 / sizes[group] for group in groups]
-    weights, constant = fit_logistic(features, labels, counts, RIDGE)
-    return tuple(round(value, 2) for value in (constant, *weights))
+    without = frozenset() if cosine else frozenset({MEANING_AT})
+    weights = _weights(asked, without)
+    return _weights(asked, without | {UNSEEN_AT}) if weights[1 + UNSEEN_AT] > 0.0 else weights
+
+
+def _weights(asked: Sequence[Asked], without: frozenset[int]) -> Weights:
+    chosen = _fitted(asked)
+    sizes = Counter((one.where, one.kind == ANSWERED) for one in chosen)
+    weights, constant = fit_logistic(
+        [
+            tuple(0.0 if at in without else value for at, value in enumerate(features(one.seen)))
+            for one in chosen
+        ],
+        [one.kind == ANSWERED for one in chosen],
+        [100.0 / sizes[one.where, one.kind == ANSWERED] for one in chosen],
+        RIDGE,
+    )
+    return constant, *(0.0 if at in without else one for at, one in enumerate(weights))
+
+
+def fit_hits(asked: Sequence[Asked], lane: Lane, *, cosine: bool = True) -> Weights:
+    """The weights of a lane's hits of answered questions, in the order of `HitEvidence.features`.
+
+    Without `cosine` those of meaning and lead are 0. What was sought by name has no part in it.
+    """
+    hits = [
+        (hit, right, one.where)
+        for one in _fitted(asked)
+        if one.lane == lane and one.kind == ANSWERED
+        for hit, right in one.seen.hits
+        if not hit.sought and (hit.read is None) == (one.seen.read is None)
+    ]
+    sizes = Counter(where for *_, where in hits)
+    weights, constant = fit_logistic(
+        [_without_cosine(hit.features(), cosine) for hit, *_ in hits],
+        [right for _, right, _ in hits],
+        [100.0 / sizes[where] for *_, where in hits],
+        RIDGE,
+    )
+    return tuple(round(value, 3) for value in (constant, *_without_cosine(weights, cosine)))
+
+
+def _without_cosine(values: Sequence[float], cosine: bool) -> Weights:
+    return tuple(
+        0.0 if not cosine and at in COSINES_AT else value for at, value in enumerate(values)
+    )
+
+
+def _fitted(asked: Sequence[Asked]) -> list[Asked]:
+    fitted = [one for one in asked if one.fitted]
+    # Where a reader reads, a question that finds nothing has nothing to be read.
+    return [one for one in fitted if one.seen.read is not None] or fitted
 
 
 def reliability(asked: Sequence[Asked]) -> list[tuple[float, float, int]]:
     """Of each tenth of all hits, by their probability: its mean, the share right, the number."""
-    hits = [
-        (hit_probability(seen, one.lane) or 0.0, right) for one in asked for seen, right in one.hits
-    ]
-    order = sorted(hits, key=lambda hit: hit[0])
-    tenths = [part for part in np.array_split(np.array(order, np.float64), TENTHS) if len(part)]
+    hits = sorted(hit for one in asked for hit in one.chances())
+    tenths = [part for part in np.array_split(np.array(hits, np.float64), TENTHS) if len(part)]
     return [(float(p[:, 0].mean()), float(p[:, 1].mean()), len(p)) for p in tenths]
 
 
@@ -222,7 +298,7 @@ def silent_at(asked: Sequence[Asked], lost: float = LOST) -> tuple[float, dict[s
     """The floor at which so many answered questions get nothing, and the share of each other kind
     that gets nothing at it."""
     chances = {
-        kind: np.array([one.chance for one in asked if one.kind == kind]) for kind in KINDS
+        kind: np.array([one.seen.answered for one in asked if one.kind == kind]) for kind in KINDS
     }
     floor = float(np.quantile(chances[ANSWERED], lost))
     others = {kind: values for kind, values in chances.items() if kind != ANSWERED and len(values)}
@@ -257,9 +333,9 @@ def keep(asked: Sequence[Asked], read: int = 0) -> None:
             lines.append(f"| {lane}, {where} | {number} | {farthest:.2f} | {cells} |")
     lines += [
         "",
-        "The share of questions that get no hit, by the floor of that probability (as shipped: "
-        f"turns {TURN_FLOOR:g}, memories {FACT_FLOOR:g}), and at the floor at which {LOST:.0%} of "
-        "the answered questions of the row are lost:",
+        "The share of questions that get no hit, by the floor of the probability that anything "
+        f"answers (as shipped: {FLOOR:g}), and at the floor at which {LOST:.0%} of the answered "
+        "questions of the row are lost:",
         "",
         f"| where | questions | number | at {LOST:.0%} lost | "
         + " | ".join(f"{one:g}" for one in FLOORS)
@@ -269,37 +345,39 @@ def keep(asked: Sequence[Asked], read: int = 0) -> None:
     for where, kind in dict.fromkeys((one.where, one.kind) for one in held_out):
         chosen = [one for one in held_out if one.where == where]
         floor, silent = silent_at(chosen)
-        chances = [one.chance for one in chosen if one.kind == kind]
+        chances = [one.seen.answered for one in chosen if one.kind == kind]
         shares = [sum(chance < floor for chance in chances) / len(chances) for floor in FLOORS]
         at_lost = f"floor {floor:.3f}" if kind == ANSWERED else f"{silent[kind]:.2f}"
         cells = " | ".join(f"{share:.2f}" for share in shares)
         lines.append(f"| {where} | {kind} | {len(chances)} | {at_lost} | {cells} |")
     lines += ["", "| weights | as shipped | fitted anew on the others |", "|---|---|---|"]
+    shipped: Weights = (CONSTANT, MEANING, UNSEEN)
+    if read:
+        shipped = READ_CONSTANT, READ_MEANING, READ_UNSEEN, READ_ODDS
+        alone = ALONE_CONSTANT, 0.0, ALONE_UNSEEN, ALONE_ODDS
+        lines.append(f"| no cosine | {_listed(alone)} | {_listed(fit(asked, cosine=False))} |")
+    lines.append(f"| anything | {_listed(shipped)} | {_listed(fit(asked))} |")
     for lane in LANES:
-        shipped = (READ if read else COSINE)[lane]
-        lines.append(f"| {lane} | {_listed(shipped)} | {_listed(fit(asked, lane))} |")
-        if read:
-            anew = fit(asked, lane, cosine=False)
-            lines.append(f"| {lane}, no cosine | {_listed(ALONE[lane])} | {_listed(anew)} |")
+        weights = HIT_WEIGHTS[True, bool(read)][lane]
+        lines.append(f"| hits, {lane} | {_listed(weights)} | {_listed(fit_hits(asked, lane))} |")
     value = {"asked": [_row(one) for one in asked], "read": read}
     write("silence_read" if read else "silence", json.dumps(value), "\n".join(lines))
     print("\n".join(lines))
 
 
 def _listed(weights: Weights) -> str:
-    return ", ".join(f"{weight:g}" for weight in weights)
+    return ", ".join(f"{weight:.2f}" for weight in weights)
 
 
 def _row(one: Asked) -> dict[str, Any]:
-    hits = [(round(hit_probability(seen, one.lane) or 0.0, 4), right) for seen, right in one.hits]
     return {
         "where": one.where,
         "lane": one.lane,
         "kind": one.kind,
         "fitted": one.fitted,
         "author": one.author,
-        "chance": round(one.chance, 4),
-        "hits": hits,
+        "chance": round(one.seen.answered, 4),
+        "hits": [(round(chance, 4), right) for chance, right in one.chances()],
     }
 
 

@@ -391,7 +391,7 @@ def _moved(name: str, before: Mapping[str, float], after: Fitted) -> str:
 
 # -- silence
 
-LOST: Final = 0.02
+LOST: Final = 0.03
 """The share of questions that can be answered and get nothing, at most."""
 SILENCE_HELD: Final = f"the second half of changes; {REPORT_CHATS}; {HELD_AUTHORS}"
 READ_FITTED: Final = 3
@@ -401,7 +401,7 @@ OF_OTHER_STORY: Final = 8
 
 
 def fit_silence(given: Given) -> Outcome:
-    """The probability that anything answers, and below which one recall is silent."""
+    """The probability that anything answers, below which one recall is silent, and of each hit."""
     asked = [
         *silence.ask_stories(given.data, given.homes),
         *silence.ask_chats(given.data, given.homes),
@@ -409,17 +409,24 @@ def fit_silence(given: Given) -> Outcome:
         *_ask_corpus(given.corpus(held_out=True), given, fitted=False),
     ]
     weights = silence.fit(asked)
-    answered = [one for one in asked if one.fitted and one.kind == silence.ANSWERED]
-    good = [floor for floor in silence.FLOORS if _silent(answered, weights, floor) <= LOST]
+    groups: dict[str, list[silence.Asked]] = {}
+    for one in asked:
+        if one.fitted and one.kind == silence.ANSWERED:
+            groups.setdefault(one.where, []).append(one)
+    good = [
+        floor
+        for floor in silence.FLOORS
+        if fmean(_silent(own, weights, floor) for own in groups.values()) <= LOST
+    ]
     floor = max(good, default=min(silence.FLOORS))
     old = (silent.CONSTANT, silent.MEANING, silent.UNSEEN)
     names = ("CONSTANT", "MEANING", "UNSEEN", "FLOOR")
-    found = _silence_constants(names, (*weights, floor))
+    found = _silence_constants(names, (*weights, floor)) | _hit_constants("HIT", asked)
     return Outcome(found, SILENCE_HELD, _silences(asked, (old, silent.FLOOR), (weights, floor)))
 
 
 def fit_silence_read(given: Given) -> Outcome:
-    """The same probability where a reader has read the first hits; the floor is the same.
+    """The same probabilities where a reader has read the first hits; the floor is the same.
 
     It was trained on the training authors and the first half of `changes`: they have no part.
     """
@@ -438,16 +445,22 @@ def fit_silence_read(given: Given) -> Outcome:
     asked = [
         one
         for one in told
-        if one.read is not None and not (one.fitted and one.where.startswith(trained))
+        if one.seen.read is not None and not (one.fitted and one.where.startswith(trained))
     ]
     if not asked:
         return Outcome({}, "no reader is installed: nothing was fitted", ())
     weights = silence.fit(asked)
     old = (silent.READ_CONSTANT, silent.READ_MEANING, silent.READ_UNSEEN, silent.READ_ODDS)
     names = ("READ_CONSTANT", "READ_MEANING", "READ_UNSEEN", "READ_ODDS")
-    alone = silence.fit_alone(asked)
+    constant, _, unseen, reading = silence.fit(asked, cosine=False)
+    alone = (constant, unseen, reading)
     without = ("ALONE_CONSTANT", "ALONE_UNSEEN", "ALONE_ODDS")
-    found = _silence_constants(names, weights) | _silence_constants(without, alone)
+    found = (
+        _silence_constants(names, weights)
+        | _silence_constants(without, alone)
+        | _hit_constants("READ_HIT", asked)
+        | _hit_constants("ALONE_HIT", asked, cosine=False)
+    )
     figures = (
         *_silences(asked, (old, silent.FLOOR), (weights, silent.FLOOR)),
         *_silences(
@@ -462,6 +475,18 @@ def fit_silence_read(given: Given) -> Outcome:
 def _of_all(constant: float, unseen: float, reading: float) -> tuple[float, ...]:
     """Weights of all features, that of the cosine 0."""
     return constant, 0.0, unseen, reading
+
+
+def _hit_constants(
+    name: str, asked: Sequence[silence.Asked], *, cosine: bool = True
+) -> dict[Constant, Value]:
+    """The weights of hits, a constant for each lane."""
+    return {
+        Constant("rank/silence.py", f"{name}_{lane.upper()}"): silence.fit_hits(
+            asked, lane, cosine=cosine
+        )
+        for lane in silent.LANES
+    }
 
 
 def _silence_constants(names: Sequence[str], values: Sequence[float]) -> dict[Constant, Value]:
@@ -501,18 +526,21 @@ def _ask_corpus(
         language = "English" if story.lang == "en" else "other languages"
         for lane in LANES:
             where = f"corpus, {lane}, {language}"
+            texts = story.texts(lane)
             with asked_story(given.homes, story, lane, read) as ask:
                 for kind, question in asked:
-                    with silence.watched() as seen:
-                        ask(question)
-                    known = seen[-1] if seen else silence.NOTHING
-                    yield silence.Asked(where, kind, fitted, *known)
+                    keys = question.answers(lane) if kind == silence.ANSWERED else ()
+                    evidence = {texts[key] for key in keys}
+                    with silence.watched() as seen_of:
+                        hits = ask(question)
+                        seen = seen_of((hit.text for hit in hits), evidence.__contains__)
+                    yield silence.Asked(where, lane, kind, fitted, story.author, seen)
 
 
 def _silent(asked: Sequence[silence.Asked], weights: Sequence[float], floor: float) -> float:
     """The share of questions whose probability lies below a floor."""
-    seen = np.array([(1.0, *silence.features(one)) for one in asked])
-    odds = seen @ np.array(weights)
+    rows = np.array([(1.0, *silence.features(one.seen)) for one in asked])
+    odds = rows @ np.array(weights)
     return float((1.0 / (1.0 + np.exp(-odds)) < floor).mean())
 
 

@@ -1,28 +1,34 @@
-"""Says of each hit how probably it answers the question: a calibrated probability.
+"""Says how probably anything that was found answers a question, and how probably each hit does.
 
-    odds = constant + meaning · its cosine + missing · m / (n + 2) + unseen · w / (n + 2)
-           + first · (is it the first) + place · log(its place) + asks · (does it only ask)
-           + reading · its log-odds by a reader
+That anything does (n words in the question, w of them held by none of the first candidates):
 
-where the hit holds m of the question's n words nowhere, and w of them no first candidate holds: of
-a question of two words both may be other words for the same. Words that only frame a question
-("tell me about …") are no words of it. Where a reader has read the hit, all weights are those named
-`READ_…`, and its log-odds are bounded. Those named `ALONE_…` are for an embedder whose cosines were
-not measured; without a reader nothing is known there. Facts and turns have weights of their own.
+    odds = constant + meaning · best cosine + unseen · w / (n + 2) + reading · best log-odds
 
-Who asks by a name, a time or an identifier alone is answered by whatever is by, of or about it: its
-words are no other words for anything (`SOUGHT`).
+That a hit does, if anything does (it holds m of the question's words nowhere):
 
-The weights are fitted on the hits of questions that are answered in what is searched, of questions
-that were never answered there, and of questions that were asked of others (`make fit`).
-`python -m bench.silence --data DIR` reports reliability and the curve on what had no part in it, in
+    odds = constant + meaning · its cosine + missing · m / (n + 2) + first · (is it the first)
+           + place · log(its place) + asks · (does it only ask)
+           + lead · (its cosine less the best of the others) + reading · its log-odds
+
+A hit's own probability is the product. Of a question of two words both may be other words for the
+same, so a share has n + 2; words that only frame a question ("tell me about …") are none of it. The
+log-odds are those of a reader; where one has read the candidates, the weights are those named
+`READ_…`, and they are bounded. Those named `ALONE_…` are for an embedder whose cosines were not
+measured: without a reader nothing is known there.
+
+Of a question by a name, a time or an identifier alone ("what did Mara say on Tuesday?") no cosine
+tells anything: what is by, of or about it answers it with `SOUGHT` at least.
+
+All weights are fitted (`make fit`) on questions that are answered in what is searched, on questions
+that were never answered there, and on questions that were asked of others.
+`python -m bench.silence --data DIR` reports reliability and silence on what had no part in it, in
 bench/results/silence.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -30,83 +36,137 @@ from anaphora.rank.odds import probability_of
 
 Lane: TypeAlias = Literal["turns", "facts"]
 Weights: TypeAlias = tuple[float, ...]
-
 LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 
-# The constant, then a weight for each feature in the order of `HitEvidence.features`.
-COSINE_TURNS: Final[Weights] = (-2.5, 4.9, -0.8, -2.1, 0.3, -1.0, -0.6)
-COSINE_FACTS: Final[Weights] = (-4.8, 6.9, -1.0, -3.5, 1.4, -1.0, -2.0)
-READ_TURNS: Final[Weights] = (-2.0, 4.0, -0.8, -2.1, 0.3, -1.0, -0.6, 0.4)
-READ_FACTS: Final[Weights] = (-1.7, 2.9, -1.0, -2.9, 1.9, -1.0, -1.0, 0.6)
-ALONE_TURNS: Final[Weights] = (-1.0, -0.8, -2.1, 0.3, -1.0, -0.6, 0.5)
-ALONE_FACTS: Final[Weights] = (-1.0, -1.0, -2.9, 1.9, -1.0, -1.0, 0.7)
+CONSTANT: Final = -2.6
+MEANING: Final = 6.67
+UNSEEN: Final = -2.12
 
-COSINE: Final[Mapping[Lane, Weights]] = {"turns": COSINE_TURNS, "facts": COSINE_FACTS}
-READ: Final[Mapping[Lane, Weights]] = {"turns": READ_TURNS, "facts": READ_FACTS}
-ALONE: Final[Mapping[Lane, Weights]] = {"turns": ALONE_TURNS, "facts": ALONE_FACTS}
+READ_CONSTANT: Final = -3.09
+READ_MEANING: Final = 8.84
+READ_UNSEEN: Final = 0.0
+READ_ODDS: Final = 0.45
 
-FACT_FLOOR: Final = 0.15
-"""A memory, a note or a document that answers less probably is not shown unless the caller says
-otherwise."""
+ALONE_CONSTANT: Final = 2.21
+ALONE_UNSEEN: Final = -0.05
+ALONE_ODDS: Final = 1.13
 
-TURN_FLOOR: Final = 0.05
-"""The same of a turn."""
+# Of a hit: the constant, meaning, missing, first, place, asks, lead, and the reader's where it read.
+HIT_TURNS: Final[Weights] = (0.33, 0.06, -1.5, 0.3, -1.12, -0.13, 1.49)
+HIT_FACTS: Final[Weights] = (-0.65, 0.58, -0.86, 0.68, -1.0, -2.22, 4.26)
+READ_HIT_TURNS: Final[Weights] = (0.4, -0.62, -0.75, 0.49, -0.76, -0.17, 3.84, 0.26)
+READ_HIT_FACTS: Final[Weights] = (-1.03, 0.64, 1.2, 0.79, -0.6, 0.32, 5.34, 0.32)
+ALONE_HIT_TURNS: Final[Weights] = (0.4, 0.0, -0.75, 0.49, -0.76, -0.17, 0.0, 0.26)
+ALONE_HIT_FACTS: Final[Weights] = (-1.03, 0.0, 0.0, 0.79, -0.6, 0.0, 0.0, 0.32)
 
-CALIBRATED_FOR: Final = "anaphora-l6:"
-"""The family of embedders whose cosines were measured; others' mean something else."""
+FLOOR: Final = 0.15
+"""Below this probability an answer is silent unless the caller says otherwise: of a hundred
+questions that can be answered it takes at most 3 of turns, and more of memories where no word is
+shared with the answer."""
 
-MOST: Final = 8.0
-"""Log-odds beyond which a reader is not surer."""
+LEAST: Final = 0.02
+"""A hit that answers less probably is not shown among those of an answer that is not silent."""
+
+TAIL: Final = 0.1
+"""Nor, where hits of all kinds come in one list, one that answers less probably than this share of
+the likeliest: there the list has fallen away."""
 
 SOUGHT: Final = 0.6
 """The least probability of a hit that is all that was asked for by a name, a time or an
 identifier."""
 
+MOST: Final = 8.0
+"""Log-odds beyond which a reader is not surer."""
+
+CALIBRATED_FOR: Final = "anaphora-l6:"
+"""The family of embedders whose cosines were measured; others' mean something else."""
+
 
 @dataclass(frozen=True, slots=True)
 class HitEvidence:
-    """What tells whether one hit answers.
+    """What tells whether one hit answers, if anything does.
 
-    `meaning` is its cosine to the question (None: not measured), `missing` and `unseen` are shares
-    of the question's words as the module's formula has them, `place` is its place from 0, `asks`
-    says that it only asks itself, `read` are the log-odds of a reader (None: not read). `sought`:
-    it is what the question asks for by a name, a time or an identifier alone.
+    `meaning` is its cosine to the question and `lead` how far it lies above the best of the others
+    (both 0 where cosines were not measured), `missing` the share of the question's words that it
+    holds nowhere, `place` its place from 0. `asks`: it only asks itself. `read` are the log-odds of
+    a reader (None: not read). `sought`: it is all that was asked for by a name, a time or an
+    identifier.
     """
 
-    meaning: float | None
+    meaning: float
     missing: float
-    unseen: float
     place: int
     asks: bool = False
+    lead: float = 0.0
     read: float | None = None
     sought: bool = False
 
-    def features(self) -> tuple[float, ...]:
-        """The module's features in their order, without what is not known."""
-        cosine = () if self.meaning is None else (self.meaning,)
-        read = () if self.read is None else (min(max(self.read, -MOST), MOST),)
-        words = self.missing, self.unseen
-        places = float(self.place == 0), math.log1p(self.place)
-        return (*cosine, *words, *places, float(self.asks), *read)
+    def features(self) -> Weights:
+        """The values of the module's formula in the order of its weights, without the constant."""
+        values = (
+            self.meaning,
+            self.missing,
+            float(self.place == 0),
+            math.log1p(self.place),
+            float(self.asks),
+            self.lead,
+        )
+        return values if self.read is None else (*values, bounded(self.read))
 
 
-def hit_probability(evidence: HitEvidence, lane: Lane) -> float | None:
-    """The probability, 0 to 1, that a hit answers; None where neither cosine nor reader tell."""
-    if evidence.meaning is None and evidence.read is None:
-        return None
-    weights = weights_of(evidence, lane)
+def hit_probability(
+    answered: float, evidence: HitEvidence, lane: Lane, *, calibrated: bool = True
+) -> float:
+    """The probability, 0 to 1, that a hit answers, where anything does with that of `answered`.
+
+    `calibrated` says whether the cosines were measured (`CALIBRATED_FOR`).
+    """
+    weights = HIT_WEIGHTS[calibrated, evidence.read is not None][lane]
     features = (1.0, *evidence.features())
-    chance = probability_of(sum(w * x for w, x in zip(weights, features, strict=True)))
-    return max(chance, SOUGHT) if evidence.sought else chance
+    share = probability_of(sum(w * x for w, x in zip(weights, features, strict=True)))
+    return max(answered * share, SOUGHT if evidence.sought else 0.0)
 
 
-def weights_of(evidence: HitEvidence, lane: Lane) -> Weights:
-    """The weights that are fitted for what is known of a hit."""
-    if evidence.meaning is None:
-        return ALONE[lane]
-    return (COSINE if evidence.read is None else READ)[lane]
+HIT_WEIGHTS: Final[Mapping[tuple[bool, bool], Mapping[Lane, Weights]]] = {
+    (True, False): {"turns": HIT_TURNS, "facts": HIT_FACTS},
+    (True, True): {"turns": READ_HIT_TURNS, "facts": READ_HIT_FACTS},
+    (False, True): {"turns": ALONE_HIT_TURNS, "facts": ALONE_HIT_FACTS},
+    # What was not read among hits that were: as the reader's constant has it.
+    (False, False): {"turns": ALONE_HIT_TURNS[:-1], "facts": ALONE_HIT_FACTS[:-1]},
+}
+"""By whether cosines were measured and whether the hit was read."""
 
 
-def missing_share(missing: int, words: int) -> float:
-    """m / (n + 2) of the module's formula."""
-    return missing / (words + 2)
+def word_share(words: int, of: int) -> float:
+    """w / (n + 2) of the module's formulas."""
+    return words / (of + 2)
+
+
+def bounded(read: float) -> float:
+    """A reader's log-odds, no surer than `MOST`."""
+    return min(max(read, -MOST), MOST)
+
+
+def probability(meaning: float | None, unseen: float, read: float | None = None) -> float:
+    """That anything answers, by the module's first formula: of the best cosine (None: not
+    measured), the share of words that nothing holds, and what a reader made of the best one (None:
+    nothing was read).
+
+    Raises ValueError where there is neither a cosine nor a reading.
+    """
+    if read is None:
+        if meaning is None:
+            raise ValueError("neither a cosine nor a reading")
+        odds = CONSTANT + MEANING * meaning + UNSEEN * unseen
+    elif meaning is None:
+        odds = ALONE_CONSTANT + ALONE_UNSEEN * unseen + ALONE_ODDS * bounded(read)
+    else:
+        odds = READ_CONSTANT + READ_MEANING * meaning + READ_UNSEEN * unseen
+        odds += READ_ODDS * bounded(read)
+    return probability_of(odds)
+
+
+def lead_of(cosines: Sequence[float], at: int) -> float:
+    """How far one of several cosines lies above the best of the others; itself where it is alone."""
+    others = [cosine for place, cosine in enumerate(cosines) if place != at]
+    return cosines[at] - max(others, default=0.0)

@@ -106,5 +106,7 @@ def _is_written(word: QueryWord, small: str, *, beyond: bool) -> bool:
 
 
 def _common_prefix(form: str, token: str) -> str:
-    size = next((at for at, (a, b) in enumerate(zip(form, token)) if a != b), min(len(form), len(token)))
+    size = next(
+        (at for at, (a, b) in enumerate(zip(form, token)) if a != b), min(len(form), len(token))
+    )
     return form[: max(size, _SHORTEST)]

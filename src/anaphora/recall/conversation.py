@@ -36,7 +36,7 @@ from anaphora.rank.question import (
     unknown_names,
 )
 from anaphora.rank.replacement import PairJudge, judge_pairs
-from anaphora.rank.silence import CALIBRATED_FOR, TURN_FLOOR
+from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.stages import asks_for_order, spread_over_stages
 from anaphora.rank.statements import HEAD, asked_words
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
@@ -51,7 +51,7 @@ from anaphora.rank.turns import (
 from anaphora.reading.inputs import said_text, statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_turns
 from anaphora.recall.likelihood import with_floor
-from anaphora.recall.narrowing import chosen_rows, narrow_by_times
+from anaphora.recall.narrowing import chosen_rows, narrow_by_times, without_times
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
     BLANK,
@@ -128,12 +128,14 @@ class _Question:
     caller should know; `unread` gets why its candidates could not be read with it.
 
     `repetitions`: turns that say the same are several hits. `window`: so many candidates are read.
+    `subject` is the text without the words that name `spans`.
     """
 
     view: TurnView
     rows: Rows
     text: str
     spans: Spans
+    subject: str
     mode: RecallMode = "hybrid"
     repetitions: bool = False
     window: int = 0
@@ -182,7 +184,7 @@ class _CachedAnswer:
     meaning: str | None
     hits: tuple[TurnHit, ...]
     degraded: tuple[Degraded, ...]
-    rated: bool = False
+    answered: float | None = None
     notices: tuple[str, ...] = ()
 
 
@@ -245,7 +247,7 @@ class ConversationRecall:
                 conversation_id = named_so(conversation_id, ids)
         check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
-        floor = TURN_FLOOR if min_confidence is None else min_confidence
+        floor = FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
         window = begin_reading(read, mode, self._reader)
         if not query.strip():
@@ -265,7 +267,10 @@ class ConversationRecall:
         narrowed = narrow_by_times(view.table, rows, query, times, now)
         if silent_times is not None:
             silent_times.extend(narrowed.notices)
-        question = _Question(view, narrowed.rows, query, _seconds(times), mode, window=window)
+        subject = without_times(query, times)
+        question = _Question(
+            view, narrowed.rows, query, _seconds(times), subject, mode, window=window
+        )
         limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude), whole)
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
@@ -273,7 +278,8 @@ class ConversationRecall:
         recall = Recall(answer.hits, degraded, notices=notices)
         if narrowed.empty and floor > 0:
             return replace(recall, hits=(), nearest=answer.hits)
-        return with_floor(recall, floor) if answer.rated else recall
+        # A question for nothing but a time is answered by what was said then, whatever that was.
+        return with_floor(recall, answer.answered, floor, every=narrowed.alone)
 
     def _cached(
         self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
@@ -287,9 +293,9 @@ class ConversationRecall:
             answer = None if known is None else answer
         if answer is None:
             meaning, scores = self._score(question)
-            hits, rated = self._fill(question, meaning, scores, limits)
+            hits, answered = self._fill(question, meaning, scores, limits)
             degraded = (*question.degraded, *question.unread)
-            told = (degraded, rated, tuple(question.notices))
+            told = (degraded, answered, tuple(question.notices))
             answer = _CachedAnswer(meaning, hits, *told)
             # What was unavailable may be there the next time, and who wants no cache gets none.
             if not answer.degraded and self._embedder.cache_size:
@@ -307,12 +313,13 @@ class ConversationRecall:
         if not query.strip() or not len(rows):
             return Recall()
         query, cut = truncated_question(typed_question(query))
-        times = _seconds(read_times(query, self._clock()))
-        question = _Question(view, rows, query, times, repetitions=True)
+        times = read_times(query, self._clock())
+        subject = without_times(query, times)
+        question = _Question(view, rows, query, _seconds(times), subject, repetitions=True)
         meaning, scores = self._score(question)
-        hits, rated = self._fill(question, meaning, scores, _Limits(top_k))
-        recall = Recall(hits, (*cut, *question.degraded), notices=tuple(question.notices))
-        return with_floor(recall, 0.0) if rated else recall
+        hits, answered = self._fill(question, meaning, scores, _Limits(top_k))
+        told = (*cut, *question.degraded)
+        return Recall(hits, told, confidence=answered, notices=tuple(question.notices))
 
     def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
@@ -399,9 +406,9 @@ class ConversationRecall:
 
     def _fill(
         self, question: _Question, meaning: str | None, scores: TurnScores, limits: _Limits
-    ) -> tuple[tuple[TurnHit, ...], bool]:
-        """The hits, and whether each says how probably it answers."""
-        view, rated = question.view, False
+    ) -> tuple[tuple[TurnHit, ...], float | None]:
+        """The hits, and the probability that one of them answers, None where it is not known."""
+        view, answered = question.view, None
 
         def vector() -> Vector | None:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
@@ -411,7 +418,7 @@ class ConversationRecall:
         if question.mode == "hybrid":
             window = self._window(question, scores)
             rated = not question.degraded and bool(view.embedded[question.rows].all())
-            found = order_turns(
+            ordered = order_turns(
                 window.ordered(found),
                 question.text,
                 lambda candidate: map(
@@ -421,7 +428,10 @@ class ConversationRecall:
                 repetitions=question.repetitions,
                 judge=pair_judge(self._reader, self._judge, window.lane),
                 calibrated=self.calibrated and rated,
+                subject=question.subject,
             )
+            found = ordered.candidates
+            answered = ordered.confidence if rated else None
         taken = fill(
             found,
             lambda one: token_cost(one.text),
@@ -434,7 +444,7 @@ class ConversationRecall:
         for one in taken:
             hit = self._hit(view.table, scores, one.hit, related)
             hits.append(finder.shortened(hit, int(scores.rows[one.hit.place]), one.room))
-        return tuple(hits), rated
+        return tuple(hits), answered
 
     def _window(self, question: _Question, scores: TurnScores) -> Window:
         """What reads the first candidates of a question, each with the turn before it."""

@@ -118,6 +118,17 @@ Lookup: TypeAlias = Callable[[Candidate], Iterable[Candidate]]
 """What the index holds in the words of a candidate, at most `RELATED`, in any order."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Candidates in their order, and the probability that any of them answers the question.
+
+    None where that is not known.
+    """
+
+    candidates: Iterator[Candidate]
+    confidence: float | None
+
+
 def order_turns(
     candidates: Iterable[Candidate],
     question: str,
@@ -128,20 +139,26 @@ def order_turns(
     judge: PairJudge = judge_pairs,
     calibrated: bool = True,
     lane: Lane = "turns",
-) -> Iterator[Candidate]:
-    """`candidates`, best first, in the order of what holds now.
+    subject: str | None = None,
+) -> Ordered:
+    """`candidates`, best first, in the order of what holds now, each with its probability.
 
     Groups are made one by one as they are asked for. With `repetitions` what says the same is not
     folded into one. `judge` says of two statements whether the newer replaces the older,
-    `calibrated` whether the embedder's cosines tell if anything answers.
+    `calibrated` whether the embedder's cosines tell if anything answers. `subject` is the question
+    without the words that name `spans`.
     """
     stream = iter(candidates)
     head = list(islice(stream, COMPARED if repetitions else READ))
     if not repetitions:
         head = _folded(head)
     groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)
-    likelihood = Likelihood.of(head, question, lane, tuple(spans), calibrated=calibrated)
-    return likelihood.rated(groups.ordered(chain(head, stream)))
+    ordered = groups.ordered(chain(head, stream))
+    asked = question if subject is None else subject
+    likelihood = Likelihood.of(head, question, asked, lane, tuple(spans), calibrated=calibrated)
+    if likelihood is None:
+        return Ordered(chain.from_iterable(ordered), None)
+    return Ordered(likelihood.rated(ordered), likelihood.answered)
 
 
 def order_memories(
@@ -152,7 +169,8 @@ def order_memories(
     *,
     judge: PairJudge = judge_pairs,
     calibrated: bool = True,
-) -> Iterator[Candidate]:
+    subject: str | None = None,
+) -> Ordered:
     """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
     return order_turns(
         candidates,
@@ -163,6 +181,7 @@ def order_memories(
         judge=judge,
         calibrated=calibrated,
         lane="facts",
+        subject=subject,
     )
 
 
@@ -190,7 +209,7 @@ class _Groups:
     _pushed: int = 0
     _made: int = 0
 
-    def ordered(self, stream: Iterator[Candidate]) -> Iterator[Candidate]:
+    def ordered(self, stream: Iterator[Candidate]) -> Iterator[list[Candidate]]:
         """All candidates of `stream`, group by group."""
         standing, least = math.inf, -math.inf
         coming = next(stream, None)
@@ -213,9 +232,12 @@ class _Groups:
             else:
                 front = self._group(best)
                 self._made += 1
+            group = []
             for member in front:
                 self._taken.update((member.place, *member.again))
-                yield replace(self._after_what_replaced_it(member), group=standing)
+                group.append(replace(self._after_what_replaced_it(member), group=standing))
+            if group:
+                yield group
 
     def _after_what_replaced_it(self, member: Candidate) -> Candidate:
         """A member without its mark where what replaced it is still to come.

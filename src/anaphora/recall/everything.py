@@ -17,8 +17,7 @@ from anaphora.core.analyser import query_terms
 from anaphora.core.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
-from anaphora.rank.silence import FACT_FLOOR
-from anaphora.recall.likelihood import with_floor
+from anaphora.rank.silence import FLOOR, LEAST, TAIL
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -142,7 +141,7 @@ class _Asked:
     terms: tuple[str, ...]
     choice: SearchChoice
     top_k: int
-    floor: float | None
+    floor: float
     sessions: frozenset[str] | None
     shown: ViewCache[_TextReading]
     own: frozenset[str] = frozenset()
@@ -192,14 +191,14 @@ class EverythingRecall:
         """
         check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
-        if min_confidence is not None:
-            check_share("min_confidence", min_confidence)
+        floor = FLOOR if min_confidence is None else min_confidence
+        check_share("min_confidence", floor)
         checked_read(read)
         _check_kinds(choice.kinds)
         if not question.strip():
             return Recall((), (BLANK,))
         question, cut = truncated_question(typed_question(question))
-        asked = replace(self._asked(question, choice, top_k, min_confidence), read=read)
+        asked = replace(self._asked(question, choice, top_k, floor), read=read)
         lanes = [_LaneAnswer(degraded=cut)]
         parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Asked], _LaneAnswer]], ...] = (
             ("memories", ("memory", "note"), self._memories),
@@ -214,9 +213,7 @@ class EverythingRecall:
                 lanes.append(_in_time(part, partial(ask, asked)))
         return _merged(asked, lanes, budget)
 
-    def _asked(
-        self, question: str, choice: SearchChoice, top_k: int, floor: float | None
-    ) -> _Asked:
+    def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
         sessions = None
         if choice.project is not None:
             sessions = self.places.of_project(choice.project)
@@ -299,7 +296,7 @@ class EverythingRecall:
             return _LaneAnswer()
         sure = FILES[package.quality]
         hits = tuple(_Found(hit, hit.score) for hit in _of_files(package, asked, sure))
-        if sure < (FACT_FLOOR if asked.floor is None else asked.floor):
+        if sure < asked.floor:
             return _LaneAnswer((), hits, None, package.degraded)
         return _LaneAnswer(hits, (), sure, package.degraded)
 
@@ -322,8 +319,10 @@ class EverythingRecall:
             min_confidence=asked.floor,
             read=asked.read,
         )
-        # With filters the lane gives all that they let through, however far.
-        return with_floor(found, FACT_FLOOR if asked.floor is None else asked.floor)
+        if found.confidence is not None and found.confidence < asked.floor:
+            # With filters the lane gives all that they let through, however far.
+            return replace(found, hits=(), nearest=found.hits or found.nearest)
+        return found
 
     def _calls(self, asked: _Asked) -> _LaneAnswer:
         choice = TurnChoice(asked.choice.since, asked.choice.until)
@@ -499,6 +498,8 @@ def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[
     """One list of what the lanes found; where all are silent, what came nearest."""
     known = [lane.confidence for lane in lanes if lane.confidence is not None]
     hits = _ordered(hit for lane in lanes for hit in _valued(lane.hits, asked))
+    if asked.floor:
+        hits = _without_tail(hits)
     nearest = _ordered(hit for lane in lanes for hit in _valued(lane.nearest, asked))
     told = ((lane.silent_times if hits else lane.notices) for lane in lanes)
     notices = tuple(dict.fromkeys(notice for lane in told for notice in lane))
@@ -509,6 +510,13 @@ def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[
         nearest=() if hits else tuple(_within_budget(nearest, asked.top_k, budget)),
         notices=notices,
     )
+
+
+def _without_tail(hits: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
+    """Hits down to where the list falls away; those of which nothing is known stay."""
+    best = max((hit.answers for hit in hits if hit.answers is not None), default=0.0)
+    least = max(LEAST, TAIL * best)
+    return tuple(hit for hit in hits if hit.answers is None or hit.answers >= least)
 
 
 def _ordered(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:

@@ -1,5 +1,8 @@
-"""How probably each candidate answers, in the order in which it is shown: what `rank/silence` needs
-is read from the first candidates of a question and from each one's text, time and speaker."""
+"""How probably each candidate answers, in the order in which it is shown.
+
+What `rank/silence` needs is read from the first candidates of a question, and from the text, time
+and speaker of each one.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from anaphora.core.folding import typed_text
 from anaphora.core.recalled import strip_recalled
-from anaphora.rank.currency import COMPARED
-from anaphora.rank.silence import HitEvidence, Lane, hit_probability, missing_share
+from anaphora.rank.currency import COMPARED, answer_loss
+from anaphora.rank.silence import (
+    SOUGHT,
+    HitEvidence,
+    Lane,
+    hit_probability,
+    probability,
+    word_share,
+)
 from anaphora.rank.sought import Sought, held_terms, read_sought
-from anaphora.rank.statements import read_statement
+from anaphora.rank.statements import read_cues, read_statement
 
 if TYPE_CHECKING:
     from anaphora.recall.currency import Candidate
@@ -29,47 +39,79 @@ _MOST_READ: Final = 100_000
 class Likelihood:
     """What the probabilities of one question's candidates have in common.
 
-    `calibrated` says whether the embedder's cosines were measured, `unseen` is the number of the
-    question's words that no first candidate holds.
+    `subject` is the question without the words that name its times, which are `spans`.
+    `answered` is the probability that any of them answers, `best` is the place of the candidate
+    with the best cosine, `cosines` are the two best ones. `calibrated` says whether the embedder's
+    cosines were measured.
     """
 
-    question: str
+    subject: str
     lane: Lane
     spans: Spans
     calibrated: bool
-    unseen: int
+    answered: float
+    best: int
+    cosines: tuple[float, float]
 
     @classmethod
     def of(
         cls,
         head: Sequence[Candidate],
         question: str,
+        subject: str,
         lane: Lane,
         spans: Spans = (),
         *,
         calibrated: bool = True,
-    ) -> Likelihood:
-        """Read the first candidates of a question, best first."""
-        held = frozenset().union(*(_held(candidate, question) for candidate in head[:COMPARED]))
-        unseen = len(read_sought(question).terms - held)
-        return cls(question, lane, spans, calibrated, unseen)
+    ) -> Likelihood | None:
+        """Read the first candidates of a question, best first; None where nothing is known."""
+        head = head[:COMPARED]
+        odds = [candidate.read for candidate in head if not math.isnan(candidate.read)]
+        if not calibrated and not odds:
+            return None
+        sought, cues = read_sought(subject), read_cues(question)
+        held = frozenset().union(*(_held(candidate, subject) for candidate in head))
+        unseen = word_share(len(sought.terms - held), len(sought.terms))
+        # What only asks, or does not know, is no answer however near it is.
+        telling = [one for one in head if not answer_loss(_said(one), 1.0, cues)]
+        meaning = max((one.meaning for one in telling or head), default=0.0)
+        ranked = sorted(head, key=lambda one: -one.meaning)
+        first, second = (*(one.meaning for one in ranked[:2]), 0.0, 0.0)[:2]
+        answered = 0.0
+        if head:
+            read = max(odds) if odds else None
+            answered = probability(meaning if calibrated else None, unseen, read)
+        best = ranked[0].place if ranked else -1
+        return cls(subject, lane, spans, calibrated, answered, best, (first, second))
 
-    def rated(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """`candidates`, in the order in which they are shown, each with its probability."""
-        for place, candidate in enumerate(candidates):
-            chance = hit_probability(self.evidence(candidate, place), self.lane)
-            yield replace(candidate, answers=chance)
+    def rated(self, groups: Iterable[Sequence[Candidate]]) -> Iterator[Candidate]:
+        """The candidates of groups, in the order in which they are shown, with probabilities.
+
+        What stands first in a group answers as probably as its likeliest: it was put before that
+        because it holds now.
+        """
+        for place, group in enumerate(groups):
+            chances = [self.probability(candidate, place) for candidate in group]
+            chances[0] = max(chances)
+            for candidate, chance in zip(group, chances, strict=True):
+                yield replace(candidate, answers=chance)
+
+    def probability(self, candidate: Candidate, place: int) -> float:
+        """The probability, 0 to 1, that a candidate at `place`, from 0, answers."""
+        evidence = self.evidence(candidate, place)
+        return hit_probability(self.answered, evidence, self.lane, calibrated=self.calibrated)
 
     def evidence(self, candidate: Candidate, place: int) -> HitEvidence:
-        """What tells whether the candidate at `place`, from 0, answers."""
-        sought, held = read_sought(self.question), _held(candidate, self.question)
-        words = len(sought.terms)
+        """What tells whether a candidate at `place`, from 0, answers."""
+        sought, held = read_sought(self.subject), _held(candidate, self.subject)
+        missing = len(sought.terms) - len(held)
+        others = self.cosines[1 if candidate.place == self.best else 0]
         return HitEvidence(
-            meaning=candidate.meaning if self.calibrated else None,
-            missing=missing_share(words - len(held), words),
-            unseen=missing_share(self.unseen, words),
+            meaning=candidate.meaning if self.calibrated else 0.0,
+            missing=word_share(missing, len(sought.terms)),
             place=place,
-            asks=read_statement(typed_text(strip_recalled(candidate.text))).asks,
+            asks=read_statement(_said(candidate)).asks,
+            lead=candidate.meaning - others if self.calibrated else 0.0,
             read=None if math.isnan(candidate.read) else candidate.read,
             sought=self._is_sought(candidate, sought, held),
         )
@@ -94,23 +136,22 @@ def _held(candidate: Candidate, question: str) -> frozenset[str]:
     return held | held_terms(question, candidate.speaker) if candidate.asked_for else held
 
 
-def confidence_of(hits: Iterable[Any]) -> float | None:
-    """The probability of the likeliest hit; 0 for no hits, None where one is not known."""
-    chances = [hit.answers for hit in hits]
-    if any(chance is None for chance in chances):
-        return None
-    return max(chances, default=0.0)
+def _said(candidate: Candidate) -> str:
+    return typed_text(strip_recalled(candidate.told or candidate.text))
 
 
-def with_floor(recall: Recall[Any], floor: float) -> Recall[Any]:
-    """`recall` with the hits that answer at least as probably as `floor`, and its confidence.
+def with_floor(
+    recall: Recall[Any], answered: float | None, floor: float, *, every: bool = False
+) -> Recall[Any]:
+    """`recall` with its confidence, and no hits where that is below `floor`: `nearest` has them.
 
-    Where none does, there are no hits, and `nearest` has them. Where nothing is known, all stay.
+    `answered` is the probability that anything answers (None: not known, and nothing changes). A
+    hit that was sought by name counts as much itself. With `every` all hits stay.
     """
-    sure = confidence_of(recall.hits)
-    if sure is None:
+    if answered is None:
         return recall
-    hits = tuple(hit for hit in recall.hits if hit.answers >= floor)
-    return replace(
-        recall, hits=hits, confidence=sure, nearest=() if hits else recall.hits
-    )
+    sought = max((hit.answers for hit in recall.hits if hit.answers is not None), default=0.0)
+    sure = max(answered, sought) if sought >= SOUGHT else answered
+    if sure < floor and not every:
+        return replace(recall, hits=(), confidence=sure, nearest=recall.hits)
+    return replace(recall, confidence=sure)

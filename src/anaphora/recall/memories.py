@@ -24,7 +24,7 @@ from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import UNREAD, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
-from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
+from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.statements import asked_words
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_memories
@@ -93,7 +93,7 @@ class KeptNotes:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The hits that candidates gave at a moment.
+    """The hits that candidates gave at a moment, and how probably anything answers.
 
     `unread` says why they were not read with the question, where they should have been.
     """
@@ -101,6 +101,7 @@ class _Answer:
     parts: tuple[Candidates, ...]
     moment: datetime
     hits: tuple[MemoryHit, ...]
+    answered: float | None
     unread: tuple[Degraded, ...] = ()
 
     def holds(self, parts: tuple[Candidates, ...], moment: datetime) -> bool:
@@ -165,7 +166,7 @@ class MemoryRecall:
         from anaphora.index.memories.state import MemoryQuery
 
         check_count("top_k", top_k, 1)
-        floor = FACT_FLOOR if min_confidence is None else min_confidence
+        floor = FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
         window = begin_reading(read, mode, self.reader)
         if as_of is not None:
@@ -212,7 +213,7 @@ class MemoryRecall:
             work = _AnswerBuilder(self, query, wanted, not bare, explain, window, found)
             hits = work.hits(top_k, least)
             unread = tuple(work.unread)
-            answer = _Answer(parts, wanted.moment, hits, unread)
+            answer = _Answer(parts, wanted.moment, hits, work.answered, unread)
             self.answers.put(_ONE_VIEW, key, answer)
             rejected = work.rejected() if explain else ()
         hits = answer.hits
@@ -224,7 +225,7 @@ class MemoryRecall:
         recall = Recall(hits, tuple(degraded), rejected, notices=found.notices)
         if vector is None or found.pending or mode != "hybrid":
             return recall
-        return with_floor(recall, 0.0 if every else floor)
+        return with_floor(recall, answer.answered, floor, every=every)
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
@@ -338,6 +339,7 @@ class _AnswerBuilder:
     _explain: bool
     _window: int
     _found: Candidates
+    answered: float | None = 0.0
     unread: list[Degraded] = field(default_factory=list)
     _rejected: list[tuple[int, str]] = field(default_factory=list)
     _scores: MemoryScores = field(init=False)
@@ -385,6 +387,11 @@ class _AnswerBuilder:
                 hits.append(_hit(record, scores, candidate.place, standing))
         return tuple(hits)
 
+    @property
+    def _is_rated(self) -> bool:
+        """Whether all memories that may be shown have a cosine."""
+        return self._wanted.vector is not None and not self._found.pending
+
     def _id_of(self, place: int) -> str:
         return self._found.columns.ids[place]
 
@@ -400,13 +407,15 @@ class _AnswerBuilder:
             return (self._candidate(place) for place in places)
         lane = self._lane
         window = Window(self._question, self._window, "facts", lane.reader, _told, self.unread)
-        return order_memories(
+        ordered = order_memories(
             window.ordered(self._candidates(places)),
             self._question,
             lambda candidate: map(window.as_read, self._related(candidate)),
             judge=pair_judge(lane.reader, lane.judge, window.lane),
-            calibrated=lane.calibrated and not self._found.pending,
+            calibrated=lane.calibrated and self._is_rated,
         )
+        self.answered = ordered.confidence
+        return ordered.candidates
 
     def _candidates(self, places: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""

@@ -128,13 +128,19 @@ def asks_for_a_time_alone(question: str, spans: Sequence[TimeSpan]) -> bool:
     """Whether a question asks what was said or happened in spans that it names, and no more."""
     if not spans:
         return False
-    rest = question
-    for span in sorted(spans, key=lambda one: -one.start_char):
-        rest = rest[: span.start_char] + rest[span.end_char :]
+    rest = without_times(question, spans)
     known = languages().get(language_of(question))
     if known is not None and not known.spaced:
         return set(analyse(rest, keep_stop_words=False)) <= _happening()
     return set(query_terms(rest)) <= _happening()
+
+
+def without_times(question: str, spans: Sequence[TimeSpan]) -> str:
+    """What is left of a question without the words that name `spans`."""
+    rest = question
+    for span in sorted(spans, key=lambda one: -one.start_char):
+        rest = rest[: span.start_char] + rest[span.end_char :]
+    return rest
 
 
 @lru_cache(maxsize=1)
