@@ -20,7 +20,6 @@ from anaphora.rank.currency import (
 )
 from anaphora.rank.frames import Frame, compare_frames
 from anaphora.rank.replacement import StatementPair
-from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues, read_statement
 
 DAY = 86_400.0
@@ -161,34 +160,6 @@ def test_what_is_marked_never_stands_before_what_replaced_it(
         return
     for older, newer in judge_group(statements, question, THRESHOLD).replaced:
         assert order.index(newer) < order.index(older)
-
-
-@given(_TOLD, _TEXTS, st.none() | st.floats(-20, 20), st.booleans())
-def test_a_probability_of_an_answer_is_one(
-    told: list[tuple[str, float]], question: str, read: float | None, calibrated: bool
-) -> None:
-    """Between 0 and 1 whatever is asked; not known where neither cosines nor a reader tell."""
-    found = answer_probability(said(*told), read_cues(question), read, calibrated=calibrated)
-    if read is None and not calibrated:
-        assert found is None
-    else:
-        assert found is not None
-        assert 0.0 <= found <= 1.0
-
-
-@given(_TOLD, _TEXTS, st.floats(-8, 8), st.floats(0.01, 8), st.booleans())
-def test_what_a_reader_thinks_more_of_is_surer(
-    told: list[tuple[str, float]], question: str, read: float, more: float, calibrated: bool
-) -> None:
-    """The higher the log-odds of the best one that was read, the higher the probability."""
-    statements, cues = said(*told), read_cues(question)
-    low, high = (
-        answer_probability(statements, cues, odds, calibrated=calibrated)
-        for odds in (read, read + more)
-    )
-    assert low is not None
-    assert high is not None
-    assert low <= high
 
 
 @pytest.mark.promise("recall.current")

@@ -28,7 +28,7 @@ bench/results/silence.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -38,9 +38,9 @@ Lane: TypeAlias = Literal["turns", "facts"]
 Weights: TypeAlias = tuple[float, ...]
 LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 
-CONSTANT: Final = -2.6
-MEANING: Final = 6.67
-UNSEEN: Final = -2.12
+CONSTANT: Final = -2.17
+MEANING: Final = 6.07
+UNSEEN: Final = -2.52
 
 READ_CONSTANT: Final = -3.09
 READ_MEANING: Final = 8.84
@@ -51,25 +51,26 @@ ALONE_CONSTANT: Final = 2.21
 ALONE_UNSEEN: Final = -0.05
 ALONE_ODDS: Final = 1.13
 
-# Of a hit: the constant, meaning, missing, first, place, asks, lead, and the reader's where it read.
-HIT_TURNS: Final[Weights] = (0.33, 0.06, -1.5, 0.3, -1.12, -0.13, 1.49)
-HIT_FACTS: Final[Weights] = (-0.65, 0.58, -0.86, 0.68, -1.0, -2.22, 4.26)
+# Of a hit: the constant, meaning, missing, first, place, asks, lead and, where one read, the
+# reader's.
+HIT_TURNS: Final[Weights] = (0.4, -0.66, -1.5, 0.27, -0.94, -0.06, 2.7)
+HIT_FACTS: Final[Weights] = (-0.79, -0.21, -0.53, 0.66, -0.87, -1.55, 4.76)
 READ_HIT_TURNS: Final[Weights] = (0.4, -0.62, -0.75, 0.49, -0.76, -0.17, 3.84, 0.26)
 READ_HIT_FACTS: Final[Weights] = (-1.03, 0.64, 1.2, 0.79, -0.6, 0.32, 5.34, 0.32)
 ALONE_HIT_TURNS: Final[Weights] = (0.4, 0.0, -0.75, 0.49, -0.76, -0.17, 0.0, 0.26)
 ALONE_HIT_FACTS: Final[Weights] = (-1.03, 0.0, 0.0, 0.79, -0.6, 0.0, 0.0, 0.32)
 
-FLOOR: Final = 0.15
+FLOOR: Final = 0.2
 """Below this probability an answer is silent unless the caller says otherwise: of a hundred
 questions that can be answered it takes at most 3 of turns, and more of memories where no word is
 shared with the answer."""
 
 LEAST: Final = 0.02
-"""A hit that answers less probably is not shown among those of an answer that is not silent."""
+"""A hit that answers less probably is not shown, though others are."""
 
-TAIL: Final = 0.1
-"""Nor, where hits of all kinds come in one list, one that answers less probably than this share of
-the likeliest: there the list has fallen away."""
+TAIL: Final = 0.05
+"""Nor is one that answers less probably than this share of the likeliest: there the list has fallen
+away."""
 
 SOUGHT: Final = 0.6
 """The least probability of a hit that is all that was asked for by a name, a time or an
@@ -164,9 +165,3 @@ def probability(meaning: float | None, unseen: float, read: float | None = None)
         odds = READ_CONSTANT + READ_MEANING * meaning + READ_UNSEEN * unseen
         odds += READ_ODDS * bounded(read)
     return probability_of(odds)
-
-
-def lead_of(cosines: Sequence[float], at: int) -> float:
-    """How far one of several cosines lies above the best of the others; itself where it is alone."""
-    others = [cosine for place, cosine in enumerate(cosines) if place != at]
-    return cosines[at] - max(others, default=0.0)

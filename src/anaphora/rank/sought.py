@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from anaphora.core.analyser import QueryWord, analyse, token_of
@@ -106,7 +107,7 @@ def _is_written(word: QueryWord, small: str, *, beyond: bool) -> bool:
 
 
 def _common_prefix(form: str, token: str) -> str:
-    size = next(
-        (at for at, (a, b) in enumerate(zip(form, token)) if a != b), min(len(form), len(token))
-    )
+    """What a word and its stem begin with, at least `_SHORTEST` characters of the word."""
+    pairs = zip(form, token, strict=False)
+    size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return form[: max(size, _SHORTEST)]

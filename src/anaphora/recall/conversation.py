@@ -50,7 +50,7 @@ from anaphora.rank.turns import (
 )
 from anaphora.reading.inputs import said_text, statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_turns
-from anaphora.recall.likelihood import with_floor
+from anaphora.recall.likelihood import with_floor, without_tail
 from anaphora.recall.narrowing import chosen_rows, narrow_by_times, without_times
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
@@ -168,13 +168,14 @@ class _Question:
 class _Limits:
     """What hits may take up: how many, how many tokens, and which texts are in the prompt.
 
-    `whole`: no passage stands for a long turn.
+    `whole`: no passage stands for a long turn. `cut`: those that hardly answer do not come.
     """
 
     top_k: int
     budget: int = NO_BUDGET
     live: frozenset[str] = frozenset()
     whole: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,9 @@ class ConversationRecall:
         question = _Question(
             view, narrowed.rows, query, _seconds(times), subject, mode, window=window
         )
-        limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude), whole)
+        live = frozenset(text.strip() for text in exclude)
+        cut_tail = floor > 0 and not narrowed.alone
+        limits = _Limits(top_k, budget, live, whole, cut_tail)
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
         notices += narrowed.notices + answer.notices
@@ -279,7 +282,7 @@ class ConversationRecall:
         if narrowed.empty and floor > 0:
             return replace(recall, hits=(), nearest=answer.hits)
         # A question for nothing but a time is answered by what was said then, whatever that was.
-        return with_floor(recall, answer.answered, floor, every=narrowed.alone)
+        return with_floor(recall, answer.answered, 0.0 if narrowed.alone else floor)
 
     def _cached(
         self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
@@ -430,7 +433,7 @@ class ConversationRecall:
                 calibrated=self.calibrated and rated,
                 subject=question.subject,
             )
-            found = ordered.candidates
+            found = without_tail(ordered.candidates) if limits.cut else ordered.candidates
             answered = ordered.confidence if rated else None
         taken = fill(
             found,

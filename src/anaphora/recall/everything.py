@@ -17,7 +17,8 @@ from anaphora.core.analyser import query_terms
 from anaphora.core.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
-from anaphora.rank.silence import FLOOR, LEAST, TAIL
+from anaphora.rank.silence import FLOOR
+from anaphora.recall.likelihood import without_tail
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -499,7 +500,7 @@ def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[
     known = [lane.confidence for lane in lanes if lane.confidence is not None]
     hits = _ordered(hit for lane in lanes for hit in _valued(lane.hits, asked))
     if asked.floor:
-        hits = _without_tail(hits)
+        hits = tuple(without_tail(hits))
     nearest = _ordered(hit for lane in lanes for hit in _valued(lane.nearest, asked))
     told = ((lane.silent_times if hits else lane.notices) for lane in lanes)
     notices = tuple(dict.fromkeys(notice for lane in told for notice in lane))
@@ -510,13 +511,6 @@ def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[
         nearest=() if hits else tuple(_within_budget(nearest, asked.top_k, budget)),
         notices=notices,
     )
-
-
-def _without_tail(hits: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
-    """Hits down to where the list falls away; those of which nothing is known stay."""
-    best = max((hit.answers for hit in hits if hit.answers is not None), default=0.0)
-    least = max(LEAST, TAIL * best)
-    return tuple(hit for hit in hits if hit.answers is None or hit.answers >= least)
 
 
 def _ordered(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from anaphora.core.folding import typed_text
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import COMPARED, answer_loss
 from anaphora.rank.silence import (
+    LEAST,
     SOUGHT,
+    TAIL,
     HitEvidence,
     Lane,
     hit_probability,
@@ -33,6 +35,17 @@ Spans: TypeAlias = Sequence[tuple[float, float]]
 
 _MOST_READ: Final = 100_000
 """Characters of a text in which words of the question are looked for."""
+
+
+class Rated(Protocol):
+    """A hit that may say how probably it answers."""
+
+    @property
+    def answers(self) -> float | None:
+        """The probability, None where it is not known."""
+
+
+HitT = TypeVar("HitT", bound=Rated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +153,34 @@ def _said(candidate: Candidate) -> str:
     return typed_text(strip_recalled(candidate.told or candidate.text))
 
 
-def with_floor(
-    recall: Recall[Any], answered: float | None, floor: float, *, every: bool = False
-) -> Recall[Any]:
-    """`recall` with its confidence, and no hits where that is below `floor`: `nearest` has them.
+def with_floor(recall: Recall[Any], answered: float | None, floor: float) -> Recall[Any]:
+    """`recall` with its confidence, and silent where that is below `floor`: `nearest` has its hits.
 
     `answered` is the probability that anything answers (None: not known, and nothing changes). A
-    hit that was sought by name counts as much itself. With `every` all hits stay.
+    hit that was sought by name counts as much itself.
     """
     if answered is None:
         return recall
-    sought = max((hit.answers for hit in recall.hits if hit.answers is not None), default=0.0)
-    sure = max(answered, sought) if sought >= SOUGHT else answered
-    if sure < floor and not every:
+    best = max((hit.answers for hit in recall.hits if hit.answers is not None), default=0.0)
+    sure = max(answered, best) if best >= SOUGHT else answered
+    if sure < floor:
         return replace(recall, hits=(), confidence=sure, nearest=recall.hits)
     return replace(recall, confidence=sure)
+
+
+def without_tail(hits: Iterable[HitT]) -> Iterator[HitT]:
+    """Hits, best first, without those that hardly answer beside the first one.
+
+    Those of which nothing is known stay. After some in a row the list has fallen away.
+    """
+    least, skipped = -math.inf, 0
+    for hit in hits:
+        if hit.answers is not None and hit.answers < least:
+            skipped += 1
+            if skipped == COMPARED:
+                return
+            continue
+        if least == -math.inf and hit.answers is not None:
+            least = max(LEAST, TAIL * hit.answers)
+        skipped = 0
+        yield hit

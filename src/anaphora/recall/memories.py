@@ -28,7 +28,7 @@ from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.statements import asked_words
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_memories
-from anaphora.recall.likelihood import with_floor
+from anaphora.recall.likelihood import with_floor, without_tail
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -206,12 +206,13 @@ class MemoryRecall:
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         least = -math.inf if min_score is None else min_score
-        key = (query, mode, top_k, least, keep, as_of, window)
+        cut = floor > 0 and not every
+        key = (query, mode, top_k, least, keep, as_of, window, cut)
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
         rejected: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, wanted.moment):
             work = _AnswerBuilder(self, query, wanted, not bare, explain, window, found)
-            hits = work.hits(top_k, least)
+            hits = work.hits(top_k, least, cut=cut)
             unread = tuple(work.unread)
             answer = _Answer(parts, wanted.moment, hits, work.answered, unread)
             self.answers.put(_ONE_VIEW, key, answer)
@@ -225,7 +226,7 @@ class MemoryRecall:
         recall = Recall(hits, tuple(degraded), rejected, notices=found.notices)
         if vector is None or found.pending or mode != "hybrid":
             return recall
-        return with_floor(recall, answer.answered, floor, every=every)
+        return with_floor(recall, answer.answered, 0.0 if every else floor)
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
@@ -350,15 +351,16 @@ class _AnswerBuilder:
         self._scores = self._rank(self._found)
         self._places = {one: place for place, one in enumerate(self._found.columns.ids)}
 
-    def hits(self, top_k: int, least: float) -> tuple[MemoryHit, ...]:
-        """The best `top_k` of at least this score, restatements shown once."""
+    def hits(self, top_k: int, least: float, *, cut: bool) -> tuple[MemoryHit, ...]:
+        """The best `top_k` of at least this score, restatements shown once; `cut`: no tail."""
         taken: list[Candidate] = []
         found_ids = self._found.columns.ids
         best_first = [found_ids[p] for p in self._scores.order.tolist()]
         version = self._found.version
         links = _Links(self._lane.records, best_first, self._lane.reads.neighbours, version)
         same: dict[str, list[str]] = {}
-        for candidate in self._ordered():
+        ordered = self._ordered()
+        for candidate in without_tail(ordered) if cut and not self._explain else ordered:
             own = self._id_of(candidate.place)
             shown = (self._id_of(other.place) for other in taken)
             if candidate.standing < least or len(taken) == top_k:

@@ -209,8 +209,9 @@ class MemoryHit:
     `score` = (`similarity` × `decay` × `reinforcement` + `reader`) × `unanswered`: what the reader
     adds or takes that read it with the question, and a factor of those that only ask or do not
     know. `answers` is the probability that it answers, from all that is known of it; None where
-    nothing is. `read` is that of the reader alone; None where it was not read. Hits stand in groups of what is about one thing, by the best score of each:
-    within one, what holds now comes before what it replaced, whatever its own score.
+    nothing is. `read` is that of the reader alone; None where it was not read. Hits stand in groups
+    of what is about one thing, by the best score of each: within one, what holds now comes before
+    what it replaced, whatever its own score.
 
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
     memories; `same_as` those that say the same and are not shown again. `current` is False where a
