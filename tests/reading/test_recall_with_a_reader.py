@@ -123,10 +123,10 @@ def test_what_answers_comes_forward(open_with: Open, tiny: Path) -> None:
     assert sorted(texts(turns)) == sorted(texts(unread))
     assert not memories.degraded
     assert texts(memories) == texts(bare)
-    assert all(hit.answers is not None for hit in memories)
+    assert all(hit.read is not None for hit in memories)
     search = memory.search(QUESTION, read=32, min_confidence=0.0)
     assert [hit.score for hit in search] == sorted((hit.score for hit in search), reverse=True)
-    assert next(hit for hit in search if hit.text == ANSWER).answers == pytest.approx(0.9, abs=0.1)
+    assert next(hit for hit in search if hit.text == ANSWER).read == pytest.approx(0.9, abs=0.1)
 
 
 @pytest.mark.promise("recall.read")
@@ -140,9 +140,9 @@ def test_what_is_read_stays_within_its_window(
     for unread, read in zip(
         lanes(memory, read=0, top_k=6), lanes(memory, read=window, top_k=6), strict=True
     ):
-        scored = [hit for hit in read if hit.answers is not None]
+        scored = [hit for hit in read if hit.read is not None]
         assert len(scored) == min(window, len(unread.hits))
-        behind = [hit.score for hit in read if hit.answers is None]
+        behind = [hit.score for hit in read if hit.read is None]
         assert all(hit.score >= max(behind, default=0.0) for hit in scored)
 
 
@@ -168,17 +168,17 @@ def test_a_hit_shows_what_the_reader_made_of_it(open_with: Open, any_reader: Pat
     unread, bare = lanes(memory, read=0, top_k=6)
     before = {hit.text: hit.score for hit in unread}
     for hit in turns:
-        assert hit.answers is not None
+        assert hit.read is not None
         assert sum(hit.factors.values()) == pytest.approx(hit.score, abs=1e-5)
         if "unanswered" not in hit.factors:
             assert hit.factors["reader"] == pytest.approx(hit.score - before[hit.text], abs=1e-5)
     for hit in memories:
-        assert hit.answers is not None
+        assert hit.read is not None
         product = hit.similarity * hit.decay * hit.reinforcement + hit.factors["reader"]
         assert product * hit.factors.get("unanswered", 1.0) == pytest.approx(hit.score, abs=1e-5)
         assert abs(hit.factors["reader"]) <= max(WEIGHTS.values()) * 6.0 + 1e-9
     for hit in (*unread, *bare):
-        assert hit.answers is None
+        assert hit.read is None
         assert "reader" not in hit.factors
 
 
@@ -228,7 +228,7 @@ def test_a_reader_that_is_loading_changes_nothing(
         assert memory.ready(60)
         for found in lanes(memory, read=32, top_k=6):
             assert not found.degraded
-            assert all(hit.answers is not None for hit in found)
+            assert all(hit.read is not None for hit in found)
 
 
 @pytest.mark.promise("recall.read_degrades")
@@ -256,7 +256,7 @@ def test_off_is_off(open_with: Open) -> None:
     for before, found in zip(unread, lanes(memory, read=32, top_k=6), strict=True):
         assert texts(found) == texts(before)
         assert not found.degraded
-        assert all(hit.answers is None for hit in found)
+        assert all(hit.read is None for hit in found)
 
 
 @pytest.mark.parametrize("mode", ["words", "vector"])
@@ -266,7 +266,7 @@ def test_by_words_or_meaning_alone_nothing_is_read(open_with: Open, tiny: Path, 
     tell(memory)
     for found in lanes(memory, read=32, mode=mode):
         assert found.hits
-        assert all(hit.answers is None for hit in found)
+        assert all(hit.read is None for hit in found)
 
 
 @pytest.mark.parametrize("read", [-1, READ_MOST + 1])

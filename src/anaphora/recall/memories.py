@@ -206,13 +206,13 @@ class MemoryRecall:
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         least = -math.inf if min_score is None else min_score
-        cut = floor > 0 and not every
-        key = (query, mode, top_k, least, keep, as_of, window, cut)
+        cut_tail = floor > 0 and not every
+        key = (query, mode, top_k, least, keep, as_of, window, cut_tail)
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
         rejected: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, wanted.moment):
             work = _AnswerBuilder(self, query, wanted, not bare, explain, window, found)
-            hits = work.hits(top_k, least, cut=cut)
+            hits = work.hits(top_k, least, cut=cut_tail)
             unread = tuple(work.unread)
             answer = _Answer(parts, wanted.moment, hits, work.answered, unread)
             self.answers.put(_ONE_VIEW, key, answer)
