@@ -9,11 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 from tests.commands import run_command
+from tests.hooks.hook_desk import Agent, environment, write_transcript
 from tests.mcp_client import connected
+from tests.surfaces.rest_desk import BASE
 
 from anaphora import Memory
-from anaphora.core.caller import CallOrigin, called_from
+from anaphora.surfaces.rest import ServerOptions, create_app
 
 GERMAN = (
     "Die Miete geht immer am Dritten vom Konto ab.",
@@ -177,20 +180,29 @@ def test_an_embedder_that_reads_it_tells_nothing(tmp_path: Path) -> None:
 @pytest.mark.promise("recall.language_told")
 def test_a_hook_takes_the_notice_from_nobody(tmp_path: Path) -> None:
     """What a hook asks and imports goes to a model: the user is told with the next question."""
-    with Memory.open(tmp_path / "home") as memory:
-        tell_turns(memory, GERMAN)
-        with called_from(CallOrigin("hook")):
-            assert memory.search(LANGUAGES["German"][1]).notices == ()
+    session = "11111111-aaaa-4bbb-8ccc-000000000001"
+    transcript = tmp_path / "transcripts" / f"{session}.jsonl"
+    agent = Agent("claude-code", session, tmp_path, transcript, environment(tmp_path))
+    write_transcript("claude-code", transcript, session, tmp_path, list(GERMAN))
+    agent.start()
+    agent.tell("end", {})
+    later = Agent("claude-code", "2", tmp_path, transcript.with_name("2.jsonl"), agent.environ)
+    assert COMMAND not in later.start() + later.prompt(LANGUAGES["German"][1])
+    with Memory.open(tmp_path / "memory") as memory:
         assert len(memory.search(LANGUAGES["German"][1]).notices) == 1
 
 
 @pytest.mark.promise("recall.language_told")
-def test_another_machine_is_not_told_its_paths(tmp_path: Path) -> None:
-    """A caller over HTTP gets the command, and no path of the server."""
-    with Memory.open(tmp_path / "home") as memory, called_from(CallOrigin("http")):
-        (notice,) = memory.remember_many(list(GERMAN))[-1].notices
-    assert COMMAND in notice
-    assert str(tmp_path) not in notice
+def test_another_machine_is_told_no_paths(tmp_path: Path) -> None:
+    """A caller over HTTP gets the command in `notices`, once, and no path of the server."""
+    with Memory.open(tmp_path / "home") as memory:
+        app = create_app(memory, settings=ServerOptions(page=None))
+        with TestClient(app, base_url=BASE) as client:
+            kept = [client.post("/v1/memories", json={"text": text}).json() for text in GERMAN]
+            asked = client.post("/v1/recall", json={"query": LANGUAGES["German"][1]}).json()
+        assert [len(one.get("notices", ())) for one in (*kept, asked)] == [0, 0, 0, 0, 1, 0, 0]
+    assert COMMAND in kept[4]["notices"][0]
+    assert str(tmp_path) not in kept[4]["notices"][0]
 
 
 def test_the_command_line_tells_once(tmp_path: Path) -> None:
