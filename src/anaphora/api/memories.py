@@ -78,6 +78,7 @@ class LastingMemories(NamespaceView):
         )
         with span("remember"):
             done = self._services().remember.remember(new)
+        done = self._noticed(done, self._container.languages.of_kept(self._services(), (text,)))
         self._container.tell("remember", done)
         return done
 
@@ -94,6 +95,9 @@ class LastingMemories(NamespaceView):
         """
         with span("remember_many"):
             done = self._services().remember.remember_many(items, labelled(progress, "remembering"))
+        if done:
+            notices = self._container.languages.of_kept(self._services(), None)
+            done[-1] = self._noticed(done[-1], notices)
         for one in done:
             self._container.tell("remember", one)
         return done
@@ -144,7 +148,7 @@ class LastingMemories(NamespaceView):
                 )
             )
         self._container.tell("recall", found)
-        return self._told("memory", found, query)
+        return self._told("memory", self._with_language(found, query), query)
 
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
         """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""

@@ -207,7 +207,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                 )
             )
         self._container.tell("recall", found)
-        return self._told("turn", found, query)
+        return self._told("turn", self._with_language(found, query), query)
 
     def search(
         self,
@@ -265,7 +265,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                 )
             )
         self._container.tell("recall", found)
-        return self._told("everything", found, question)
+        return self._told("everything", self._with_language(found, question), question)
 
     def import_(
         self,
@@ -292,7 +292,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         from anaphora import ops
 
         with span("import"):
-            return ops.import_sources(
+            report = ops.import_sources(
                 self._services(),
                 source,
                 form=format,
@@ -301,6 +301,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                 name=name,
                 progress=progress,
             )
+        notices = self._container.languages.of_import(self._services(), report)
+        return self._noticed(report, notices)
 
     def tool_calls(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
         """What an agent did with its tools in a session, oldest first, a line each."""

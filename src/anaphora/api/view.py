@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from anaphora.values.conversations import Degraded, Recall
+from anaphora.values.conversations import Degraded, ImportReport, Recall
 from anaphora.values.deep import DeepAnswer
+from anaphora.values.memories import Remembered
 from anaphora.values.projects import RecallPackage, WarmUp
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from anaphora.values.audit import AuditAction
 
 FoundT = TypeVar("FoundT")
+NoticedT = TypeVar("NoticedT", bound=Recall[Any] | Remembered | ImportReport)
 AnswerT = TypeVar("AnswerT", bound=Recall[Any] | RecallPackage | WarmUp | DeepAnswer)
 
 
@@ -32,6 +34,15 @@ class NamespaceView:
         """What was recalled, once the audit trail has it, where one is kept."""
         self._tell_audit("recalled", lane, found, question)
         return found
+
+    def _noticed(self, done: NoticedT, notices: tuple[str, ...]) -> NoticedT:
+        """What was done or recalled, with what the user should know besides."""
+        return replace(done, notices=(*done.notices, *notices)) if notices else done
+
+    def _with_language(self, found: NoticedT, question: str) -> NoticedT:
+        """The answer, saying once where the embedder reads little of what is kept or asked."""
+        notices = self._container.languages.of_question(self._services(), question)
+        return self._noticed(found, notices)
 
     def _tell_audit(
         self, action: AuditAction, lane: str, found: object = (), question: str = ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from anaphora.container.languages import LanguageNotice
 from anaphora.container.namespace import NamespaceServices
 from anaphora.core.calls import Calls
 from anaphora.core.config import Settings, remember_embedder
@@ -56,6 +57,7 @@ class Container:
     stand_in: EmbedderService | None
     # Reads questions with what was found; None where it is off, or none is installed.
     reader: ReaderService | None
+    languages: LanguageNotice
     tools: DeepTools
     clock: Callable[[], datetime]
     ids: Callable[[], str]
@@ -125,6 +127,7 @@ class Container:
             reader=reader_service(
                 settings.reader, patience=PATIENCE if share_model == "running" else 0.0
             ),
+            languages=LanguageNotice(settings, service.name, registry),
             tools=DeepTools(settings, model, sub_model),
             clock=now,
             ids=RecordIds(now),

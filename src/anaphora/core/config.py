@@ -241,6 +241,11 @@ def resolve_places(
     return root, _conversations(conversations, root, env), _database(database, env)
 
 
+def embedder_by_variable() -> bool:
+    """Whether `ANAPHORA_EMBEDDER` says with which embedder homes open, whatever they remember."""
+    return _text(environment(), "ANAPHORA_EMBEDDER") is not None
+
+
 def remember_embedder(settings: Settings, embedder: str) -> None:
     """Let the home open with this embedder from now on, unless somebody says otherwise.
 

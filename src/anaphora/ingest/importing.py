@@ -148,4 +148,5 @@ class _Import:
             memories_forgotten=kept["forgotten"],
             gone=tuple(self._memories.gone),
             redacted=tuple(self._memories.redacted),
+            notices=(),
         )

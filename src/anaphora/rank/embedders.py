@@ -7,6 +7,11 @@ from typing import Final
 
 from anaphora.core.languages.language import ENGLISH, language_of
 
+_HEAD: Final = 400
+"""Characters of a text that are looked at."""
+_BEYOND_LATIN: Final = "\u0370"
+"""The first letter of another alphabet: what comes before is Latin, with or without marks."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmbedderTraits:
@@ -16,7 +21,19 @@ class EmbedderTraits:
 
     def understands(self, text: str) -> bool:
         """Whether a text is in a language that it reads, as far as can be told."""
-        return not self.reads or language_of(text) in ("", *self.reads)
+        if not self.reads:
+            return True
+        code = language_of(text)
+        return code in self.reads or (not code and not _in_other_letters(text))
+
+
+def _in_other_letters(text: str) -> bool:
+    """Whether a text in no known language has more other letters than Latin ones."""
+    head = text[:_HEAD]
+    if head.isascii():
+        return False
+    letters = [letter < _BEYOND_LATIN for letter in head if letter.isalpha()]
+    return 2 * sum(letters) < len(letters)
 
 
 _FAMILIES: Final = {

@@ -311,7 +311,8 @@ class ImportReport:
     `memories_changed` have a new value, or came back; `memories_ended` are parts of a note that it
     has no longer: they stay in history. `memories_forgotten` were forgotten here and stay out.
     `gone` names what was imported from a folder before and is not in it any more: it stays.
-    `redacted` are the kinds of secrets that were taken out of memories.
+    `redacted` are the kinds of secrets that were taken out of memories. `notices` say what the user
+    should know.
     """
 
     conversations: int = 0
@@ -335,6 +336,7 @@ class ImportReport:
     memories_forgotten: int = 0
     gone: tuple[str, ...] = ()
     redacted: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @classmethod
     def joined(cls, reports: Sequence[ImportReport]) -> ImportReport:
@@ -350,6 +352,7 @@ class ImportReport:
             conversation_ids=tuple(i for r in reports for i in r.conversation_ids),
             gone=tuple(g for r in reports for g in r.gone),
             redacted=tuple(dict.fromkeys(k for r in reports for k in r.redacted)),
+            notices=tuple(dict.fromkeys(n for r in reports for n in r.notices)),
         )
 
 

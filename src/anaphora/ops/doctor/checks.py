@@ -279,7 +279,7 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
         "index": lambda: _index(services.turns),
         "memories": lambda: (_memories(services.vectors, embedder),),
         "embedder": lambda: (_embedder(embedder),),
-        "language": lambda: language_check(services.turns, embedder.name),
+        "language": lambda: language_check(services, embedder.name),
         "lanes": lambda: _lanes(services),
         "readers": lambda: (_readers(),),
         "deep": lambda: deep_checks(container.tools),

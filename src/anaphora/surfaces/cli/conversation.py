@@ -27,6 +27,7 @@ from anaphora.surfaces.cli.output import (
     show_error,
     show_hits,
     show_notes,
+    show_notices,
     show_text,
     shown,
     table,
@@ -232,6 +233,7 @@ def _show_import(report: ImportReport) -> None:
         )
     if any(problem.reason.startswith(UNKNOWN) for problem in report.problems):
         out.print(Text(RECOGNISED))
+    show_notices(report.notices)
 
 
 def _has_memories(report: ImportReport) -> bool:

@@ -9,7 +9,7 @@ import typer
 from anaphora.api.memory import Memory
 from anaphora.core.short_ids import short_id
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, give, show_text, shown
+from anaphora.surfaces.cli.output import console, give, show_notices, show_text, shown
 from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.meanings import TOKENS, meaning
 from anaphora.surfaces.wire import counted
@@ -60,6 +60,7 @@ def add(
     with opened(context, warm=True, begins=True) as memory:
         done = memory.remember(text, path=path)
         pinned = memory.pin(done.id, at)
+    show_notices(done.notices)
     give({"id": pinned}, f"{done.action} and pinned {short_id(pinned)}", as_json=as_json)
 
 

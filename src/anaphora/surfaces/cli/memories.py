@@ -23,6 +23,7 @@ from anaphora.surfaces.cli.output import (
     show_factors,
     show_notes,
     show_nothing,
+    show_notices,
     show_reason,
     show_text,
     show_versions,
@@ -105,6 +106,7 @@ def remember(
         return
     out = console()
     out.print(f"{done.action} {short_id(done.id)}")
+    show_notices(done.notices)
     if done.redacted:
         out.print(Text(f"  redacted before storing: {', '.join(done.redacted)}", "yellow"))
     against = {one.id for one in done.conflicts}

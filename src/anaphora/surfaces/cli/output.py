@@ -172,10 +172,15 @@ def show_factors(out: Console, factors: Mapping[str, float], answers: float | No
 
 def show_notes(recall: Recall[Any]) -> None:
     """Notices and what was unavailable, on standard error."""
-    for notice in recall.notices:
+    show_notices(recall.notices)
+    show_degraded(recall.degraded)
+
+
+def show_notices(notices: Sequence[str]) -> None:
+    """What the user should know, on standard error."""
+    for notice in notices:
         said = one_line(notice, ERROR_CHARACTERS)
         console(stderr=True).print(Text("note:", "yellow").append(f" {said}", "none"))
-    show_degraded(recall.degraded)
 
 
 def show_degraded(parts: Sequence[Degraded]) -> None:

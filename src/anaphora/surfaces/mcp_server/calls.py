@@ -255,9 +255,10 @@ def search(memory: Memory, given: Given, context: CallContext) -> Answer:
     turns = mask(memory.recall_conversation(None, query, top_k=SEARCHED))
     results = [_result("memory", hit.id, hit.text) for hit in memories]
     results += [_result("turn", f"{hit.conversation_id}#{hit.index}", hit.text) for hit in turns]
-    documents = mask(memory.search(query, top_k=SEARCHED, kinds=("document",)))
-    results += [_result("document", hit.id, f"{hit.title}: {hit.snippet}") for hit in documents]
-    return _as_json({"results": results})
+    found = mask(memory.search(query, top_k=SEARCHED, kinds=("document",)))
+    results += [_result("document", hit.id, f"{hit.title}: {hit.snippet}") for hit in found]
+    notices = dict.fromkeys((*memories.notices, *turns.notices, *found.notices))
+    return _as_json({"results": results, **({"notices": [*notices]} if notices else {})})
 
 
 def _result(kind: str, of: str, text: str) -> dict[str, str]:

@@ -156,6 +156,7 @@ def remembered_text(done: Remembered) -> str:
     against = {one.id for one in done.conflicts}
     if close := [one for one in done.related if one not in against]:
         lines.append(f"Close to it: {_names(close)}.")
+    lines += [f"Tell the user: {notice}." for notice in done.notices]
     if not done.conflicts:
         return "\n".join(lines)
     lines.append(

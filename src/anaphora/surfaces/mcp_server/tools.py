@@ -592,7 +592,7 @@ _SPECS = (
         "Search everything",
         "Turns, memories and documents that match a query, as a list of ids and titles to fetch.",
         {"query": text("What to look for.", minLength=1)},
-        shape({"results": ROWS}, ("results",)),
+        shape({"results": ROWS, "notices": NOTICES}, ("results",)),
         ("query",),
         by_default=False,
     ),
