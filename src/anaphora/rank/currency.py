@@ -91,7 +91,8 @@ class Statements:
     known), `assistant` (S,) whether by an assistant. `scores` (S,) is what they are ordered by,
     `meaning` (S,) the cosine to the question, 0 where it is not known. `asked_for` (S,): it is
     by whom the question names. `restated` (S,): how many times it was said again. `closeness` (S,):
-    the cosine to the best one, place 0 (NaN: not known).
+    the cosine to the best one, place 0 (NaN: not known). `titles` (S,): what each is called, beside
+    its words ("": nothing that is known); none where no titles are known.
     """
 
     texts: Sequence[str]
@@ -103,6 +104,7 @@ class Statements:
     asked_for: NDArray[np.bool_]
     restated: NDArray[np.int64] | None = None
     closeness: Floats = field(default_factory=lambda: np.empty(0, np.float32))
+    titles: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if len(self.closeness) != len(self.texts):
@@ -143,6 +145,7 @@ class Statements:
             self.asked_for[chosen],
             None if self.restated is None else self.restated[chosen],
             self.closeness[chosen],
+            [self.titles[place] for place in chosen] if self.titles else (),
         )
 
 

@@ -17,8 +17,10 @@ bench/results/silence.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
+from anaphora.core.analyser import analyse
 from anaphora.rank.currency import COMPARED, Statements, unanswered
 from anaphora.rank.odds import probability_of
 from anaphora.rank.statements import QuestionCues
@@ -41,6 +43,13 @@ FLOOR: Final = 0.15
 questions that can be answered it takes at most one in chats, and more where no word is shared with
 the answer (the corpus: 4 of turns, 14 of facts); of a hundred about something else 3 to 57."""
 
+TITLE_MEANING: Final = 0.5
+"""What a title that holds all words of the question counts as a cosine at least. It stands for a
+short answer below it ("6432"), whose own cosine is that of anything."""
+
+_PART: Final = 4
+"""Letters of a word from which on it may be looked for in a longer one ("Zahnarzttermin")."""
+
 MOST: Final = 8.0
 """Log-odds beyond which a reader is not surer."""
 
@@ -56,7 +65,23 @@ def answer_features(statements: Statements, cues: QuestionCues) -> tuple[float, 
     chosen: Sequence[int] = kept or range(len(statements))
     meaning = max((float(statements.meaning[place]) for place in chosen), default=0.0)
     held = frozenset().union(*(one.words for one in statements.readings))
-    return meaning, len(cues.terms - held) / (len(cues.terms) + 2)
+    unseen = cues.terms - held
+    if unseen and any(statements.titles):
+        unseen -= held_in_title("\n".join(statements.titles), unseen)
+    return meaning, len(unseen) / (len(cues.terms) + 2)
+
+
+def meaning_with_title(cosine: float, titled: float) -> float:
+    """The cosine of a text, or what its title counts as one that holds the share `titled`."""
+    return max(cosine, TITLE_MEANING * titled)
+
+
+@lru_cache(maxsize=256)
+def held_in_title(title: str, terms: frozenset[str]) -> frozenset[str]:
+    """Those of `terms` that stand in what something is called, as a part of a longer word too."""
+    held = frozenset(analyse(title))
+    names = " ".join(held)
+    return frozenset(one for one in terms if one in held or (len(one) >= _PART and one in names))
 
 
 def answer_probability(

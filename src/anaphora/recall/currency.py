@@ -31,7 +31,7 @@ from anaphora.rank.currency import (
 )
 from anaphora.rank.odds import probability_of
 from anaphora.rank.replacement import PairJudge, judge_pairs
-from anaphora.rank.silence import answer_probability
+from anaphora.rank.silence import answer_probability, meaning_with_title
 from anaphora.rank.statements import read_cues, read_statement
 from anaphora.rank.subjects import read_keys
 
@@ -71,7 +71,9 @@ class Candidate:
     added to its score since its lane gave it. `older_than` is the place of what replaces it and
     `reason` why, `previous` are those of what it replaces, the surest first. `closeness` is its
     cosine to the one that it was looked up for (NaN: not known). `read` are the log-odds that it
-    answers, as the reader has it (NaN: not read).
+    answers, as the reader has it (NaN: not read). `title` is what it is called beside its words: a
+    path, a conversation's title ("": nothing); `titled` is the share (0 … 1) of the question that
+    this holds.
     """
 
     place: int
@@ -92,6 +94,8 @@ class Candidate:
     previous: tuple[int, ...] = ()
     closeness: float = math.nan
     read: float = math.nan
+    title: str = ""
+    titled: float = 0.0
 
     @property
     def standing(self) -> float:
@@ -329,7 +333,7 @@ def _said(candidate: Candidate) -> str:
     return typed_text(strip_recalled(candidate.told or candidate.text))
 
 
-_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None]
+_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, str]
 
 
 def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
@@ -345,11 +349,12 @@ def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
         candidate.asked_for,
         candidate.restated,
         None if math.isnan(closeness) else round(closeness, 4),
+        candidate.title,
     )
 
 
 def _statements(judged: Sequence[_Judged]) -> Statements:
-    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness = zip(
+    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness, titles = zip(
         *judged, strict=True
     )
     return Statements(
@@ -362,6 +367,7 @@ def _statements(judged: Sequence[_Judged]) -> Statements:
         np.array(asked_for),
         np.array(restated),
         np.array(closeness, np.float32),
+        titles,
     )
 
 
@@ -381,7 +387,16 @@ def _confidence(head: Sequence[Candidate], question: str, calibrated: bool) -> f
     if not head:
         return 0.0 if calibrated else None
     read = max((one.read for one in head if not math.isnan(one.read)), default=None)
-    return _probability(tuple(map(_judged, head)), question, read, calibrated)
+    return _probability(
+        tuple(_judged(_with_title(one)) for one in head), question, read, calibrated
+    )
+
+
+def _with_title(candidate: Candidate) -> Candidate:
+    if not candidate.titled:
+        return candidate
+    meaning = meaning_with_title(candidate.meaning, candidate.titled)
+    return replace(candidate, meaning=meaning)
 
 
 @lru_cache(maxsize=128)

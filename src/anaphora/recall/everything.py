@@ -18,7 +18,7 @@ from anaphora.core.analyser import analyse, query_terms
 from anaphora.core.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
-from anaphora.rank.silence import FLOOR, probability
+from anaphora.rank.silence import FLOOR, held_in_title, meaning_with_title, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
 from anaphora.recall.query import (
     BLANK,
@@ -280,11 +280,16 @@ class EverythingRecall:
         )
         answer = _answer(
             found,
-            lambda hit: _of_turn(hit, asked),
+            lambda hit: _of_turn(hit, asked, self._title_of(hit)),
             self.turns.calibrated,
             scale=DEFAULT_WEIGHTS.cosine_of_meaning,
+            title_scale=DEFAULT_WEIGHTS.scale / DEFAULT_WEIGHTS.title,
         )
         return replace(answer, silent_times=tuple(silent_times))
+
+    def _title_of(self, hit: TurnHit) -> str:
+        """What the conversation is called that a turn was found by."""
+        return self.turns.title_of(hit.conversation_id) if "title" in hit.factors else ""
 
     def _memories(self, asked: _Asked) -> _LaneAnswer:
         choice = asked.choice
@@ -448,8 +453,10 @@ def _answer(
     calibrated: bool,
     *,
     scale: float = 1.0,
+    title_scale: float = 1.0,
 ) -> _LaneAnswer:
-    """A lane's hits in its order; `scale` times the factor "meaning" is the cosine.
+    """A lane's hits in its order; `scale` times the factor "meaning" is the cosine, `title_scale`
+    times that of the title the share of the question that it holds.
 
     `calibrated` says whether cosines tell if anything answers.
     """
@@ -459,7 +466,10 @@ def _answer(
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
             measured = compared and calibrated
-            cosine = scale * hit.factors.get("meaning", 0.0) if measured else None
+            cosine = None
+            if measured:
+                titled = min(1.0, title_scale * hit.factors.get("title", 0.0))
+                cosine = meaning_with_title(scale * hit.factors.get("meaning", 0.0), titled)
             score = UNKNOWN * max(hit.score, 0.0) / best
             read = read_odds_of(hit.answers) if compared else None
             yield _Found(convert(hit), cosine, score, read, *_origin_of(hit))
@@ -520,6 +530,9 @@ def _unseen(asked: _Asked, lanes: Iterable[_LaneAnswer]) -> int:
         for one in (*lane.hits, *lane.nearest):
             if missing:
                 missing -= asked.reading(one.hit.text).words()
+            if missing and (one.hit.title or one.hit.tags):
+                called = "\n".join((one.hit.title, *one.hit.tags))
+                missing -= held_in_title(called, frozenset(missing))
     return len(missing)
 
 
@@ -530,7 +543,7 @@ def _nearness(conversation_id: str, asked: _Asked) -> float:
     return ELSEWHERE
 
 
-def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
+def _of_turn(hit: TurnHit, asked: _Asked, title: str) -> SearchHit:
     shown, matches = asked.snippet(hit.text)
     return SearchHit(
         "turn",
@@ -541,6 +554,7 @@ def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
         matches,
         hit.ts,
         speaker=hit.speaker or hit.role,
+        title=title,
         conversation_id=hit.conversation_id,
         index=hit.index,
         current=hit.current,
