@@ -138,8 +138,11 @@ class _Looking:
         """Terms that mean one thing are as rare as all of them together."""
         weight = idf(self._documents, min(self._documents, sum(held.values())))
         for term in held:
-            weights = self._titles if term in self._of_titles else self._weights
-            weights.setdefault(term, factor * weight)
+            if term in self._of_titles:
+                # Two words may be parts of one: "Termin" and "Zahnarzt" of "Zahnarzttermin".
+                self._titles[term] = self._titles.get(term, 0.0) + factor * weight
+            else:
+                self._weights.setdefault(term, factor * weight)
         return weight
 
     def _add_longer(self, word: QueryWord, own: dict[str, int]) -> float:
