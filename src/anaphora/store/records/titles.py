@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anaphora.values.memories import MemoryRecord
+from anaphora.values.memories import LABELS, MemoryRecord
 
 _NAMES = ("title", "aliases", "alias")
 
@@ -16,9 +16,10 @@ _NAMES = ("title", "aliases", "alias")
 def record_title(record: MemoryRecord) -> str:
     """All of it, a line each; "" where it has none."""
     imported = {source.partition(":")[0] for source in record.sources}
+    labels = (one for name in LABELS for one in _listed(getattr(record, name)))
     # What an import marks all of its memories by says nothing of any of them.
-    tags = (tag for tag in record.tags if tag not in imported)
-    called = (_without_ending(record.path or ""), *_noted(record), record.category or "", *tags)
+    named = (str(one) for one in labels if one and one not in imported)
+    called = (_without_ending(record.path or ""), *_noted(record), *named)
     return "\n".join(dict.fromkeys(one for one in called if one))
 
 
