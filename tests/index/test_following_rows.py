@@ -216,7 +216,7 @@ class Watched(SqlConversationStore):
 
 
 def test_only_what_is_new_is_read(rows: RowBench) -> None:
-    """An append costs the new turn and the one before; nothing new costs one number."""
+    """An append costs the new turn and the one before, a title one; nothing new, one number."""
     rows.store = watched = Watched(rows.truth, rows.sidecar)
     index = rows.index()
     rows.store.extend("a", [NewTurn("user", f"line {n}", speaker="Ann") for n in range(200)])
@@ -228,7 +228,7 @@ def test_only_what_is_new_is_read(rows: RowBench) -> None:
         index.sync()
         rows.store.set_title("a", f"title {number}")
         index.sync()
-    assert watched.turns_read == 201 + 3 * 2
+    assert watched.turns_read == 201 + 3 * 3
     asked = watched.changes_asked
     for _ in range(3):
         index.sync()
@@ -238,11 +238,11 @@ def test_only_what_is_new_is_read(rows: RowBench) -> None:
     index.sync()
     rows.store.append("a", "user", "after the redaction")
     assert index.sync().new_turns == 1
-    assert watched.turns_read == 201 + 3 * 2 + 203 + 2
+    assert watched.turns_read == 201 + 3 * 3 + 203 + 2
     index.close()
     reopened = rows.index()
     reopened.sync()
-    assert watched.turns_read == 201 + 3 * 2 + 203 + 2
+    assert watched.turns_read == 201 + 3 * 3 + 203 + 2
 
 
 def test_truth_that_was_put_back_and_went_on_differently(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_a_vault_comes_in_by_note_and_section(vault: Path) -> None:
     assert harbour.text == text.split("---\n")[2].strip("\n")
     assert harbour.tags == ("work", "crane", "maintenance")
     assert harbour.payload == {
+        "title": "Harbour crane",
         "links": ["Marta Reis", "https://example.org/rules"],
         "properties": {"aliases": ["HC-2"], "status": "active"},
     }

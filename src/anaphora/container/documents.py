@@ -69,9 +69,9 @@ class DocumentServices:
     @service
     def index(self) -> MemoryIndex:
         """The index of their sections."""
-        from anaphora.store.documents import section_words
+        from anaphora.store.documents import section_names
 
-        return self._needs.index("documents", self.store.sections, section_words)
+        return self._needs.index("documents", self.store.sections, section_names)
 
     @service
     def writing(self) -> DocumentWriter:
@@ -87,6 +87,7 @@ class DocumentServices:
     def recall(self) -> MemoryRecall:
         """Their lane: each stands for itself, however old, and replaces no other."""
         from anaphora.recall.memories import MemoryRecall
+        from anaphora.store.documents import section_names
         from anaphora.values.memories import NEVER_FADING
 
         return MemoryRecall(
@@ -97,6 +98,7 @@ class DocumentServices:
             NEVER_FADING,
             fill=self.writing.fill_vectors,
             by_currency=False,
+            title_of=section_names,
         )
 
     # Their index is opened only where there is anything for it.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.container.services import service
 from anaphora.core.progress import Progress, labelled
 from anaphora.errors import AnaphoraError
+from anaphora.store.records.titles import record_title
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import Reindexed
 
@@ -292,9 +293,9 @@ class NamespaceServices:
         self,
         folder: str,
         records: Records,
-        words_of: Callable[[MemoryRecord], str] | None = None,
+        title_of: Callable[[MemoryRecord], str] = record_title,
     ) -> MemoryIndex:
-        from anaphora.index.memories.index import MemoryIndex, text_and_path
+        from anaphora.index.memories.index import MemoryIndex
         from anaphora.store.records.vectors import RecordVectors
 
         return MemoryIndex(
@@ -304,7 +305,7 @@ class NamespaceServices:
             self._vectors_of,
             cap=self._exact_cap,
             sealer=self.sealing.index(self.namespace),
-            words_of=words_of or text_and_path,
+            title_of=title_of,
         )
 
     @service
@@ -318,7 +319,7 @@ class NamespaceServices:
     @service
     def call_index(self) -> MemoryIndex:
         """The words of those."""
-        return self._record_index("tool_calls", self.calls, lambda record: record.text)
+        return self._record_index("tool_calls", self.calls, lambda _: "")
 
     @service
     def sections(self) -> SectionIndex:

@@ -229,9 +229,9 @@ def query_words(text: str) -> tuple[QueryWord, ...]:
     return tuple(distinct.values())
 
 
-def index_text(text: str) -> IndexedText:
-    """Return what the index has of `text`."""
-    code = language_of(text)
+def index_text(text: str, code: str | None = None) -> IndexedText:
+    """Return what the index has of `text`; `code` is its language, where others know it better."""
+    code = language_of(text) if code is None else code
     known = languages().get(code)
     stemmer = known.stemmer if known is not None and code != ENGLISH else ""
     tokens: list[str] = []

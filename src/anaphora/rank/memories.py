@@ -71,7 +71,8 @@ class MemoryCandidates:
     """M candidates. Times are microseconds; `type` is a place in the half-lives' order.
 
     `cosine` is None where vectors cannot be had; `words` is the share (0 … 1) of the question's
-    IDF mass that each text matches.
+    IDF mass that each text matches with its title, `titles` what the title alone matches (None: it
+    is not told).
     """
 
     ids: Sequence[str]
@@ -81,13 +82,15 @@ class MemoryCandidates:
     created: Ints
     reinforced_at: Ints
     count: Ints
+    titles: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryScores:
     """Scores of M candidates, each (M,), and `order`: their places, best first.
 
-    `factors` says where the three came from: meaning (cosine), words, age (the bare decay).
+    `factors` says where the three came from: meaning (cosine), words, age (the bare decay). "title"
+    is the part of the words that stands in what a memory is called.
     """
 
     order: NDArray[np.intp]
@@ -99,7 +102,8 @@ class MemoryScores:
 
     def explain(self, place: int) -> dict[str, float]:
         """The factors of one candidate."""
-        return {name: float(values[place]) for name, values in self.factors.items()}
+        factors = {name: float(values[place]) for name, values in self.factors.items()}
+        return {name: value for name, value in factors.items() if value or name != "title"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,5 +211,7 @@ def rank_memories(
         factors["meaning"] = np.clip(c.cosine, 0.0, 1.0)
     if hybrid:
         factors["words"] = c.words
+        if c.titles is not None:
+            factors["title"] = c.titles
     order = np.lexsort((np.array(c.ids, dtype=np.str_), -c.created, -score))
     return MemoryScores(order, score, similar, faded, raised, factors)

@@ -72,6 +72,10 @@ TAIL: Final = 0.05
 """Nor is one that answers less probably than this share of the likeliest: there the list has fallen
 away."""
 
+TITLE_MEANING: Final = 0.5
+"""What a title that holds all words of the question counts as a cosine at least. It stands for a
+short answer below it ("6432"), whose own cosine is that of anything."""
+
 SOUGHT: Final = 0.6
 """The least probability of a hit that is all that was asked for by a name, a time or an
 identifier."""
@@ -136,6 +140,11 @@ HIT_WEIGHTS: Final[Mapping[tuple[bool, bool], Mapping[Lane, Weights]]] = {
     (False, False): {"turns": ALONE_HIT_TURNS[:-1], "facts": ALONE_HIT_FACTS[:-1]},
 }
 """By whether cosines were measured and whether the hit was read."""
+
+
+def meaning_with_title(cosine: float, titled: float) -> float:
+    """The cosine of a text, or what its title counts as one that holds the share `titled`."""
+    return max(cosine, TITLE_MEANING * titled)
 
 
 def word_share(words: int, of: int) -> float:

@@ -93,6 +93,16 @@ def held_terms(question: str, text: str) -> frozenset[str]:
     return frozenset(held)
 
 
+@lru_cache(maxsize=1024)
+def held_in_title(title: str, terms: frozenset[str]) -> frozenset[str]:
+    """Those of `terms` that stand in what something is called, as a part of a longer word too."""
+    held = frozenset(analyse(title))
+    names = " ".join(held)
+    return frozenset(
+        term for term in terms if term in held or (len(term) > _SHORTEST and term in names)
+    )
+
+
 def _is_written(word: QueryWord, small: str, *, beyond: bool) -> bool:
     """Whether a word stands in a folded text: within a longer one where words are joined."""
     form = word.form or word.tokens[0]

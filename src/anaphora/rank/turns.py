@@ -70,6 +70,9 @@ class Weights:
     # gets for being personal or an instruction, in full, and below half of it a twentieth:
     # what has nothing to do with the question is not told apart by them.
     related: float = 0.3
+    # The conversation's title holds the words of the question: a share of what a turn's own words
+    # and meaning are worth, as it is said of all of its turns alike.
+    title: float = 0.5
     # Lost for a better turn of the same stage, where the order of events is asked for, and for two
     # better ones twice: more changes nothing, half of it less (`rank/stages.py`).
     spread: float = 0.4
@@ -118,6 +121,7 @@ def score_turns(
     *,
     rows: Rows | None = None,
     alike: NDArray[np.floating] | None = None,
+    titles: NDArray[np.floating] | None = None,
 ) -> TurnScores:
     """Score the turns of `table` (N rows), or only its `rows` (M), for what was read of a question.
 
@@ -126,7 +130,9 @@ def score_turns(
     one turn's words or cosine never lowers its place, since a neighbour gains only a share of it.
     `alike` (N,) is how alike a turn and the question are by their words (0 … 1), 0 for a turn whose
     cosine is known; it counts like a cosine. Without it, a turn that waits for its vector stands
-    behind every turn that has one and resembles the question a little.
+    behind every turn that has one and resembles the question a little. `titles` (N,) is how much of
+    the question the title of a turn's conversation holds (0 … 1); the score may pass its scale by
+    it.
     """
     if any(s is not None and len(s) != len(table) for s in (words, cosine, alike)):
         raise ValueError(f"every signal must have one value for each of {len(table)} turns")
@@ -166,6 +172,8 @@ def score_turns(
         * (unit * np.float32(w.personal if reading.speakers else 0.0)),
         "standing": ((flags & STANDING) != 0) * related * (unit * np.float32(w.standing)),
     }
+    if titles is not None:
+        factors = {"title": titles[at] * (unit * np.float32(w.title)), **factors}
     total = np.zeros(len(flags), np.float32)
     found = np.zeros(len(flags), dtype=np.bool_)
     for name, part in factors.items():

@@ -61,7 +61,7 @@ from anaphora.recall.query import (
     truncated_question,
     typed_question,
 )
-from anaphora.recall.reading import Window, begin_reading, day_of, pair_judge
+from anaphora.recall.reading import Window, begin_reading, day_of, pair_judge, titled_text
 from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
@@ -351,7 +351,10 @@ class ConversationRecall:
         weights = self._weights
         if not traits_of(self._embedder.name).understands(question.text):
             weights = replace(weights, words_half=WORDS_HALF_ALONE)
-        scores = score_turns(view.table, reading, words, cosine, weights, rows=rows, alike=alike)
+        titles = view.titles(looked_up)
+        scores = score_turns(
+            view.table, reading, words, cosine, weights, rows=rows, alike=alike, titles=titles
+        )
         if asks_for_order(question.text):
             scores = spread_over_stages(view.table, scores, self._weights)
         return None if cosine is None else reading.meaning, scores
@@ -458,7 +461,10 @@ class ConversationRecall:
             before = self._said_before(view, rows)
             return [
                 statement_text(
-                    embedded_text(candidate.told or candidate.text).strip() or " ",
+                    titled_text(
+                        candidate,
+                        embedded_text(candidate.told or candidate.text).strip() or " ",
+                    ),
                     day=day_of(candidate.at),
                     speaker=candidate.speaker or None,
                     before=before.get(int(table.previous[row]), ""),
@@ -491,7 +497,8 @@ class ConversationRecall:
     ) -> Iterator[Candidate]:
         table = question.view.table
         for place, text in self._with_texts(question, scores, limits):
-            yield self._candidate(table, scores, finder, place, text)
+            candidate = self._candidate(table, scores, finder, place, text)
+            yield self._titled(question.view, scores, candidate)
 
     def _candidate(
         self, table: TurnTable, scores: TurnScores, finder: PassageFinder, place: int, text: str
@@ -510,6 +517,21 @@ class ConversationRecall:
             named is not None and speaker >= 0 and float(named[place]) > 0.0,
             finder.compared(text, row),
         )
+
+    def _titled(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:
+        """A candidate with the title of its conversation, where that holds words asked for."""
+        titles = scores.factors.get("title")
+        if titles is None or not (found := float(titles[candidate.place])):
+            return candidate
+        title = view.title(int(view.table.conversation[scores.rows[candidate.place]]))
+        share = found * self._weights.scale / self._weights.title
+        return replace(candidate, title=title, titled=min(1.0, share))
+
+    def title_of(self, conversation_id: str) -> str:
+        """What a conversation is called, "" where it has no name."""
+        view = self._index.view()
+        rows = view.rows(conversation_id)
+        return view.title(int(view.table.conversation[rows[0]])) if len(rows) else ""
 
     def _sharing(
         self,
@@ -542,6 +564,7 @@ class ConversationRecall:
         for place, text in self._live_texts(view, scores, limits, best):
             if place != candidate.place:
                 hit = self._candidate(view.table, scores, finder, place, text)
+                hit = self._titled(view, scores, hit)
                 yield replace(hit, closeness=close[place])
 
     def _related(

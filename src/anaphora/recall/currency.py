@@ -73,7 +73,9 @@ class Candidate:
     `reason` why, `previous` are those of what it replaces, the surest first. `closeness` is its
     cosine to the one that it was looked up for (NaN: not known). `read` are the log-odds that it
     answers, as the reader has it (NaN: not read), `answers` is the probability of that, from all
-    that is known (None: nothing is).
+    that is known (None: nothing is). `title` is what it is called beside its words: a path, a
+    conversation's title ("": nothing); `titled` is the share (0 to 1) of the question that this
+    holds.
     """
 
     place: int
@@ -95,6 +97,8 @@ class Candidate:
     closeness: float = math.nan
     read: float = math.nan
     answers: float | None = None
+    title: str = ""
+    titled: float = 0.0
 
     @property
     def standing(self) -> float:

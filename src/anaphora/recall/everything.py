@@ -7,6 +7,7 @@ more than the group before it in its lane.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -31,7 +32,7 @@ from anaphora.recall.render import version_lines
 from anaphora.recall.snippets import snippet
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.documents import section_title
-from anaphora.values.conversations import Degraded, Recall, TurnChoice, TurnHit
+from anaphora.values.conversations import Degraded, Recall, RelatedTurn, TurnChoice, TurnHit
 from anaphora.values.memories import MemoryHit, MemoryRecord
 from anaphora.values.projects import NOTE_KINDS, Quality
 from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchHit, SearchKind
@@ -52,6 +53,10 @@ CALLS: Final = 0.5
 """How likely a tool call is to answer whose line holds all words of a question."""
 FILES: Final[Mapping[Quality, float]] = {"strong": 0.6, "partial": 0.3, "weak": 0.02}
 """How likely files are to answer, by how far a package may be trusted."""
+
+_KEPT_WORDS: Final = frozenset(("memory", "note"))
+_SAID: Final = _KEPT_WORDS | {"turn"}
+"""Kinds of hits that may be one statement; a part of a file or a document is one by itself."""
 
 _KEPT: Final = 2_000_000
 """Characters of texts whose snippets are held for the next question."""
@@ -89,15 +94,33 @@ class SearchChoice:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A hit, and what it counts where it does not say how probably it answers."""
+    """A hit, and what it counts where it does not say how probably it answers.
+
+    `by` is whose words they are, and `places` are the turns that say them: of a memory those that
+    it came from.
+    """
 
     hit: SearchHit
     score: float
+    by: tuple[str, ...] = ()
+    places: frozenset[str] = frozenset()
 
     @property
     def value(self) -> float:
         """How probably it answers, 0 to 1."""
         return self.score if self.hit.answers is None else self.hit.answers
+
+    def repeats(self, other: _Found) -> bool:
+        """Whether another hit in the same words is the same statement."""
+        if (self.hit.kind == "turn") == (other.hit.kind == "turn"):
+            return self.by == other.by
+        return not self.places.isdisjoint(other.places)
+
+    def said_in(self, turn: _Found) -> _Found:
+        """A memory with who said it; another one who said the same is another hit."""
+        named = self.hit.speaker or (turn.hit.speaker if turn.by[-1] else "")
+        hit = replace(self.hit, speaker=named)
+        return replace(self, hit=hit, places=self.places & turn.places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +235,7 @@ class EverythingRecall:
             if any(map(choice.has, kinds)):
                 check_cancelled()
                 lanes.append(_in_time(part, partial(ask, asked)))
-        return _merged(asked, lanes, budget)
+        return _merged(asked, self._with_origins(lanes), budget)
 
     def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
         sessions = None
@@ -249,8 +272,12 @@ class EverythingRecall:
             read=asked.read,
             silent_times=silent_times,
         )
-        answer = _answer(found, lambda hit: _of_turn(hit, asked))
+        answer = _answer(found, lambda hit: _of_turn(hit, asked, self._title_of(hit)))
         return replace(answer, silent_times=tuple(silent_times))
+
+    def _title_of(self, hit: TurnHit) -> str:
+        """What the conversation is called that a turn was found by."""
+        return self.turns.title_of(hit.conversation_id) if "title" in hit.factors else ""
 
     def _memories(self, asked: _Asked) -> _LaneAnswer:
         choice = asked.choice
@@ -262,6 +289,40 @@ class EverythingRecall:
             nearest=tuple(one for one in answer.nearest if choice.has(one.hit.kind)),
         )
         return kept if asked.sessions is None else self._within(kept, asked)
+
+    def _with_origins(self, lanes: Sequence[_LaneAnswer]) -> list[_LaneAnswer]:
+        """The same, each memory whose words another hit has with where it was said."""
+        every = [one for lane in lanes for one in (*lane.hits, *lane.nearest)]
+        count = Counter(_said(one.hit.text) for one in every if one.hit.kind in _SAID)
+        told = {
+            one.hit.id
+            for one in every
+            if one.hit.kind in _KEPT_WORDS and count[_said(one.hit.text)] > 1
+        }
+        records = self.memories.many(told) if told else {}
+
+        def with_origin(one: _Found) -> _Found:
+            record = records.get(one.hit.id)
+            return one if record is None else self._with_origin(one, record)
+
+        return [
+            replace(
+                lane,
+                hits=tuple(map(with_origin, lane.hits)),
+                nearest=tuple(map(with_origin, lane.nearest)),
+            )
+            for lane in lanes
+        ]
+
+    def _with_origin(self, found: _Found, record: MemoryRecord) -> _Found:
+        events = self.memories.records.events(record.id)
+        said_at = [(record.conversation_id, record.turn_index)]
+        said_at += [(one.conversation_id, one.turn_index) for one in events]
+        # Where the turn is not known, any turn of the conversation in these words may be it.
+        places = {chat if at is None else f"{chat}#{at}" for chat, at in said_at if chat}
+        project = str((record.payload or {}).get("project", ""))
+        by = (record.path or "", record.conversation_id or "", project, *record.sources)
+        return replace(found, by=by, places=frozenset(places))
 
     def _within(self, answer: _LaneAnswer, asked: _Asked) -> _LaneAnswer:
         """What of memories and notes is about the project that was named."""
@@ -378,7 +439,8 @@ def _answer(found: Recall[Any], convert: Callable[[Any], SearchHit]) -> _LaneAns
     def each(hits: Sequence[Any]) -> Iterator[_Found]:
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
-            yield _Found(convert(hit), UNKNOWN * max(hit.score, 0.0) / best)
+            score = UNKNOWN * max(hit.score, 0.0) / best
+            yield _Found(convert(hit), score, *_origin_of(hit))
 
     return _LaneAnswer(
         tuple(each(found.hits)),
@@ -389,7 +451,17 @@ def _answer(found: Recall[Any], convert: Callable[[Any], SearchHit]) -> _LaneAns
     )
 
 
-def _valued(found: Sequence[_Found], asked: _Asked) -> Iterator[SearchHit]:
+def _origin_of(hit: object) -> tuple[tuple[str, ...], frozenset[str]]:
+    """By whom a turn was said, and where, with the conversations themselves."""
+    if not isinstance(hit, TurnHit):
+        return (), frozenset()
+    said: tuple[TurnHit | RelatedTurn, ...] = (hit, *hit.occurrences)
+    places = {f"{one.conversation_id}#{one.index}" for one in said}
+    places |= {one.conversation_id for one in said}
+    return (hit.role, hit.speaker or ""), frozenset(places)
+
+
+def _valued(found: Sequence[_Found], asked: _Asked) -> Iterator[_Found]:
     """A lane's hits with the scores by which they are put among those of other lanes.
 
     All of a group have the value of its likeliest, and never more than the group before: a lane
@@ -409,7 +481,7 @@ def _valued(found: Sequence[_Found], asked: _Asked) -> Iterator[SearchHit]:
         last = min(last, value)
         for one in group:
             score = round(last * _nearness(one.hit.conversation_id, asked), 6)
-            yield replace(one.hit, score=score)
+            yield replace(one, hit=replace(one.hit, score=score))
 
 
 def _nearness(conversation_id: str, asked: _Asked) -> float:
@@ -419,7 +491,7 @@ def _nearness(conversation_id: str, asked: _Asked) -> float:
     return ELSEWHERE
 
 
-def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
+def _of_turn(hit: TurnHit, asked: _Asked, title: str) -> SearchHit:
     shown, matches = asked.snippet(hit.text)
     return SearchHit(
         "turn",
@@ -430,6 +502,7 @@ def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
         matches,
         hit.ts,
         speaker=hit.speaker or hit.role,
+        title=title,
         conversation_id=hit.conversation_id,
         index=hit.index,
         current=hit.current,
@@ -513,16 +586,21 @@ def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[
     )
 
 
-def _ordered(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:
-    """Best first; words that are kept as a memory and were said in a turn come once."""
-    found: dict[str, SearchHit] = {}
+def _ordered(hits: Iterable[_Found]) -> tuple[SearchHit, ...]:
+    """Best first; a memory and the turn that it came from come once, as does what one speaker has
+    said several times. The same words of several people are several hits."""
+    ordered: list[_Found] = []
+    alike: dict[str, list[int]] = {}
     # Equal ones stay as their lane has them: what holds now before what it replaced.
-    for hit in sorted(hits, key=lambda one: -one.score):
-        same = (
-            hit.kind + hit.id if hit.kind in {"file", "document", "tool_call"} else _said(hit.text)
-        )
-        found.setdefault(same, hit)
-    return tuple(found.values())
+    for one in sorted(hits, key=lambda one: -one.hit.score):
+        places = alike.setdefault(_said(one.hit.text), []) if one.hit.kind in _SAID else []
+        first = next((at for at in places if one.repeats(ordered[at])), None)
+        if first is None:
+            places.append(len(ordered))
+            ordered.append(one)
+        elif one.hit.kind == "turn" and ordered[first].hit.kind != "turn":
+            ordered[first] = ordered[first].said_in(one)
+    return tuple(one.hit for one in ordered)
 
 
 def _said(text: str) -> str:

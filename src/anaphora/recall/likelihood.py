@@ -21,10 +21,11 @@ from anaphora.rank.silence import (
     HitEvidence,
     Lane,
     hit_probability,
+    meaning_with_title,
     probability,
     word_share,
 )
-from anaphora.rank.sought import Sought, held_terms, read_sought
+from anaphora.rank.sought import Sought, held_in_title, held_terms, read_sought
 from anaphora.rank.statements import read_cues, read_statement
 
 if TYPE_CHECKING:
@@ -87,9 +88,9 @@ class Likelihood:
         unseen = word_share(len(sought.terms - held), len(sought.terms))
         # What only asks, or does not know, is no answer however near it is.
         telling = [one for one in head if not answer_loss(_said(one), 1.0, cues)]
-        meaning = max((one.meaning for one in telling or head), default=0.0)
-        ranked = sorted(head, key=lambda one: -one.meaning)
-        first, second = (*(one.meaning for one in ranked[:2]), 0.0, 0.0)[:2]
+        meaning = max(map(_meaning, telling or head), default=0.0)
+        ranked = sorted(head, key=_meaning, reverse=True)
+        first, second = (*map(_meaning, ranked[:2]), 0.0, 0.0)[:2]
         answered = 0.0
         if head:
             read = max(odds) if odds else None
@@ -120,11 +121,11 @@ class Likelihood:
         missing = len(sought.terms) - len(held)
         others = self.cosines[1 if candidate.place == self.best else 0]
         return HitEvidence(
-            meaning=candidate.meaning if self.calibrated else 0.0,
+            meaning=_meaning(candidate) if self.calibrated else 0.0,
             missing=word_share(missing, len(sought.terms)),
             place=place,
             asks=read_statement(_said(candidate)).asks,
-            lead=candidate.meaning - others if self.calibrated else 0.0,
+            lead=_meaning(candidate) - others if self.calibrated else 0.0,
             read=None if math.isnan(candidate.read) else candidate.read,
             sought=self._is_sought(candidate, sought, held),
         )
@@ -144,9 +145,17 @@ class Likelihood:
 
 
 def _held(candidate: Candidate, question: str) -> frozenset[str]:
-    """The words of a question that a candidate holds: in its text, or its speaker's name."""
+    """The words of a question that a candidate holds: its text, its speaker's name or its title."""
     held = held_terms(question, candidate.text[:_MOST_READ])
-    return held | held_terms(question, candidate.speaker) if candidate.asked_for else held
+    if candidate.asked_for:
+        held |= held_terms(question, candidate.speaker)
+    if candidate.title:
+        held |= held_in_title(candidate.title, read_sought(question).terms)
+    return held
+
+
+def _meaning(candidate: Candidate) -> float:
+    return meaning_with_title(candidate.meaning, candidate.titled)
 
 
 def _said(candidate: Candidate) -> str:

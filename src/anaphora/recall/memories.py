@@ -37,11 +37,19 @@ from anaphora.recall.query import (
     truncated_question,
     typed_question,
 )
-from anaphora.recall.reading import PART, Window, begin_reading, day_of, pair_judge
+from anaphora.recall.reading import (
+    PART,
+    Window,
+    begin_reading,
+    day_of,
+    pair_judge,
+    titled_text,
+)
 from anaphora.recall.record_reads import Neighbours, RecordReads
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
+from anaphora.store.records.titles import record_title
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
 from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected, RelatedMemory
 
@@ -69,7 +77,7 @@ many hits are wanted, and the best by meaning and words together are among so ma
 _READ_FIRST: Final = 12
 """Texts of candidates that are read at once, first; then twice as many."""
 
-_ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count")
+_ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count", "titles")
 
 _ANSWERS_KEPT: Final = 64
 _AT_ONCE: Final = timedelta(seconds=1)
@@ -118,8 +126,8 @@ class MemoryRecall:
     """Answers questions from the memories of one namespace, and from its notes, if given.
 
     `by_currency` puts what holds now before what it replaced; where each stands for itself, it is
-    False. `judge` says of two memories whether the newer replaces the older, `reader` how probably
-    each answers.
+    False. `title_of` gives what a record is called. `judge` says of two memories whether the newer
+    replaces the older, `reader` how probably each answers.
     """
 
     records: Records
@@ -130,6 +138,7 @@ class MemoryRecall:
     fill: Fill | None = None
     notes: KeptNotes | None = None
     by_currency: bool = True
+    title_of: Callable[[MemoryRecord], str] = record_title
     judge: PairJudge = judge_pairs
     reader: ReaderService | None = None
     reads: RecordReads = field(default_factory=RecordReads)
@@ -267,7 +276,7 @@ class MemoryRecall:
 
 def _told(candidates: Sequence[Candidate]) -> list[str]:
     """Memories as the reader reads them."""
-    return [statement_text(one.text, day=day_of(one.at)) for one in candidates]
+    return [statement_text(titled_text(one), day=day_of(one.at)) for one in candidates]
 
 
 @lru_cache(maxsize=1024)
@@ -427,21 +436,25 @@ class _AnswerBuilder:
             read = self._records(ids[place] for place in some)
             for place in some:
                 if (record := read.get(ids[place])) is not None:
-                    yield self._candidate(place, record.text)
+                    yield self._candidate(place, record)
             done, size = done + size, 2 * size
 
-    def _candidate(self, place: int, text: str = "", closeness: float = math.nan) -> Candidate:
+    def _candidate(
+        self, place: int, record: MemoryRecord | None = None, closeness: float = math.nan
+    ) -> Candidate:
         columns, scores = self._found.columns, self._scores
         meaning = scores.factors.get("meaning")
         return Candidate(
             place,
-            text,
+            "" if record is None else record.text,
             float(scores.score[place]),
             0.0 if meaning is None else float(meaning[place]),
             # What was said again holds from then on.
             float(columns.reinforced_at[place]) / 1e6 if self._lane.by_currency else 0.0,
             restated=int(columns.count[place]),
             closeness=closeness,
+            title="" if record is None else self._lane.title_of(record),
+            titled=scores.explain(place).get("title", 0.0),
         )
 
     def _related(self, candidate: Candidate) -> Iterator[Candidate]:
@@ -461,7 +474,7 @@ class _AnswerBuilder:
         for one, close in zip(ids, closeness, strict=True):
             place, record = self._places[one], records.get(one)
             if record is not None and scores[place] >= least:
-                yield self._candidate(place, record.text, alike.applied_to(close))
+                yield self._candidate(place, record, alike.applied_to(close))
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""

@@ -7,6 +7,7 @@ that is not there changes nothing, and the answer says so.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -37,6 +38,9 @@ _LEAST: Final = 1e-9
 PART: Final = "reader"
 """What an answer calls the reader: the part that was unavailable, and the factor of a score."""
 
+
+_NAME: Final = 80
+_HUMPS: Final = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 
 CUT: Final = 340
 """Characters of a statement that can be read; of a longer one training reads a part."""
@@ -119,6 +123,21 @@ class Window:
         except (ReaderError, TimedOut) as error:
             self.degraded.append(Degraded(PART, f"the order is that without it: {error}"))
             return []
+
+
+def titled_text(candidate: Candidate, text: str | None = None) -> str:
+    """A candidate's text, or this one, behind what it is called."""
+    text = candidate.text if text is None else text
+    name = spaced_name(candidate.title)
+    return f"{name}: {text}" if name else text
+
+
+def spaced_name(title: str) -> str:
+    """The first line of a title in words: "dentist.appointment", "Notes/Dentist appointment"."""
+    line = title.partition("\n")[0]
+    if " " not in line:
+        line = _HUMPS.sub(" ", line.replace(".", " ").replace("_", " "))
+    return line.rpartition("/")[2][:_NAME]
 
 
 def day_of(at: float) -> datetime | None:

@@ -331,11 +331,13 @@ def heading_in(payload: Any) -> tuple[str, ...]:
     return tuple(map(str, heading)) if isinstance(heading, list) else ()
 
 
-def section_words(record: MemoryRecord) -> str:
-    """What a section is found by: its words, what it stands under, what the document is called."""
+def section_names(record: MemoryRecord) -> str:
+    """What a section is found by beside its words: what it stands under, how the document is
+    called, its tags."""
     told = record.payload or {}
-    names = (str(told.get("title") or ""), *heading_in(told)[:-1])
-    return "\n".join((record.text, *(name for name in names if name), str(told.get("name") or "")))
+    name = PurePosixPath(str(told.get("name") or ""))
+    called = (str(told.get("title") or ""), *heading_in(told)[:-1], name.stem, *record.tags)
+    return "\n".join(dict.fromkeys(one for one in called if one))
 
 
 def _number(value: object) -> int:

@@ -114,7 +114,7 @@ class ThreadSync:
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
             found = store.stored(conversation_id)
-            return "" if found is None else str((found.stamp, found.turn_count, 0, 0))
+            return "" if found is None else str(found.identity)
         found_here = identity_at(store.path(conversation_id))
         return "" if found_here == NO_FILE else str(found_here)
 

@@ -27,10 +27,10 @@ class SearchHit:
     the question, `matches` the places in it (start, end) of words that matched. `score` (0 … 1) is
     how likely it is to answer, never more than that of the hit before it in its lane; `factors` are
     those of its lane. `speaker` is who said it, `title` the path of a memory, else where it came
-    from, what a file is about, or what a document is called with page and headings, `project` where
-    it belongs. `current` is False where something later seems to say otherwise; `versions` says in
-    words what replaced it, what it replaced, and when it was said again. `answers` and `read`
-    are those of its lane's hit.
+    from, what a file is about, what a document is called with page and headings, or the title of
+    the conversation by which a turn was found; `project` where it belongs. `current` is False where
+    something later seems to say otherwise; `versions` says in words what replaced it, what it
+    replaced, and when it was said again. `answers` and `read` are those of its lane's hit.
     """
 
     kind: SearchKind

@@ -38,6 +38,7 @@ from anaphora.index.words.parts import PartSizes
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
+from anaphora.store.records.titles import record_title
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.records.written import WrittenRecords
 from anaphora.values.memories import MemoryRecord
@@ -66,11 +67,6 @@ _ROUNDS = 3
 ResultT = TypeVar("ResultT")
 
 
-def text_and_path(record: MemoryRecord) -> str:
-    """What a memory is found by: its words, and what it is the value of."""
-    return f"{record.text}\n{record.path}" if record.path else record.text
-
-
 class MemoryIndex:
     """The memories of one namespace. Cheap to make: it opens with its first use.
 
@@ -78,8 +74,8 @@ class MemoryIndex:
     the (name, dimensions) of the vectors that are compared. `cap` is how many parts are scanned in
     memory before LanceDB holds them (0: always, None: never: it keeps vectors in clear).
     `sealer` says what may lie on disk in the place of a token. `background` False leaves writing
-    to `settle`; `words_of` gives the words that a record is found by, `part_sizes` how many lie
-    in a part of the words on disk.
+    to `settle`; `title_of` gives what a record is called, `part_sizes` how many lie in a part of
+    the words on disk.
     """
 
     def __init__(
@@ -92,11 +88,11 @@ class MemoryIndex:
         cap: int | None = EXACT_CAP,
         sealer: IndexSealer = CLEAR_INDEX,
         background: bool = True,
-        words_of: Callable[[MemoryRecord], str] = text_and_path,
+        title_of: Callable[[MemoryRecord], str] = record_title,
         part_sizes: PartSizes = PART_SIZES,
     ) -> None:
         self._directory = Path(directory)
-        self._words_of = words_of
+        self._title_of = title_of
         self._records = records
         self._term_of = sealer.token_key if sealer.sealed else None
         self._background = background
@@ -450,7 +446,8 @@ class MemoryIndex:
             words.put(rows.row(record.id), self._document(record))
 
     def _document(self, record: MemoryRecord) -> Document:
-        return document_in_language(record.id, self._words_of(record), self._term_of)
+        title = self._title_of(record)
+        return document_in_language(record.id, record.text, self._term_of, title=title)
 
     def _open_words(self, words: WordIndex, manifest: Manifest, known_upto: int) -> bool:
         rows = self._state.rows

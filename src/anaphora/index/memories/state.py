@@ -83,7 +83,9 @@ class Related:
 @lru_cache(maxsize=16)
 def _nothing(seq: int, *, cosines: bool) -> Candidates:
     numbers, none = np.empty(0, np.int64), np.empty(0)
-    columns = MemoryCandidates((), none if cosines else None, none, *[numbers] * 4)
+    columns = MemoryCandidates(
+        (), none if cosines else None, none, numbers, numbers, numbers, numbers, none
+    )
     return Candidates(columns, version=seq)
 
 
@@ -183,8 +185,9 @@ class MemoryState:
         near = None
         if wanted.vector is not None:
             near = Nearest(np.empty(0, np.int64), np.empty(0))
-        asked = self._shares(self.words.look_up(wanted.terms), rows, {})
-        columns = self._columns(rows, wanted, near, asked)
+        looked_up = self.words.look_up(wanted.terms)
+        asked = self._shares(looked_up, rows, {})
+        columns = self._columns(rows, wanted, near, asked, looked_up)
         closeness = np.full(len(rows), np.nan)
         if wanted.vector is not None and (row := self.rows.row(to)) >= 0:
             closeness = self.vectors.closeness(row, rows)
@@ -238,7 +241,8 @@ class MemoryState:
             rows = np.concatenate((near.rows, np.array(others, np.int64)))
         if wanted.every and len(rows) < wanted.limit:
             rows = np.concatenate((rows, self._newest(keep, rows, wanted.limit - len(rows))))
-        columns = self._columns(rows, wanted, near, self._shares(looked_up, rows, known))
+        shares = self._shares(looked_up, rows, known)
+        columns = self._columns(rows, wanted, near, shares, looked_up)
         none, told = ("",) * len(rows), looked_up.notices("no memory")
         return Candidates(columns, none, self._lacking(near), pending, told)
 
@@ -252,7 +256,7 @@ class MemoryState:
         self, looked_up: Lookup, keep: NDArray[np.bool_], wanted: MemoryQuery
     ) -> tuple[Rows, Shares]:
         """Rows of `keep` that match words, the best `limit` of them, or all."""
-        if not looked_up.weights:
+        if not looked_up.weights and not looked_up.titles:
             return np.empty(0, np.int64), np.empty(0)
         limit = len(keep) if wanted.all_words else wanted.limit
         kept = np.flatnonzero(keep)
@@ -276,7 +280,12 @@ class MemoryState:
         return np.array([known[row] for row in rows.tolist()], np.float64)
 
     def _columns(
-        self, rows: Rows, wanted: MemoryQuery, near: Nearest | None, shares: Shares
+        self,
+        rows: Rows,
+        wanted: MemoryQuery,
+        near: Nearest | None,
+        shares: Shares,
+        looked_up: Lookup,
     ) -> MemoryCandidates:
         cosines = None
         if wanted.vector is not None and near is not None:
@@ -290,6 +299,7 @@ class MemoryState:
             created=self.rows.column("created")[rows],
             reinforced_at=self.rows.column("reinforced_at")[rows],
             count=self.rows.column("count")[rows],
+            titles=self.words.of_titles(looked_up, rows),
         )
 
     def _lacking(self, near: Nearest | None) -> tuple[Degraded, ...]:

@@ -9,7 +9,7 @@ that few texts hold has a least worth wherever it stands, and a higher one where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +38,10 @@ WHOLE_WORTH: Final = 0.75
 a part of the words for less than its share, so that half a match, as above, would stand behind
 short texts that hold none of them. BM25 falls below it in texts 1.8 times as long as the average.
 It is no full match, which would make any long text that holds a word an exact answer."""
+
+TITLE_WORTH: Final = 0.7
+"""What a word of the question counts that stands in what a memory is called: its path, its tags. Of
+two that hold the same words, the one whose text has them stands first."""
 
 PART_SIZES: Final = PartSizes()
 
@@ -77,8 +81,9 @@ class MemoryWords:
 
         That is 0 where these are all, else the share of the worst of the segment's `limit` best.
         """
-        rows, scores = self.index.in_memory([wanted.weights])
-        boosts = self.index.statistics.boosts(wanted.weights)
+        weights = _weights(wanted)
+        rows, scores = self.index.in_memory([weights])
+        boosts = self.index.statistics.boosts(weights)
         count = self.index.count
         found, stored = self.index.search({FIELDS[0]: boosts}, max(1, min(limit, count)))
         alive = found >= 0
@@ -96,34 +101,48 @@ class MemoryWords:
 
     def of_rows(self, wanted: Lookup, rows: Rows) -> Shares:
         """The share that each of these rows matches, shape of `rows`."""
-        found = dict.fromkeys(rows.tolist(), 0.0)
-        for row, score in zip(
-            *(a.tolist() for a in self.index.in_memory([wanted.weights])), strict=True
-        ):
-            if row in found:
-                found[row] = score
-        numbers = self.index.numbers(np.array([*found], np.int64))
-        numbers = numbers[numbers > 0]
-        boosts = self.index.statistics.boosts(wanted.weights)
-        if len(numbers):
-            some = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
-            found.update(zip(*(a.tolist() for a in some), strict=True))
-        shares = _share(np.array([found[row] for row in rows.tolist()], np.float64), wanted)
+        shares = _share(self._scores(_weights(wanted), rows), wanted)
         if worths := self._least_worths(wanted):
             shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
         return shares
 
+    def of_titles(self, wanted: Lookup, rows: Rows) -> Shares:
+        """The share that what each of these rows is called matches, shape of `rows`."""
+        if not wanted.titles:
+            return np.zeros(len(rows))
+        return _share(self._scores(wanted.titles, rows), wanted)
+
+    def _scores(self, weights: Mapping[str, float], rows: Rows) -> Shares:
+        """BM25 of each of these rows, shape of `rows`."""
+        found = dict.fromkeys(rows.tolist(), 0.0)
+        for row, score in zip(*(a.tolist() for a in self.index.in_memory([weights])), strict=True):
+            if row in found:
+                found[row] = score
+        numbers = self.index.numbers(np.array([*found], np.int64))
+        numbers = numbers[numbers > 0]
+        boosts = self.index.statistics.boosts(weights)
+        if len(numbers):
+            some = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
+            found.update(zip(*(a.tolist() for a in some), strict=True))
+        return np.array([found[row] for row in rows.tolist()], np.float64)
+
     def _least_worths(self, wanted: Lookup) -> dict[int, float]:
         """The least share of each row that holds rare words of the question."""
         if self._least is None or self._least[0] is not wanted:
-            sums: dict[int, float] = {}
-            for term, weight in wanted.weights.items():
-                for row in self._holders(term).tolist():
-                    sums[row] = sums.get(row, 0.0) + weight
-            held = _share(np.fromiter(sums.values(), np.float64, len(sums)), wanted)
-            shares = np.where(held == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * held, 5)).tolist()
-            self._least = wanted, dict(zip(sums, shares, strict=True))
+            worths = self._worths(wanted.weights, wanted)
+            for row, worth in self._worths(wanted.titles, wanted).items():
+                worths[row] = max(worths.get(row, 0.0), round(TITLE_WORTH * worth, 5))
+            self._least = wanted, worths
         return self._least[1]
+
+    def _worths(self, weights: Mapping[str, float], wanted: Lookup) -> dict[int, float]:
+        sums: dict[int, float] = {}
+        for term, weight in weights.items():
+            for row in self._holders(term).tolist():
+                sums[row] = sums.get(row, 0.0) + weight
+        held = _share(np.fromiter(sums.values(), np.float64, len(sums)), wanted)
+        shares = np.where(held == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * held, 5)).tolist()
+        return dict(zip(sums, shares, strict=True))
 
     def _holders(self, term: str) -> Rows:
         """The rows that hold a rare term; none for another one."""
@@ -133,6 +152,13 @@ class MemoryWords:
         waiting, _ = self.index.postings.scores({term: 1.0}, 1.0)
         stored, _ = self.index.search({FIELDS[0]: {term: 1.0}}, RARE)
         return np.unique(np.concatenate((waiting, stored[stored >= 0])))
+
+
+def _weights(wanted: Lookup) -> dict[str, float]:
+    """What each term counts, wherever it stands."""
+    if not wanted.titles:
+        return wanted.weights
+    return wanted.weights | {term: TITLE_WORTH * one for term, one in wanted.titles.items()}
 
 
 def _share(scores: Shares, wanted: Lookup) -> Shares:

@@ -35,7 +35,7 @@ CREATE TABLE meta (
 CREATE TABLE threads (
   code INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, inode INTEGER NOT NULL,
   size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, seen INTEGER NOT NULL,
-  count INTEGER NOT NULL, chain BLOB NOT NULL, stamp INTEGER NOT NULL);
+  count INTEGER NOT NULL, chain BLOB NOT NULL, stamp INTEGER NOT NULL, title BLOB NOT NULL);
 CREATE TABLE turns (
   id INTEGER PRIMARY KEY AUTOINCREMENT, thread INTEGER NOT NULL, position INTEGER NOT NULL,
   role INTEGER NOT NULL, speaker BLOB, ts REAL NOT NULL, length INTEGER NOT NULL,
@@ -55,7 +55,7 @@ CREATE TABLE ann (
   target INTEGER NOT NULL) WITHOUT ROWID;
 """
 
-_FORMAT = f"3/{ANALYSER}"
+_FORMAT = f"4/{ANALYSER}"
 # Whoever waits longer answers from memory instead.
 _BUSY_MS = 30
 _BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY"})
@@ -263,7 +263,7 @@ class Ledger:
             self._db.execute("UPDATE meta SET notes = coalesce(?, notes)", (notes,))
             if lowest := [row for row in gone if row is not None]:
                 self._forget_orphans(min(lowest))
-        if any(one.dropped for one in changes):
+        if any(one.dropped or one.renamed for one in changes):
             self.purge()
         return True
 
@@ -389,12 +389,22 @@ class Ledger:
     def _checkpoints(self, after: int) -> dict[str, Checkpoint]:
         """Those of the threads that were written after a change number."""
         found = self._db.execute(
-            "SELECT id, inode, size, mtime, ctime, seen, count, chain, code FROM threads"
+            "SELECT id, title, inode, size, mtime, ctime, seen, count, chain, code FROM threads"
             " WHERE stamp > ?",
             (after,),
         )
-        named = self._sealer.named
-        return {named(bytes(row[0])): Checkpoint(tuple(row[1:5]), *row[5:]) for row in found}
+        named, opened = self._sealer.named, self._sealer.open
+        return {
+            named(bytes(key)): Checkpoint(
+                (inode, size, mtime, ctime),
+                seen,
+                count,
+                chain,
+                code,
+                opened("title", bytes(key), bytes(title)).decode(),
+            )
+            for key, title, inode, size, mtime, ctime, seen, count, chain, code in found
+        }
 
     def _failures(self) -> dict[bytes, tuple[int, str]]:
         """Attempts and the last reason of each text that could not be embedded."""
@@ -431,13 +441,15 @@ class Ledger:
             execute("UPDATE meta SET epoch = epoch + 1")
             return lowest
         seen, count, chain = checkpoint.seen_ns, checkpoint.count, checkpoint.chain
+        title = self._sealer.seal("title", key, checkpoint.title.encode("utf-8", "replace"))
         code = execute(
-            "INSERT INTO threads (id, inode, size, mtime, ctime, seen, count, chain, stamp)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+            "INSERT INTO threads (id, inode, size, mtime, ctime, seen, count, chain, stamp, title)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
             " inode = excluded.inode, size = excluded.size, mtime = excluded.mtime,"
             " ctime = excluded.ctime, seen = excluded.seen, count = excluded.count,"
-            " chain = excluded.chain, stamp = excluded.stamp RETURNING code",
-            (key, *checkpoint.identity, seen, count, chain, number),
+            " chain = excluded.chain, stamp = excluded.stamp, title = excluded.title"
+            " RETURNING code",
+            (key, *checkpoint.identity, seen, count, chain, number, title),
         ).fetchall()[0][0]
         if change.records:
             self._insert(code, key, change.records)

@@ -57,7 +57,8 @@ class Checkpoint:
     """How far a thread file was synced: `count` turns, whose digests chain to `chain`.
 
     `seen_ns` is when `identity` was read: a file that was written just before could have been
-    written again within the same tick of the file system's clock.
+    written again within the same tick of the file system's clock. `title` is what the conversation
+    is called, "" where it was given no name.
     """
 
     identity: Identity
@@ -65,6 +66,7 @@ class Checkpoint:
     count: int
     chain: bytes
     code: int = -1
+    title: str = ""
 
     def same_content(self, other: Checkpoint | None) -> bool:
         """Whether both stand for the same turns of the same file."""
@@ -92,6 +94,12 @@ class Change:
     def dropped(self) -> int:
         """How many indexed turns it takes away."""
         return 0 if self.base is None else max(0, self.base.count - self.drop_from)
+
+    @property
+    def renamed(self) -> bool:
+        """Whether a title goes away."""
+        old = "" if self.base is None else self.base.title
+        return bool(old) and (self.checkpoint is None or self.checkpoint.title != old)
 
 
 @dataclass(frozen=True, slots=True)

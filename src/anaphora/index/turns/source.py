@@ -60,6 +60,7 @@ class _Read:
     digests: list[bytes]
     start: int
     turns: list[Turn]
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class _Remembered:
     offset: int
     hashed: hashlib.blake2b
     digests: list[bytes]
+    title: str
 
 
 class ThreadSource(ABC):
@@ -163,7 +165,8 @@ class FileThreadSource(ThreadSource):
         if read is None:
             gone = Change(conversation_id, checkpoint, 0, (), None)
             return gone if checkpoint is not None else None
-        fresh = Checkpoint(read.identity, seen, len(read.digests), chain_of(read.digests))
+        chain = chain_of(read.digests)
+        fresh = Checkpoint(read.identity, seen, len(read.digests), chain, title=read.title)
         start = first_difference(checkpoint, read.digests, indexed)
         if noted and checkpoint is not None:
             start = min(start, self._first_new_speaker(conversation_id, checkpoint, read, indexed))
@@ -269,8 +272,9 @@ class FileThreadSource(ThreadSource):
         digests = self._digests(document.turns)
         if document.splice is not None:
             offset = document.splice[0]
-            self._remember(conversation_id, offset, _hashed(data, offset), digests)
-        return _Read(identity, digests, 0, document.turns)
+            begun = _Remembered(offset, _hashed(data, offset), digests, document.title)
+            self._remember(conversation_id, begun)
+        return _Read(identity, digests, 0, document.turns, document.title)
 
     def _report(self, conversation_id: str, error: NotAThread) -> None:
         # The store sets it aside and says so, in its own way.
@@ -296,13 +300,12 @@ class FileThreadSource(ThreadSource):
         digests = known.digests + self._digests(document.turns)
         offset = known.offset + len(rest) - len(added) + document.splice[0] - len(_OPENING)
         hashed.update(memoryview(data)[known.offset : offset])
-        self._remember(conversation_id, offset, hashed, digests)
-        return _Read(identity, digests, len(known.digests), document.turns)
+        # The title stands before the turns.
+        self._remember(conversation_id, _Remembered(offset, hashed, digests, known.title))
+        return _Read(identity, digests, len(known.digests), document.turns, known.title)
 
-    def _remember(
-        self, conversation_id: str, offset: int, hashed: hashlib.blake2b, digests: list[bytes]
-    ) -> None:
-        self._remembered[conversation_id] = _Remembered(offset, hashed, digests)
+    def _remember(self, conversation_id: str, begun: _Remembered) -> None:
+        self._remembered[conversation_id] = begun
         self._remembered.move_to_end(conversation_id)
         while len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
@@ -313,7 +316,7 @@ class FileThreadSource(ThreadSource):
         if read.start:
             thread = self._store.get(conversation_id)
             turns = [] if thread is None else list(thread.turns)
-            read = _Read(read.identity, read.digests, 0, turns)
+            read = _Read(read.identity, read.digests, 0, turns, read.title)
         names = self._speakers(conversation_id, read, 0)
         old = indexed.speakers(checkpoint)
         changed = (i for i, name in enumerate(old) if names.get(i) != name)
@@ -405,8 +408,8 @@ class SqlThreadSource(ThreadSource):
         first = first_difference(checkpoint, digests, indexed)
         if noted_from is not None and checkpoint is not None:
             first = min(first, _first_new_speaker(found, noted_from, indexed.speakers(checkpoint)))
-        identity = (found.stamp, found.turn_count, 0, 0)
-        fresh = Checkpoint(identity, 0, len(digests), chain_of(digests))
+        identity = found.identity
+        fresh = Checkpoint(identity, 0, len(digests), chain_of(digests), title=found.thread.title)
         if checkpoint is not None and fresh.same_content(checkpoint) and first == checkpoint.count:
             return None
         records = tuple(

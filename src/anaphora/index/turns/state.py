@@ -17,6 +17,7 @@ from anaphora.index.turns.folder import FIELDS
 from anaphora.index.turns.ledger import Delta, Ledger
 from anaphora.index.turns.records import Change, Checkpoint, tokens_and_forms
 from anaphora.index.turns.table import Speakers, Turns, make_table, no_turns, of_records
+from anaphora.index.turns.titles import TitleWords
 from anaphora.index.turns.vectors import AnnView, TurnAnn
 from anaphora.index.turns.view import TurnView, TurnWords
 from anaphora.index.vectors.matrix import Matrix
@@ -46,6 +47,7 @@ class State:
         self.segment: Segment | None = None
         self.words_lost = False
         self.postings = MemoryPostings()
+        self._titles = TitleWords(term_of)
         self._ann = ann
         self._entries: NDArray[np.int32]
         self._take_ann([], [])
@@ -53,6 +55,7 @@ class State:
 
     def _forget_rows(self) -> None:
         self.checkpoints = {}
+        self._titles = TitleWords(self._term_of)
         self._turns = no_turns()
         self._speakers = Speakers()
         self._entries = np.empty(0, np.int32)
@@ -73,6 +76,7 @@ class State:
         delta.turns.rows["speaker"] = codes
         self._turns = self._turns.joined(delta.turns)
         self.checkpoints.update(delta.checkpoints)
+        self._titles.follow(delta.checkpoints.values())
         self._check_counts()
         if delta.owners is not None:
             self._take_ann(*delta.owners)
@@ -221,12 +225,17 @@ class State:
         base = len(turns)
         extra, overlay_postings = self._overlay_rows(ids)
         turns = turns.joined(extra)
+        known = self.known_checkpoints()
+        titles = {code: known[key].title for code, key in ids.items() if known[key].title}
         words = TurnWords(
-            statistics=WordStatistics(self.segment, (self.postings, overlay_postings)),
+            statistics=WordStatistics(
+                self.segment, (self.postings, overlay_postings), (self._titles.postings,)
+            ),
             row_of=self._row_of(turns.rows["id"][:base]),
             codes=np.array(sorted(ids), np.int32),
             base=base,
             term_of=self._term_of,
+            titles=titles,
         )
         return turns, make_table(turns, ids, self._speakers.names), words
 

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.turns.titles import title_shares
 from anaphora.index.turns.vectors import AnnView
 from anaphora.index.vectors.matrix import MatrixView
 from anaphora.index.words.lookup import Lookup, Word, look_up
@@ -20,6 +21,9 @@ from anaphora.rank.turn_table import TurnTable
 
 LONG: Final = 1_000
 """Tokens from which on a turn also counts by its passages."""
+
+TITLED: Final = 8
+"""Turns of a conversation that its title tells of in full."""
 
 RAREST: Final = 12
 """Words of a turn that others are looked up by which speak of the same thing."""
@@ -35,7 +39,8 @@ class TurnWords:
 
     `row_of` gives the row of each row id (-1: none), `codes` the code in the index file of each
     thread, `base` the number of rows that come from the index file; `term_of` what the index has
-    in the place of a token (in a sealed home a keyed form).
+    in the place of a token (in a sealed home a keyed form). `titles` has what threads are called,
+    by their codes.
     """
 
     statistics: WordStatistics
@@ -43,6 +48,7 @@ class TurnWords:
     codes: NDArray[np.int32]
     base: int
     term_of: Callable[[str], str]
+    titles: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,6 +243,28 @@ class TurnView:
         if conversation is not None:
             held[self.table.conversation != conversation] = 0.0
         return np.flatnonzero(held)
+
+    def title(self, conversation: int) -> str:
+        """What a conversation (a code of `table`) is called, "" where it has no name."""
+        return self._words.titles.get(int(self._words.codes[conversation]), "")
+
+    def titles(self, wanted: Lookup) -> NDArray[np.float32] | None:
+        """How much of a question the title of each turn's conversation holds, 0 … 1, shape (N,).
+
+        It is told of the conversation, not of a turn: where there are more than `TITLED` of them,
+        each has less of it. None where no title holds anything.
+        """
+        words = self._words
+        if not wanted.titles or not words.titles:
+            return None
+        shares = title_shares(words.statistics.beside[0], words.statistics, wanted)
+        each = np.array([shares.get(code, 0.0) for code in words.codes.tolist()], np.float32)
+        if not each.any():
+            return None
+        counts = np.bincount(self.table.conversation, minlength=len(each))
+        each *= np.sqrt(np.minimum(1.0, TITLED / np.maximum(counts, 1))).astype(np.float32)
+        found: NDArray[np.float32] = each[self.table.conversation]
+        return found
 
     def alike(
         self, terms: Sequence[Word] | Lookup, words: NDArray[np.float32], length: int

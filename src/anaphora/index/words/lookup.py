@@ -22,6 +22,9 @@ Word: TypeAlias = str | QueryWord
 NEAR: Final = 0.6
 """What a word counts that is read as another one, and what one counts that is a part of another."""
 
+TITLE: Final = "^"
+"""Begins a token of what something is called. No token of a text begins so."""
+
 _READ_AS: Final = 3
 """Words of the texts that one misspelt word may be."""
 
@@ -36,7 +39,8 @@ _JOINTS: Final = ("", "s", "es", "n", "en", "er", "e")
 class Lookup:
     """What words are looked up by.
 
-    `weights` has each term's weight, in units of IDF; `mass` is that of a text with all the words.
+    `weights` has each term's weight, in units of IDF, and `titles` that of the same words where
+    they stand in a title; `mass` is that of a text with all the words.
     `of_words` is what each word adds to it, in their order. `read_as` has the words that no text
     holds, with those that they were read as.
     """
@@ -45,6 +49,7 @@ class Lookup:
     mass: float = 0.0
     of_words: tuple[float, ...] = ()
     read_as: tuple[tuple[str, str], ...] = ()
+    titles: dict[str, float] = field(default_factory=dict)
 
     def notices(self, what: str) -> tuple[str, ...]:
         """What to tell of words that were read as others; `what` holds none of them ("no turn")."""
@@ -75,6 +80,8 @@ class _Looking:
     _documents: int
     _codes: tuple[str, ...] = ()
     _weights: dict[str, float] = field(default_factory=dict)
+    _titles: dict[str, float] = field(default_factory=dict)
+    _of_titles: set[str] = field(default_factory=set)
     _read_as: list[tuple[str, str]] = field(default_factory=list)
 
     def all(self, words: Sequence[Word], unheld: bool) -> Lookup:
@@ -93,7 +100,7 @@ class _Looking:
             if one.tokens[0] not in seen:
                 seen.add(one.tokens[0])
                 mass += part
-        return Lookup(self._weights, mass, tuple(parts), tuple(self._read_as))
+        return Lookup(self._weights, mass, tuple(parts), tuple(self._read_as), self._titles)
 
     def _one(self, word: QueryWord) -> float:
         """Add what a word stands for; what it adds to the mass, 0 where nothing holds it."""
@@ -117,14 +124,25 @@ class _Looking:
         )
 
     def _held(self, tokens: Iterable[str]) -> dict[str, int]:
-        counted = ((term, self._statistics.holding(term)) for term in map(self._term_of, tokens))
-        return {term: count for term, count in counted if count}
+        held: dict[str, int] = {}
+        for token in tokens:
+            term, titled = self._term_of(token), self._term_of(TITLE + token)
+            if count := self._statistics.holding(term):
+                held[term] = count
+            if count := self._statistics.holding(titled):
+                held[titled] = count
+                self._of_titles.add(titled)
+        return held
 
     def _add(self, held: dict[str, int], factor: float = 1.0) -> float:
         """Terms that mean one thing are as rare as all of them together."""
         weight = idf(self._documents, min(self._documents, sum(held.values())))
         for term in held:
-            self._weights.setdefault(term, factor * weight)
+            if term in self._of_titles:
+                # Two words may be parts of one: "Termin" and "Zahnarzt" of "Zahnarzttermin".
+                self._titles[term] = self._titles.get(term, 0.0) + factor * weight
+            else:
+                self._weights.setdefault(term, factor * weight)
         return weight
 
     def _add_longer(self, word: QueryWord, own: dict[str, int]) -> float:
@@ -135,7 +153,10 @@ class _Looking:
             for form in vocabulary.holding(word.form, _PART - 1)
         )
         for form in sorted(longer, key=lambda one: (len(one), one))[:_COMPOUNDS]:
-            found.update(self._held((token_of(form, word.compounds),)))
+            # A title is too short to tell its language.
+            found.update(
+                self._held(dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH)))
+            )
         if found := {term: count for term, count in found.items() if term not in own}:
             return self._add(found, NEAR)
         return 0.0

@@ -18,8 +18,10 @@ from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.core.analyser import ANALYSER, analyse, index_text
+from anaphora.core.analyser import ANALYSER, IndexedText, analyse, index_text, language_token
+from anaphora.core.languages.language import language_of
 from anaphora.errors import SealChanged
+from anaphora.index.words.lookup import TITLE
 from anaphora.index.words.parts import (
     PartSizes,
     copy_list,
@@ -45,7 +47,7 @@ from anaphora.index.words.segment import (
     write_segment,
 )
 
-_FORM: Final = f"3/{ANALYSER}"
+_FORM: Final = f"4/{ANALYSER}"
 _DIGITS: Final = 16
 
 TermOf = Callable[[str], str]
@@ -78,15 +80,33 @@ def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -
     return _document(key, tuple(fields), "")
 
 
-def document_in_language(key: str, text: str, term_of: TermOf | None = None) -> Document:
+def document_in_language(
+    key: str, text: str, term_of: TermOf | None = None, *, title: str = ""
+) -> Document:
     """Analyse a document of one field by its language; `term_of` replaces each token.
 
-    Where it does, the words as they are written are left out: they would tell them.
+    Where it does, the words as they are written are left out: they would tell them. The tokens of
+    its `title` stand in the same field, each with the mark of titles.
     """
     found = index_text(text)
+    called = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
+    tokens = (*found.tokens, *called.tokens)
     if term_of is None:
-        return _document(key, (" ".join(found.tokens),), " ".join(found.forms))
-    return _document(key, (" ".join(map(term_of, found.tokens)),), "")
+        forms = dict.fromkeys((*found.forms, *called.forms))
+        return _document(key, (" ".join(tokens),), " ".join(forms))
+    return _document(key, (" ".join(map(term_of, tokens)),), "")
+
+
+def titled(title: str, code: str) -> IndexedText:
+    """What an index has of what something is called; `code` is the language of all that is known.
+
+    Each token has the mark of titles. A title tells too little of its own language: it is read in
+    none, too.
+    """
+    plain, own = index_text(title, ""), index_text(title, code)
+    marked = dict.fromkeys(TITLE + token for token in (*plain.tokens, *own.tokens))
+    marked.pop(TITLE + language_token(code), None)
+    return IndexedText(tuple(marked), plain.forms, len(marked))
 
 
 def _document(key: str, fields: tuple[str, ...], forms: str) -> Document:

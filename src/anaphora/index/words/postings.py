@@ -105,10 +105,14 @@ class MemoryPostings:
 
 @dataclass(frozen=True, slots=True)
 class WordStatistics:
-    """How often terms occur in a segment and in the postings beside it, counted together."""
+    """How often terms occur in a segment and in the postings beside it, counted together.
+
+    In `beside` terms are counted, too, and looked for where one is misspelt, but it has no texts.
+    """
 
     segment: Segment | None
     memory: tuple[MemoryPostings, ...]
+    beside: tuple[MemoryPostings, ...] = ()
 
     @property
     def documents(self) -> int:
@@ -119,7 +123,7 @@ class WordStatistics:
         """The words as they are written, of the segment and of what is beside it."""
         if self.segment is not None:
             yield self.segment.vocabulary
-        yield from (some.vocabulary for some in self.memory)
+        yield from (some.vocabulary for some in (*self.memory, *self.beside))
 
     def tokens(self, field: int = 0) -> int:
         """How many tokens a field has in all documents."""
@@ -129,7 +133,7 @@ class WordStatistics:
     def holding(self, term: str, field: int = 0) -> int:
         """How many documents hold a term in a field."""
         stored = 0 if self.segment is None else self.segment.holding(term, field)
-        return stored + sum(some.holding(term, field) for some in self.memory)
+        return stored + sum(some.holding(term, field) for some in (*self.memory, *self.beside))
 
     def average(self, field: int = 0) -> float:
         """The average length of a field: the segment's, or where there is none that in memory."""

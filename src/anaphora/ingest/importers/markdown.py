@@ -162,13 +162,21 @@ def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
                 created_at=note.at,
                 path=path_of(key) or path_of(note.key[:500] + _PART + str(sum(seen.values()))),
                 tags=tags_of(list(note.tags), _tags_in(text)),
-                payload=payload_of(links=links_in(text), properties=properties),
+                payload=payload_of(
+                    title=_own_title(note), links=links_in(text), properties=properties
+                ),
             ),
             f"line {line + note.skipped}",
             changed=note.changed,
         )
         # They are the note's: once is enough.
         properties = {}
+
+
+def _own_title(note: Note) -> str:
+    """The title that a note gives itself, where its path does not tell it."""
+    named = note.properties.get("title")
+    return named if isinstance(named, str) and named not in note.key else ""
 
 
 def _parts(note: Note) -> Iterator[tuple[str, str, int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -74,7 +75,7 @@ _LAST = _TURNS.format(
                          AND conversation_id = :conversation_id) - :number"""
 )
 _CHANGED = """
-SELECT conversation_id, stamp, turn_count, deleted FROM thread
+SELECT conversation_id, stamp, turn_count, deleted, title FROM thread
  WHERE namespace = :namespace AND seq > :since
 """
 # The newest number that was seen comes again, so that truth that was put back to an earlier moment
@@ -114,6 +115,16 @@ class StoredThread:
     turn_count: int
     stamp: int
     stamps: tuple[int, ...]
+
+    @property
+    def identity(self) -> Identity:
+        """What tells this state of turns and title from every other."""
+        return identity_of_state(self.stamp, self.turn_count, self.thread.title)
+
+
+def identity_of_state(stamp: int, turn_count: int, title: str) -> Identity:
+    """What tells a state of a conversation from every other one."""
+    return stamp, turn_count, zlib.crc32(title.encode("utf-8", "surrogatepass")), 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,13 +422,20 @@ class SqlConversationStore(NamespaceReader, Conversations):
     def changes_since(self, seq: int) -> dict[str, Identity | None]:
         """What tells the state of each conversation written after `seq`; None for a deleted one.
 
-        Equal identities mean equal turns, also after truth was put back to an earlier moment.
+        Equal identities mean equal turns and titles, also after truth was put back to an earlier
+        moment.
         """
-        rows = self._rows(_CHANGED, since=seq)
         return {
-            self._id_of(stored): None if deleted else (stamp, count, 0, 0)
-            for stored, stamp, count, deleted in rows
+            self._id_of(row[0]): self._identity(*row) for row in self._rows(_CHANGED, since=seq)
         }
+
+    def _identity(
+        self, stored_id: str, stamp: int, count: int, deleted: int, title: str | None
+    ) -> Identity | None:
+        if deleted:
+            return None
+        opened = self._open_row("thread", stored_id, title=title)["title"] if title else ""
+        return identity_of_state(stamp, count, opened)
 
     def stored(self, conversation_id: str, start: int = 0) -> StoredThread | None:
         """A conversation with its turns from `start` on, and the stamps of their writes."""

@@ -1,0 +1,62 @@
+"""The words of what conversations are called, by their codes: few enough to lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from anaphora.core.languages.language import language_of
+from anaphora.index.turns.records import Checkpoint
+from anaphora.index.words.lookup import Lookup
+from anaphora.index.words.manifest import titled
+from anaphora.index.words.postings import MemoryPostings, WordStatistics, idf
+
+
+class TitleWords:
+    """Follows what conversations are called. One thread at a time (the caller holds a lock)."""
+
+    def __init__(self, term_of: Callable[[str], str]) -> None:
+        self._term_of = term_of
+        self._titles: dict[int, str] = {}
+        self.postings = MemoryPostings()
+
+    def follow(self, checkpoints: Iterable[Checkpoint]) -> None:
+        """Take in checkpoints that are new or changed."""
+        anew = False
+        for one in checkpoints:
+            old = self._titles.get(one.code, "")
+            if old == one.title:
+                continue
+            anew = anew or bool(old)
+            self._titles[one.code] = one.title
+            if not anew:
+                self._add(one.code, one.title)
+        if anew:
+            self.postings = MemoryPostings()
+            for code, title in self._titles.items():
+                self._add(code, title)
+
+    def _add(self, code: int, title: str) -> None:
+        if title:
+            found = titled(title, language_of(title))
+            tokens = " ".join(map(self._term_of, found.tokens))
+            self.postings.add(code, (tokens,), " ".join(found.forms))
+
+
+def title_shares(
+    titles: MemoryPostings, statistics: WordStatistics, wanted: Lookup
+) -> Mapping[int, float]:
+    """The share (0 to 1) of the mass of all asked words that a title holds, by code: its BM25.
+
+    A word that nothing holds is the rarest.
+    """
+    average = titles.tokens[0] / max(1, titles.count)
+    codes, scores = titles.scores(wanted.titles, max(1.0, average))
+    if not len(codes):
+        return {}
+    rarest = idf(statistics.documents, 0)
+    mass = sum(one or rarest for one in wanted.of_words)
+    places, where = np.unique(codes, return_inverse=True)
+    shares = np.minimum(np.bincount(where, scores, len(places)) / mass, 1.0)
+    return dict(zip(places.tolist(), shares.tolist(), strict=True))
