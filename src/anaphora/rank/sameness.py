@@ -24,7 +24,7 @@ from itertools import chain
 
 from anaphora.core.analyser import analyse
 from anaphora.core.word_lists import words
-from anaphora.rank.dates import MONTH_OF, WEEKDAYS
+from anaphora.core.dates import MONTH_OF, WEEKDAYS
 
 
 def _pairs(text: str) -> dict[str, str]:

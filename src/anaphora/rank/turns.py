@@ -42,6 +42,9 @@ class Weights:
     """
 
     words: float = 1.0
+    # How near to a full match of words a turn comes that holds what a question names exactly: a
+    # version, a code, a date. What holds another one of its kind is about another thing.
+    exact: float = 0.9
     # BM25 that counts half: s / (s + words_half) keeps a long question's many weak matches from
     # outweighing meaning, and bounds the part without knowing the question's own maximum.
     words_half: float = 20.0
@@ -118,6 +121,7 @@ def score_turns(
     *,
     rows: Rows | None = None,
     alike: NDArray[np.floating] | None = None,
+    exact: NDArray[np.floating] | None = None,
 ) -> TurnScores:
     """Score the turns of `table` (N rows), or only its `rows` (M), for what was read of a question.
 
@@ -126,9 +130,10 @@ def score_turns(
     one turn's words or cosine never lowers its place, since a neighbour gains only a share of it.
     `alike` (N,) is how alike a turn and the question are by their words (0 … 1), 0 for a turn whose
     cosine is known; it counts like a cosine. Without it, a turn that waits for its vector stands
-    behind every turn that has one and resembles the question a little.
+    behind every turn that has one and resembles the question a little. `exact` (N,) is the share
+    that a turn holds of what the question names exactly (None: it names nothing so).
     """
-    if any(s is not None and len(s) != len(table) for s in (words, cosine, alike)):
+    if any(s is not None and len(s) != len(table) for s in (words, cosine, alike, exact)):
         raise ValueError(f"every signal must have one value for each of {len(table)} turns")
     # Single precision throughout: at 100,000 turns, memory is what takes the time.
     w, unit = weights, np.float32(1.0 / weights.scale)
@@ -137,6 +142,8 @@ def score_turns(
     whole = len(scored) == len(table) and bool(np.all(scored[1:] - scored[:-1] == 1))
     at: Rows | slice = slice(None) if whole else scored
     near_words = _saturated(words, w.words_half)
+    if exact is not None:
+        near_words += (1.0 - near_words) * np.asarray(exact, np.float32) * np.float32(w.exact)
     near_words *= unit * np.float32(w.words)
     if alike is not None:
         near_words += np.asarray(alike, np.float32) * (unit * np.float32(w.meaning))

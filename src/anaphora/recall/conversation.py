@@ -339,10 +339,13 @@ class ConversationRecall:
         words = view.words(looked_up, only, limit=limit)
         cosine = None if mode == "vector" else self._cosine(question, reading.meaning, words)
         alike = _alike(view, looked_up, reading, words, lacking=cosine is None)
+        exact = view.exact(looked_up, only) if looked_up.exact else None
         weights = self._weights
         if not traits_of(self._embedder.name).understands(question.text):
             weights = replace(weights, words_half=WORDS_HALF_ALONE)
-        scores = score_turns(view.table, reading, words, cosine, weights, rows=rows, alike=alike)
+        scores = score_turns(
+            view.table, reading, words, cosine, weights, rows=rows, alike=alike, exact=exact
+        )
         if asks_for_order(question.text):
             scores = spread_over_stages(view.table, scores, self._weights)
         return None if cosine is None else reading.meaning, scores

@@ -39,6 +39,10 @@ a part of the words for less than its share, so that half a match, as above, wou
 short texts that hold none of them. BM25 falls below it in texts 1.8 times as long as the average.
 It is no full match, which would make any long text that holds a word an exact answer."""
 
+EXACT_WORTH: Final = 0.95
+"""The same for a text that holds the versions, codes, dates and times of day that a question names:
+what holds others of the same kind is about another thing, however much else it shares."""
+
 PART_SIZES: Final = PartSizes()
 
 Rows = NDArray[np.int64]
@@ -122,8 +126,19 @@ class MemoryWords:
                     sums[row] = sums.get(row, 0.0) + weight
             held = _share(np.fromiter(sums.values(), np.float64, len(sums)), wanted)
             shares = np.where(held == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * held, 5)).tolist()
-            self._least = wanted, dict(zip(sums, shares, strict=True))
+            worths = dict(zip(sums, shares, strict=True))
+            for row, share in self._exact(wanted).items():
+                worths[row] = max(worths.get(row, 0.0), round(EXACT_WORTH * share, 5))
+            self._least = wanted, worths
         return self._least[1]
+
+    def _exact(self, wanted: Lookup) -> dict[int, float]:
+        """The share of what the question names exactly that each row holds."""
+        counts: dict[int, int] = {}
+        for terms in wanted.exact:
+            for row in {row for term in terms for row in self._holders(term).tolist()}:
+                counts[row] = counts.get(row, 0) + 1
+        return {row: count / len(wanted.exact) for row, count in counts.items()}
 
     def _holders(self, term: str) -> Rows:
         """The rows that hold a rare term; none for another one."""

@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from anaphora.core.word_lists import words
-from anaphora.rank.dates import MONTH_OF, MONTH_SHORT, MONTHS
+from anaphora.core.dates import MONTH_OF, MONTH_SHORT, MONTHS
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 
