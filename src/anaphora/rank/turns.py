@@ -122,6 +122,7 @@ def score_turns(
     rows: Rows | None = None,
     alike: NDArray[np.floating] | None = None,
     exact: NDArray[np.floating] | None = None,
+    naming: NDArray[np.bool_] | None = None,
 ) -> TurnScores:
     """Score the turns of `table` (N rows), or only its `rows` (M), for what was read of a question.
 
@@ -131,9 +132,10 @@ def score_turns(
     `alike` (N,) is how alike a turn and the question are by their words (0 … 1), 0 for a turn whose
     cosine is known; it counts like a cosine. Without it, a turn that waits for its vector stands
     behind every turn that has one and resembles the question a little. `exact` (N,) is the share
-    that a turn holds of what the question names exactly (None: it names nothing so).
+    that a turn holds of what the question names exactly (None: it names nothing so); `naming` (N,)
+    says which turns tell of a day in its times.
     """
-    if any(s is not None and len(s) != len(table) for s in (words, cosine, alike, exact)):
+    if any(s is not None and len(s) != len(table) for s in (words, cosine, alike, exact, naming)):
         raise ValueError(f"every signal must have one value for each of {len(table)} turns")
     # Single precision throughout: at 100,000 turns, memory is what takes the time.
     w, unit = weights, np.float32(1.0 / weights.scale)
@@ -163,7 +165,7 @@ def score_turns(
         "words": near_words[at],
         "meaning": near[at],
         "context": _neighbours(table, near_words + near, at) * related * np.float32(w.neighbour),
-        "time": _in_spans(table.ts[at], reading.spans, w.time_after)
+        "time": _in_spans(table.ts[at], reading.spans, w.time_after, naming, at)
         * _evident(near_words[at] + near[at], unit * np.float32(w.time_evidence))
         * (unit * np.float32(w.time)),
         "speaker": _speaker(table, reading, at)
@@ -256,9 +258,13 @@ def _related(near: Floats, full: np.float32) -> Floats:
 
 
 def _in_spans(
-    ts: NDArray[np.float64], spans: tuple[tuple[float, float], ...], after: float
+    ts: NDArray[np.float64],
+    spans: tuple[tuple[float, float], ...],
+    after: float,
+    naming: NDArray[np.bool_] | None,
+    at: Rows | slice,
 ) -> NDArray[np.bool_]:
-    inside = np.zeros(len(ts), dtype=np.bool_)
+    inside = np.zeros(len(ts), dtype=np.bool_) if naming is None else naming[at].copy()
     for start, end in spans:
         inside |= (ts >= start) & (ts < end + after)
     return inside

@@ -50,7 +50,7 @@ from anaphora.rank.turns import (
 )
 from anaphora.reading.inputs import said_text, statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_turns
-from anaphora.recall.narrowing import chosen_rows, narrow_by_times
+from anaphora.recall.narrowing import Mask, chosen_rows, narrow_by_times, turns_naming
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
     BLANK,
@@ -127,6 +127,8 @@ class _Question:
     caller should know; `unread` gets why its candidates could not be read with it.
 
     `repetitions`: turns that say the same are several hits. `window`: so many candidates are read.
+    `naming`: the turns whose text names a day of its times, None for none; `alone`: it asks for its
+    times and nothing else.
     """
 
     view: TurnView
@@ -136,6 +138,8 @@ class _Question:
     mode: RecallMode = "hybrid"
     repetitions: bool = False
     window: int = 0
+    naming: Mask | None = None
+    alone: bool = False
     degraded: list[Degraded] = field(default_factory=list)
     unread: list[Degraded] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -261,10 +265,20 @@ class ConversationRecall:
             return Recall((), degraded, notices=notices)
         now = self._clock()
         times = read_times(query, now)
-        narrowed = narrow_by_times(view.table, rows, query, times, now)
+        named = turns_naming(view.table, times, view.naming)
+        narrowed = narrow_by_times(view.table, rows, query, times, named, now)
         if silent_times is not None:
             silent_times.extend(narrowed.notices)
-        question = _Question(view, narrowed.rows, query, _seconds(times), mode, window=window)
+        question = _Question(
+            view,
+            narrowed.rows,
+            query,
+            _seconds(times),
+            mode,
+            window=window,
+            naming=np.any(named, axis=0) if named else None,
+            alone=narrowed.alone,
+        )
         limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude), whole)
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
@@ -308,8 +322,11 @@ class ConversationRecall:
         if not query.strip() or not len(rows):
             return Recall()
         query, cut = truncated_question(typed_question(query))
-        times = _seconds(read_times(query, self._clock()))
-        question = _Question(view, rows, query, times, repetitions=True)
+        spans = read_times(query, self._clock())
+        named, times = turns_naming(view.table, spans, view.naming), _seconds(spans)
+        question = _Question(
+            view, rows, query, times, repetitions=True, naming=np.any(named, axis=0) if named else None
+        )
         meaning, scores = self._score(question)
         hits, sure = self._fill(question, meaning, scores, _Limits(top_k))
         told = (*cut, *question.degraded)
@@ -340,11 +357,22 @@ class ConversationRecall:
         cosine = None if mode == "vector" else self._cosine(question, reading.meaning, words)
         alike = _alike(view, looked_up, reading, words, lacking=cosine is None)
         exact = view.exact(looked_up, only) if looked_up.exact else None
+        if question.alone and question.naming is not None:
+            # Of what was said then and what tells of it, the latter first.
+            exact = np.maximum(question.naming, 0.0 if exact is None else exact)
         weights = self._weights
         if not traits_of(self._embedder.name).understands(question.text):
             weights = replace(weights, words_half=WORDS_HALF_ALONE)
         scores = score_turns(
-            view.table, reading, words, cosine, weights, rows=rows, alike=alike, exact=exact
+            view.table,
+            reading,
+            words,
+            cosine,
+            weights,
+            rows=rows,
+            alike=alike,
+            exact=exact,
+            naming=question.naming,
         )
         if asks_for_order(question.text):
             scores = spread_over_stages(view.table, scores, self._weights)

@@ -155,13 +155,14 @@ def order_memories(
     candidates: Iterable[Candidate],
     question: str,
     look_up: Lookup,
+    spans: Spans = (),
     *,
     judge: PairJudge = judge_pairs,
     calibrated: bool = True,
 ) -> Ordered:
     """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
     return order_turns(
-        candidates, question, look_up, repetitions=True, judge=judge, calibrated=calibrated
+        candidates, question, look_up, spans, repetitions=True, judge=judge, calibrated=calibrated
     )
 
 

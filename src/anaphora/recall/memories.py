@@ -28,6 +28,7 @@ from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.statements import asked_words
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_memories
+from anaphora.recall.narrowing import asks_for_a_time_alone, days_of, names_of
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -38,16 +39,17 @@ from anaphora.recall.query import (
 )
 from anaphora.recall.reading import PART, Window, begin_reading, day_of, pair_judge
 from anaphora.recall.record_reads import Neighbours, RecordReads
+from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
-from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
+from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode, TimeSpan
 from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected, RelatedMemory
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.index.memories.state import Candidates, MemoryQuery, Related
+    from anaphora.index.memories.state import AskedTime, Candidates, MemoryQuery, Related
     from anaphora.reading.service import ReaderService
     from anaphora.store.records.store import Records
 
@@ -68,7 +70,7 @@ many hits are wanted, and the best by meaning and words together are among so ma
 _READ_FIRST: Final = 12
 """Texts of candidates that are read at once, first; then twice as many."""
 
-_ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count")
+_ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count", "timely")
 
 _ANSWERS_KEPT: Final = 64
 _AT_ONCE: Final = timedelta(seconds=1)
@@ -180,20 +182,31 @@ class MemoryRecall:
         if mode != "words" and not self.embedder.ready(0):
             # Opened while the model is loaded beside it.
             self.index.sync()
+        moment = as_of or self.clock()
+        times = read_times(query, moment)
+        alone = mode == "hybrid" and asks_for_a_time_alone(query, times)
         vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
         bare = mode == "vector" and vector is not None
         wanted = MemoryQuery(
-            moment=as_of or self.clock(),
+            moment=moment,
             past=as_of is not None,
             keep=keep,
             limit=max(OVERFETCH * top_k, OVERREAD * window),
             vector=vector,
             terms=() if bare else asked_words(query),
             all_words=vector is None,
-            every=every,
+            every=every or alone,
+            times=tuple(map(_asked_time, times)),
+            within=alone,
         )
         parts = self._candidates(wanted)
         found = _joined(*parts)
+        silent = alone and not found.columns.ids
+        if silent:
+            # Nothing is of that time: what comes closest is told beside it.
+            wanted = replace(wanted, within=False, every=every)
+            parts = self._candidates(wanted)
+            found = _joined(*parts)
         if found.pending and vector is not None and self.fill is not None:
             degraded.extend(_filled(self.fill))
             parts = self._candidates(wanted)
@@ -209,7 +222,8 @@ class MemoryRecall:
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
         rejected: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, wanted.moment):
-            work = _AnswerBuilder(self, query, wanted, not bare, explain, window, found)
+            spans = tuple((one.start.timestamp(), one.end.timestamp()) for one in times)
+            work = _AnswerBuilder(self, query, wanted, not bare, explain, window, found, spans)
             hits = work.hits(top_k, least)
             unread = tuple(work.unread)
             answer = _Answer(parts, wanted.moment, hits, work.confidence, unread)
@@ -222,8 +236,13 @@ class MemoryRecall:
             reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
             degraded.append(Degraded("memories", reason))
         sure = None
-        if vector is not None and not found.pending and mode == "hybrid":
+        if vector is not None and not found.pending and mode == "hybrid" and not alone:
             sure = answer.confidence
+        if silent and found.columns.ids:
+            notices = (*found.notices, *(f"nothing is noted {days_of(one)} ({one.text})" for one in times))
+            if floor > 0 and not every:
+                return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=notices)
+            return Recall(hits, tuple(degraded), rejected, sure, notices=notices)
         if sure is not None and sure < floor and not every:
             return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=found.notices)
         return Recall(hits, tuple(degraded), rejected, sure, notices=found.notices)
@@ -263,6 +282,13 @@ class MemoryRecall:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
         found = self.index.candidates(wanted)
         return (found,) if self.notes is None else (found, self.notes.index.candidates(wanted))
+
+
+def _asked_time(span: TimeSpan) -> AskedTime:
+    from anaphora.index.memories.state import AskedTime
+
+    names = names_of(span)
+    return AskedTime(to_micros(span.start), to_micros(span.end), names.dated, names.yearless)
 
 
 def _told(candidates: Sequence[Candidate]) -> list[str]:
@@ -340,6 +366,7 @@ class _AnswerBuilder:
     _explain: bool
     _window: int
     _found: Candidates
+    _spans: tuple[tuple[float, float], ...] = ()
     confidence: float | None = 0.0
     unread: list[Degraded] = field(default_factory=list)
     _rejected: list[tuple[int, str]] = field(default_factory=list)
@@ -407,6 +434,7 @@ class _AnswerBuilder:
             window.ordered(self._candidates(places)),
             self._question,
             lambda candidate: map(window.as_read, self._related(candidate)),
+            self._spans,
             judge=pair_judge(lane.reader, lane.judge, window.lane),
             calibrated=lane.calibrated,
         )

@@ -132,6 +132,14 @@ class MemoryWords:
             self._least = wanted, worths
         return self._least[1]
 
+    def holding(self, tokens: Sequence[str], count: int) -> NDArray[np.bool_]:
+        """Which of `count` rows hold any of these tokens, shape (count,)."""
+        held = np.zeros(count, np.bool_)
+        for term in map(self.index.term, tokens):
+            if (documents := self.index.statistics.holding(term)) > 0:
+                held[self._rows_of(term, documents)] = True
+        return held
+
     def _exact(self, wanted: Lookup) -> dict[int, float]:
         """The share of what the question names exactly that each row holds."""
         counts: dict[int, int] = {}
@@ -143,10 +151,12 @@ class MemoryWords:
     def _holders(self, term: str) -> Rows:
         """The rows that hold a rare term; none for another one."""
         count = self.index.statistics.holding(term)
-        if not 0 < count <= RARE:
-            return np.empty(0, np.int64)
+        return self._rows_of(term, RARE) if 0 < count <= RARE else np.empty(0, np.int64)
+
+    def _rows_of(self, term: str, most: int) -> Rows:
+        """The rows that hold a term, at most so many of those on the disk."""
         waiting, _ = self.index.postings.scores({term: 1.0}, 1.0)
-        stored, _ = self.index.search({FIELDS[0]: {term: 1.0}}, RARE)
+        stored, _ = self.index.search({FIELDS[0]: {term: 1.0}}, most)
         return np.unique(np.concatenate((waiting, stored[stored >= 0])))
 
 
