@@ -495,6 +495,23 @@ def _with_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
 
 
+def before_what_is_said(
+    at: NDArray[np.float64], coming: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Times (S,) in seconds, those that are `coming` (S,) put before all others, in their order.
+
+    A date in the future is a clock's or an export's mistake, or a plan: what is dated so replaces
+    nothing that is said now.
+    """
+    if not coming.any():
+        return at
+    settled, others = at.copy(), at[~coming & ~np.isnan(at)]
+    first = others.min(initial=np.inf) if len(others) else at[coming].min()
+    order = np.argsort(np.argsort(at[coming], kind="stable"), kind="stable")
+    settled[coming] = first - _DAY + order
+    return settled
+
+
 def date_echoes(statements: Statements) -> NDArray[np.float64]:
     """When each was said first, (S,): an assistant's repetition has the time of what it repeats.
 

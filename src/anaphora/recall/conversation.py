@@ -50,7 +50,13 @@ from anaphora.rank.turns import (
 )
 from anaphora.reading.inputs import said_text, statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_turns
-from anaphora.recall.narrowing import Mask, chosen_rows, narrow_by_times, turns_naming
+from anaphora.recall.narrowing import (
+    Mask,
+    chosen_rows,
+    narrow_by_times,
+    tell_coming,
+    turns_naming,
+)
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
     BLANK,
@@ -239,7 +245,7 @@ class ConversationRecall:
     ) -> Recall[TurnHit]:
         """The best turns for `query`; see `Memory.recall_conversation` for the arguments.
 
-        `silent_times` gets those of the notices that name a time without turns.
+        `silent_times` gets those of the notices that name a time without turns, or one to come.
         """
         if conversation_id is not None:
             check_id(conversation_id)
@@ -282,7 +288,10 @@ class ConversationRecall:
         limits = _Limits(top_k, budget, frozenset(text.strip() for text in exclude), whole)
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
-        notices += narrowed.notices + answer.notices
+        coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), times, now)
+        if silent_times is not None:
+            silent_times.extend(coming)
+        notices += narrowed.notices + answer.notices + coming
         # A question for nothing but a time is answered by what was said then, whatever that was.
         sure = None if narrowed.alone else answer.confidence
         if (sure is not None and sure < floor) or (narrowed.empty and floor > 0):
@@ -294,7 +303,9 @@ class ConversationRecall:
         self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
     ) -> _CachedAnswer:
         view, mode = question.view, question.mode
-        key = (chosen, question.text, mode, limits, question.spans, question.window)
+        # What lies in the future counts from then on.
+        coming = int(np.count_nonzero(view.table.ts > self._clock().timestamp()))
+        key = (chosen, question.text, mode, limits, question.spans, question.window, coming)
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:
             # Can its vector still be had? Asking also counts as a hit of the cache of vectors.
@@ -530,6 +541,7 @@ class ConversationRecall:
             int(table.role[row]) == ROLE_ASSISTANT,
             named is not None and speaker >= 0 and float(named[place]) > 0.0,
             finder.compared(text, row),
+            coming=bool(table.ts[row] > self._clock().timestamp()),
         )
 
     def _sharing(

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from anaphora.core.arguments import from_epoch
 from anaphora.core.folding import typed_text
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
@@ -27,6 +28,7 @@ from anaphora.rank.currency import (
     Statements,
     answer_loss,
     arrange_group,
+    before_what_is_said,
     judge_group,
 )
 from anaphora.rank.odds import probability_of
@@ -35,7 +37,9 @@ from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues, read_statement
 from anaphora.rank.subjects import read_keys
 
-__all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
+COMING: Final = "dated in the future"
+
+__all__ = ["COMING", "RELATED", "Candidate", "order_memories", "order_turns"]
 
 THRESHOLD: Final = 0.45
 """The probability from which on a statement stands before the one that it replaces."""
@@ -71,7 +75,7 @@ class Candidate:
     added to its score since its lane gave it. `older_than` is the place of what replaces it and
     `reason` why, `previous` are those of what it replaces, the surest first. `closeness` is its
     cosine to the one that it was looked up for (NaN: not known). `read` are the log-odds that it
-    answers, as the reader has it (NaN: not read).
+    answers, as the reader has it (NaN: not read). `coming`: `at` lies in the future.
     """
 
     place: int
@@ -92,6 +96,7 @@ class Candidate:
     previous: tuple[int, ...] = ()
     closeness: float = math.nan
     read: float = math.nan
+    coming: bool = False
 
     @property
     def standing(self) -> float:
@@ -281,6 +286,8 @@ class _Groups:
         places = [member.place for member in members]
         replaced: dict[int, _Mark] = {}
         for (old, new), reason in judged.replaced.items():
+            if members[old].coming:
+                reason = f"{COMING}: from {from_epoch(members[old].at):%Y-%m-%d}"
             replaced.setdefault(places[old], _Mark(places[new], reason))
         return [places[at] for at in judged.lifted], replaced
 
@@ -330,7 +337,7 @@ def _said(candidate: Candidate) -> str:
     return typed_text(strip_recalled(candidate.told or candidate.text))
 
 
-_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None]
+_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
 
 
 def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
@@ -346,16 +353,17 @@ def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
         candidate.asked_for,
         candidate.restated,
         None if math.isnan(closeness) else round(closeness, 4),
+        candidate.coming,
     )
 
 
 def _statements(judged: Sequence[_Judged]) -> Statements:
-    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness = zip(
+    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness, coming = zip(
         *judged, strict=True
     )
     return Statements(
         texts,
-        np.array(at),
+        before_what_is_said(np.array(at), np.array(coming)),
         speakers,
         np.array(assistant),
         np.array(scores, np.float32),
@@ -407,9 +415,11 @@ def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
         others = sorted(again.get(wording, ()), key=lambda other: other.at)
         # What was said again holds from then on; an assistant only repeats it.
         silent = candidate.assistant or not others
-        at = candidate.at if silent else max(candidate.at, others[-1].at)
+        said = [one for one in (candidate, *others) if not one.coming] or [candidate, *others]
+        at = candidate.at if silent else max(one.at for one in said)
+        coming = candidate.coming if silent else said[0].coming
         places = dict.fromkeys((*candidate.again, *(other.place for other in others)))
-        folded.append(replace(candidate, at=at, again=tuple(places)))
+        folded.append(replace(candidate, at=at, coming=coming, again=tuple(places)))
     return folded
 
 

@@ -19,6 +19,7 @@ from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
 from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
+from anaphora.recall.currency import COMING
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -270,6 +271,8 @@ class EverythingRecall:
         choice = asked.choice
         found = self._records(self.memories, asked)
         answer = _answer(found, lambda hit: _of_memory(hit, asked), self.memories.calibrated)
+        coming = tuple(notice for notice in found.notices if notice.startswith(COMING))
+        answer = replace(answer, silent_times=coming)
         kept = replace(
             answer,
             hits=tuple(one for one in answer.hits if choice.has(one.hit.kind)),

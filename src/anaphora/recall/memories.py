@@ -28,7 +28,7 @@ from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.statements import asked_words
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_memories
-from anaphora.recall.narrowing import asks_for_a_time_alone, days_of, names_of
+from anaphora.recall.narrowing import asks_for_a_time_alone, days_of, names_of, tell_coming
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -184,7 +184,7 @@ class MemoryRecall:
             self.index.sync()
         moment = as_of or self.clock()
         times = read_times(query, moment)
-        alone = mode == "hybrid" and asks_for_a_time_alone(query, times)
+        alone = asks_for_a_time_alone(query, times)
         vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
         bare = mode == "vector" and vector is not None
         wanted = MemoryQuery(
@@ -238,14 +238,15 @@ class MemoryRecall:
         sure = None
         if vector is not None and not found.pending and mode == "hybrid" and not alone:
             sure = answer.confidence
-        if silent and found.columns.ids:
-            notices = (*found.notices, *(f"nothing is noted {days_of(one)} ({one.text})" for one in times))
-            if floor > 0 and not every:
-                return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=notices)
-            return Recall(hits, tuple(degraded), rejected, sure, notices=notices)
-        if sure is not None and sure < floor and not every:
-            return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=found.notices)
-        return Recall(hits, tuple(degraded), rejected, sure, notices=found.notices)
+        notices = found.notices
+        silent = silent and bool(found.columns.ids)
+        if silent:
+            notices += tuple(f"nothing is noted {days_of(one)} ({one.text})" for one in times)
+        notices += tell_coming(((hit.text, hit.created_at) for hit in hits), times, moment)
+        unanswered = floor > 0 if silent else sure is not None and sure < floor
+        if unanswered and not every:
+            return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=notices)
+        return Recall(hits, tuple(degraded), rejected, sure, notices=notices)
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
@@ -455,15 +456,20 @@ class _AnswerBuilder:
     def _candidate(self, place: int, text: str = "", closeness: float = math.nan) -> Candidate:
         columns, scores = self._found.columns, self._scores
         meaning = scores.factors.get("meaning")
+        now, said = to_micros(self._wanted.moment), int(columns.reinforced_at[place])
+        if said > now:
+            # Said again at a time to come: what was noted first is sure.
+            said = int(columns.created[place])
         return Candidate(
             place,
             text,
             float(scores.score[place]),
             0.0 if meaning is None else float(meaning[place]),
             # What was said again holds from then on.
-            float(columns.reinforced_at[place]) / 1e6 if self._lane.by_currency else 0.0,
+            said / 1e6 if self._lane.by_currency else 0.0,
             restated=int(columns.count[place]),
             closeness=closeness,
+            coming=said > now,
         )
 
     def _related(self, candidate: Candidate) -> Iterator[Candidate]:

@@ -8,7 +8,7 @@ which it was said, and of the days that its text names.
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -24,6 +24,7 @@ from anaphora.core.languages.language import language_of, languages
 from anaphora.errors import InvalidInput
 from anaphora.rank.question import speakers_present
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
+from anaphora.recall.currency import COMING
 from anaphora.recall.times.reading import is_open_end, is_open_start
 from anaphora.values.conversations import TimeSpan, TurnChoice
 
@@ -253,6 +254,23 @@ def silent_spans(
             nothing = "no turn is dated" if span.start > now else "nothing was said"
             notices.append(f"{nothing} {days_of(span)} ({span.text})")
     return tuple(notices)
+
+
+_SHOWN: Final = 60
+"""Characters of a text by which a notice names it."""
+
+
+def tell_coming(
+    said: Iterable[tuple[str, datetime]], spans: Sequence[TimeSpan], now: datetime
+) -> tuple[str, ...]:
+    """A notice for each text whose time lies ahead, unless the question names that time."""
+    notices = []
+    for text, at in said:
+        if at > now and not any(span.start <= at < span.end for span in spans):
+            short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+            day = at.astimezone(now.tzinfo)
+            notices.append(f'{COMING}: from {day:%Y-%m-%d} "{" ".join(short.split())}"')
+    return tuple(dict.fromkeys(notices))
 
 
 def days_of(span: TimeSpan) -> str:
