@@ -478,7 +478,9 @@ def _joined(piece: str, level: int = 0) -> Iterator[_Part]:
     whole = piece.strip("/\\~")
     if len(parts) > 1 or (parts and parts[0] != whole):
         named = _NUMBERED.fullmatch(whole)
-        yield _Part(fold_letters("".join(named.groups()) if named else whole).replace("\u2019", "'"))
+        yield _Part(
+            fold_letters("".join(named.groups()) if named else whole).replace("\u2019", "'")
+        )
     if level == len(_JOINTS) - 1 and (dated := _ISO_DAY.search(piece)):
         yield from (_moment_part(moment) for moment in moments_in(dated.group(), str))
         parts = [part for part in _JOINTS[level].split(_ISO_DAY.sub("-", piece, 1)) if part]

@@ -46,7 +46,9 @@ _DAY_NAMED = re.compile(
     rf"(?:,?\s{{1,2}}(?:of\s|de\s|del\s)?({_YEAR}))?",
     re.IGNORECASE,
 )
-_NAME_BEFORE = re.compile(r"(?<![\w-])([^\W\d_]{3,12})\.?,?\s{1,2}(?:of\s|de\s|del\s|the\s)?$", re.IGNORECASE)
+_NAME_BEFORE = re.compile(
+    r"(?<![\w-])([^\W\d_]{3,12})\.?,?\s{1,2}(?:of\s|de\s|del\s|the\s)?$", re.IGNORECASE
+)
 _DAY_AFTER_NAME = re.compile(
     rf"(\d{{1,2}})(?:st|nd|rd|th)?(?![\w:]|[.,/-]\d)(?:,?\s{{1,2}}({_YEAR}))?", re.IGNORECASE
 )
@@ -130,7 +132,9 @@ def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> Momen
             readings = readings[:1] if _is_date(second, first) else readings[1:]
         dates = [_date(at, digits.end(), year, *one) for one in dict.fromkeys(readings)]
         return _either(text, [one for one in dates if one is not None])
-    if (short := _SHORT_DIGITS.match(text, at)) and _LEADS_A_DAY.search(text, max(least, at - 8), at):
+    if (short := _SHORT_DIGITS.match(text, at)) and _LEADS_A_DAY.search(
+        text, max(least, at - 8), at
+    ):
         return _date(at, short.end(), None, int(short[2]), int(short[1]))
     return None
 
@@ -155,7 +159,7 @@ def _in_the_east(text: str, at: int, least: int, code: Callable[[], str]) -> Mom
 
 def _day_named(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
     found = _DAY_NAMED.match(text, at)
-    month = _month_of(found[2]) if found else 0
+    month = month_named(found[2]) if found else 0
     if not (found and month):
         return None
     return _date(at, found.end(), int(found[3]) if found[3] else None, month, int(found[1]))
@@ -165,7 +169,7 @@ def _named_before(text: str, at: int, least: int, code: Callable[[], str]) -> Mo
     if not text[at - 1 : at].isspace():
         return None
     name = _NAME_BEFORE.search(text, max(least, at - _BACK), at)
-    month = _month_of(name[1]) if name else 0
+    month = month_named(name[1]) if name else 0
     if not (name and month):
         return None
     if year := _YEAR_ALONE.match(text, at):
@@ -222,13 +226,15 @@ def _clock(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | 
 
 
 @lru_cache(maxsize=4096)
-def _month_of(word: str) -> int:
+def month_named(word: str) -> int:
     """The number of the month that a word names in any language, 0 for none."""
     small = word.lower()
     if small in MONTH_OF:
         return MONTH_OF[small]
     folded = fold_letters(small)
-    return next((month for month, name in _names() if name.fullmatch(small) or name.fullmatch(folded)), 0)
+    return next(
+        (month for month, name in _names() if name.fullmatch(small) or name.fullmatch(folded)), 0
+    )
 
 
 @lru_cache(maxsize=1)

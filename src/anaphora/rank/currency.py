@@ -51,6 +51,9 @@ from anaphora.rank.subjects import StatementKeys, share_a_subject
 
 Floats = NDArray[np.float32]
 
+COMING: Final = "dated in the future"
+"""How what is told of a date that lies ahead begins."""
+
 COMPARED: Final = 8
 """Candidates, best first, that tell whether anything answers (`rank/silence`)."""
 
@@ -495,9 +498,7 @@ def _with_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
 
 
-def before_what_is_said(
-    at: NDArray[np.float64], coming: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def before_what_is_said(at: NDArray[np.float64], coming: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Times (S,) in seconds, those that are `coming` (S,) put before all others, in their order.
 
     A date in the future is a clock's or an export's mistake, or a plan: what is dated so replaces

@@ -336,7 +336,12 @@ class ConversationRecall:
         spans = read_times(query, self._clock())
         named, times = turns_naming(view.table, spans, view.naming), _seconds(spans)
         question = _Question(
-            view, rows, query, times, repetitions=True, naming=np.any(named, axis=0) if named else None
+            view,
+            rows,
+            query,
+            times,
+            repetitions=True,
+            naming=np.any(named, axis=0) if named else None,
         )
         meaning, scores = self._score(question)
         hits, sure = self._fill(question, meaning, scores, _Limits(top_k))

@@ -22,6 +22,7 @@ from anaphora.core.arguments import from_epoch
 from anaphora.core.folding import typed_text
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
+    COMING,
     COMPARED,
     LEAST_SHARE,
     GroupJudgement,
@@ -37,9 +38,7 @@ from anaphora.rank.silence import answer_probability
 from anaphora.rank.statements import read_cues, read_statement
 from anaphora.rank.subjects import read_keys
 
-COMING: Final = "dated in the future"
-
-__all__ = ["COMING", "RELATED", "Candidate", "order_memories", "order_turns"]
+__all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
 THRESHOLD: Final = 0.45
 """The probability from which on a statement stands before the one that it replaces."""
@@ -286,9 +285,9 @@ class _Groups:
         places = [member.place for member in members]
         replaced: dict[int, _Mark] = {}
         for (old, new), reason in judged.replaced.items():
-            if members[old].coming:
-                reason = f"{COMING}: from {from_epoch(members[old].at):%Y-%m-%d}"
-            replaced.setdefault(places[old], _Mark(places[new], reason))
+            older = members[old]
+            coming = f"{COMING}: from {from_epoch(older.at):%Y-%m-%d}" if older.coming else ""
+            replaced.setdefault(places[old], _Mark(places[new], coming or reason))
         return [places[at] for at in judged.lifted], replaced
 
     def _was_shown(self, best: Candidate) -> bool:

@@ -17,9 +17,9 @@ from anaphora.core.analyser import analyse, query_terms
 from anaphora.core.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
+from anaphora.rank.currency import COMING
 from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
-from anaphora.recall.currency import COMING
 from anaphora.recall.query import (
     BLANK,
     check_count,

@@ -25,7 +25,7 @@ from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import UNREAD, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
-from anaphora.rank.statements import asked_words
+from anaphora.rank.statements import asked_words, words_of
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_memories
 from anaphora.recall.narrowing import asks_for_a_time_alone, days_of, names_of, tell_coming
@@ -182,39 +182,23 @@ class MemoryRecall:
         if mode != "words" and not self.embedder.ready(0):
             # Opened while the model is loaded beside it.
             self.index.sync()
-        moment = as_of or self.clock()
-        times = read_times(query, moment)
-        alone = asks_for_a_time_alone(query, times)
+        times = _TimesAsked.of(query, as_of or self.clock())
         vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
         bare = mode == "vector" and vector is not None
         wanted = MemoryQuery(
-            moment=moment,
+            moment=times.now,
             past=as_of is not None,
             keep=keep,
             limit=max(OVERFETCH * top_k, OVERREAD * window),
             vector=vector,
             terms=() if bare else asked_words(query),
             all_words=vector is None,
-            every=every or alone,
-            times=tuple(map(_asked_time, times)),
-            within=alone,
+            every=every or times.alone,
+            times=times.looked_up,
+            within=times.alone,
         )
-        parts = self._candidates(wanted)
+        wanted, parts = self._searched(wanted, every, degraded)
         found = _joined(*parts)
-        silent = alone and not found.columns.ids
-        if silent:
-            # Nothing is of that time: what comes closest is told beside it.
-            wanted = replace(wanted, within=False, every=every)
-            parts = self._candidates(wanted)
-            found = _joined(*parts)
-        if found.pending and vector is not None and self.fill is not None:
-            degraded.extend(_filled(self.fill))
-            parts = self._candidates(wanted)
-            found = _joined(*parts)
-        degraded.extend(found.degraded)
-        if found.pending:
-            reason = f"{found.pending} memories have no vector yet and are found by words only"
-            degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         least = -math.inf if min_score is None else min_score
@@ -222,31 +206,53 @@ class MemoryRecall:
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
         rejected: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, wanted.moment):
-            spans = tuple((one.start.timestamp(), one.end.timestamp()) for one in times)
-            work = _AnswerBuilder(self, query, wanted, not bare, explain, window, found, spans)
+            work = _AnswerBuilder(
+                self, query, wanted, not bare, explain, window, found, times.seconds
+            )
             hits = work.hits(top_k, least)
             unread = tuple(work.unread)
             answer = _Answer(parts, wanted.moment, hits, work.confidence, unread)
             self.answers.put(_ONE_VIEW, key, answer)
             rejected = work.rejected() if explain else ()
-        hits = answer.hits
-        degraded.extend(answer.unread)
-        if damaged := self.records.unreadable():
-            names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
-            reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
-            degraded.append(Degraded("memories", reason))
+        degraded += (*answer.unread, *self._damaged())
         sure = None
-        if vector is not None and not found.pending and mode == "hybrid" and not alone:
+        if vector is not None and not found.pending and mode == "hybrid" and not times.alone:
             sure = answer.confidence
-        notices = found.notices
-        silent = silent and bool(found.columns.ids)
-        if silent:
-            notices += tuple(f"nothing is noted {days_of(one)} ({one.text})" for one in times)
-        notices += tell_coming(((hit.text, hit.created_at) for hit in hits), times, moment)
-        unanswered = floor > 0 if silent else sure is not None and sure < floor
-        if unanswered and not every:
-            return Recall((), tuple(degraded), rejected, sure, nearest=hits, notices=notices)
-        return Recall(hits, tuple(degraded), rejected, sure, notices=notices)
+        told = Recall(answer.hits, tuple(degraded), rejected, sure, notices=found.notices)
+        if times.alone and not wanted.within and found.columns.ids:
+            told = times.unmet(told, shown=every or floor == 0)
+        elif sure is not None and sure < floor and not every:
+            told = replace(told, hits=(), nearest=told.hits)
+        return times.with_coming(told)
+
+    def _searched(
+        self, wanted: MemoryQuery, every: bool, degraded: list[Degraded]
+    ) -> tuple[MemoryQuery, tuple[Candidates, ...]]:
+        """What was looked for in the end, and what each index found; `degraded` gets what lacked.
+
+        Where nothing is of the times alone that a question asks for, all is looked for: what comes
+        closest is told.
+        """
+        parts = self._candidates(wanted)
+        if wanted.within and not any(part.columns.ids for part in parts):
+            wanted = replace(wanted, within=False, every=every)
+            parts = self._candidates(wanted)
+        if _pending(parts) and wanted.vector is not None and self.fill is not None:
+            degraded.extend(_filled(self.fill))
+            parts = self._candidates(wanted)
+        degraded.extend(_joined(*parts).degraded)
+        if pending := _pending(parts):
+            reason = f"{pending} memories have no vector yet and are found by words only"
+            degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
+        return wanted, parts
+
+    def _damaged(self) -> tuple[Degraded, ...]:
+        damaged = self.records.unreadable()
+        if not damaged:
+            return ()
+        names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
+        reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
+        return (Degraded("memories", reason),)
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
@@ -285,11 +291,52 @@ class MemoryRecall:
         return (found,) if self.notes is None else (found, self.notes.index.candidates(wanted))
 
 
-def _asked_time(span: TimeSpan) -> AskedTime:
-    from anaphora.index.memories.state import AskedTime
+@dataclass(frozen=True, slots=True)
+class _TimesAsked:
+    """The times that a question asked at `now` names; `alone`: it asks for nothing else."""
 
-    names = names_of(span)
-    return AskedTime(to_micros(span.start), to_micros(span.end), names.dated, names.yearless)
+    spans: tuple[TimeSpan, ...]
+    alone: bool
+    now: datetime
+
+    @classmethod
+    def of(cls, question: str, now: datetime) -> _TimesAsked:
+        """Those of a question."""
+        spans = read_times(question, now)
+        return cls(spans, asks_for_a_time_alone(question, spans), now)
+
+    @property
+    def seconds(self) -> tuple[tuple[float, float], ...]:
+        """Their ends in seconds since 1970."""
+        return tuple((span.start.timestamp(), span.end.timestamp()) for span in self.spans)
+
+    @property
+    def looked_up(self) -> tuple[AskedTime, ...]:
+        """The times as an index is asked for them."""
+        from anaphora.index.memories.state import AskedTime
+
+        named = ((span, names_of(span)) for span in self.spans)
+        return tuple(
+            AskedTime(to_micros(span.start), to_micros(span.end), names.dated, names.yearless)
+            for span, names in named
+        )
+
+    def unmet(self, told: Recall[MemoryHit], *, shown: bool) -> Recall[MemoryHit]:
+        """An answer where nothing is of these times: hits that speak of one of them in the words of
+        the question, or where they are `shown` all."""
+        notices = tuple(f"nothing is noted {days_of(span)} ({span.text})" for span in self.spans)
+        hits = tuple(hit for hit in told.hits if shown or self._named_by(hit.text))
+        nearest = () if hits else told.hits
+        return replace(told, hits=hits, nearest=nearest, notices=(*told.notices, *notices))
+
+    def _named_by(self, text: str) -> bool:
+        return any(words_of(span.text) <= words_of(text) for span in self.spans)
+
+    def with_coming(self, told: Recall[MemoryHit]) -> Recall[MemoryHit]:
+        """An answer that tells which of its hits are dated in the future."""
+        dated = ((hit.text, hit.created_at) for hit in (*told.hits, *told.nearest))
+        coming = tell_coming(dated, self.spans, self.now)
+        return replace(told, notices=(*told.notices, *coming)) if coming else told
 
 
 def _told(candidates: Sequence[Candidate]) -> list[str]:
@@ -324,6 +371,11 @@ def _filled(fill: Fill) -> tuple[Degraded, ...]:
     except StoreError as error:
         return (Degraded("embeddings", f"new vectors were not kept: {error}"),)
     return ()
+
+
+def _pending(parts: Sequence[Candidates]) -> int:
+    """How many memories that could be shown have no vector yet."""
+    return sum(part.pending for part in parts)
 
 
 def _joined(one: Candidates, other: Candidates | None = None) -> Candidates:

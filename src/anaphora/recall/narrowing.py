@@ -17,14 +17,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import analyse, fold, query_terms
+from anaphora.core.analyser import analyse, fold, query_terms, query_words
 from anaphora.core.arguments import checked_moment
-from anaphora.core.dates import day_tokens, month_token
+from anaphora.core.dates import day_tokens, month_named, month_token
 from anaphora.core.languages.language import language_of, languages
 from anaphora.errors import InvalidInput
+from anaphora.rank.currency import COMING
 from anaphora.rank.question import speakers_present
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
-from anaphora.recall.currency import COMING
 from anaphora.recall.times.reading import is_open_end, is_open_start
 from anaphora.values.conversations import TimeSpan, TurnChoice
 
@@ -65,9 +65,7 @@ def names_of(span: TimeSpan) -> SpanNames:
     days = [first + timedelta(days=number) for number in range(length)]
     months = dict.fromkeys((day.year, day.month) for day in days)
     held = set(days)
-    whole = [
-        one for one in months if all(day in held for day in _days_of_month(*one))
-    ]
+    whole = [one for one in months if all(day in held for day in _days_of_month(*one))]
     tokens = [month_token(*one) for one in whole]
     tokens += [str(year) for year in dict(months) if sum(one[0] == year for one in whole) == 12]
     yearless: list[str] = []
@@ -75,7 +73,20 @@ def names_of(span: TimeSpan) -> SpanNames:
         named = [day_tokens(day.year, day.month, day.day) for day in days]
         tokens += [dated for dated, _ in named]
         yearless += [bare for _, bare in named]
+    if len(whole) == 1 and len(days) <= 31:
+        yearless += _name_tokens(span.text, whole[0][1])
     return SpanNames(tuple(tokens), tuple(yearless))
+
+
+def _name_tokens(text: str, month: int) -> Iterator[str]:
+    """The tokens of a month's name in a question, as texts of any language have them.
+
+    Not "may", which is a verb as often.
+    """
+    codes = [one.code for one in languages().values() if one.stemmer]
+    for word in query_words(text):
+        if word.form != "may" and month_named(word.form) == month:
+            yield from word.tokens_in(codes)
 
 
 def _days_of_month(year: int, month: int) -> Iterator[date]:

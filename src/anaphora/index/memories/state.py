@@ -56,8 +56,8 @@ class MemoryQuery:
 
     `every` brings what has nothing in common with it as well, the newest, where there is room.
     `past` asks for what was valid at `moment`. `all_words` brings every memory that matches a
-    word, however many tie: where words answer alone. `times` are those that it asks about; `within`:
-    only what was noted in them, or tells of them, is looked for.
+    word, however many tie: where words answer alone. `times` are those that it asks about;
+    `within`: only what was noted in them, or tells of them, is looked for.
     """
 
     moment: datetime
@@ -100,8 +100,16 @@ class Related:
 @lru_cache(maxsize=16)
 def _nothing(seq: int, *, cosines: bool) -> Candidates:
     numbers, none = np.empty(0, np.int64), np.empty(0)
-    timely = np.empty(0, np.bool_)
-    columns = MemoryCandidates((), none if cosines else None, none, *[numbers] * 4, timely)
+    columns = MemoryCandidates(
+        (),
+        cosine=none if cosines else None,
+        words=none,
+        type=numbers,
+        created=numbers,
+        reinforced_at=numbers,
+        count=numbers,
+        timely=np.empty(0, np.bool_),
+    )
     return Candidates(columns, version=seq)
 
 

@@ -176,9 +176,7 @@ class TurnView:
             held[rows] += np.float32(1.0 / len(looked_up.exact))
         return held
 
-    def holding(
-        self, terms: Sequence[str], conversation: int | None = None
-    ) -> NDArray[np.int64]:
+    def holding(self, terms: Sequence[str], conversation: int | None = None) -> NDArray[np.int64]:
         """The rows that hold any of these terms of the index that are rare, each once."""
         rare = [term for term in terms if 0 < self._words.statistics.holding(term) <= RARE]
         found = [self._holding(term, conversation) for term in rare]

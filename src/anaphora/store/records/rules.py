@@ -267,9 +267,7 @@ def _put_at_path(
     return PutResult(done.id, "superseded")
 
 
-def _settle_coming(
-    work: RecordTransaction, line: Sequence[MemoryRecord], now: datetime
-) -> bool:
+def _settle_coming(work: RecordTransaction, line: Sequence[MemoryRecord], now: datetime) -> bool:
     """Let the versions of a path that are dated in the future end before what is said now.
 
     They were said before it, whatever their dates: by a clock that is ahead, or as a plan. Their
