@@ -10,8 +10,13 @@ What becomes of a text:
 - words are folded (case, accents, width) and stemmed by script (Latin letters as English); in a
   text whose language is known to be another one, the index has that language's stem and its code
   ("haus~de"), so that stems of two languages are never mixed up, and once "~de";
-- identifiers, paths, URLs, addresses, versions and hyphenated words stay whole, folded and
-  unstemmed, and come in their parts too (`getUserName`: getusername, get, user, name);
+- identifiers, paths, URLs, addresses and hyphenated words stay whole, folded and unstemmed, and
+  come in their parts too (`getUserName`: getusername, get, user, name); letters and a number are
+  one however they are joined (`ERR-4021`: err4021, err, 4021);
+- versions and section numbers are whole or nothing: `v2.3.1` and "2.3.1" are 2.3.1, which shares
+  no part with 3.2.1; long hexadecimal numbers also come as their first seven digits;
+- a date and a time of day are one token each, however they are written (`core/dates.py`), beside
+  their words; a question has that token alone;
 - Chinese, Japanese and Korean runs, and the scripts of South East Asia that put no spaces between
   words, become overlapping pairs of characters, and Chinese characters come alone, too. A question
   is cut at the function words of such a language;
@@ -33,6 +38,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
+from anaphora.core.dates import Moment, moments_in
 from anaphora.core.folding import compatible, fold, fold_letters
 from anaphora.core.languages.language import ENGLISH, english, language_of, languages
 
@@ -51,7 +57,7 @@ __all__ = [
     "token_of",
 ]
 
-ANALYSER = "2"
+ANALYSER = "3"
 """The version of these rules: an index made with another one is made again."""
 
 SHORTEST_FORM: Final = 4
@@ -108,9 +114,16 @@ _ASCII_PIECE = re.compile(
 # From the loosest joint to the tightest: a path holds file names, a file name holds words.
 _JOINTS = (
     re.compile(r"(?:::|->|[/\\:@?#=&%+,;~!*$()\[\]])+"),
-    re.compile(r"\.+"),
+    re.compile(r"(?<!\d)\.+|\.+(?!\d)|\.{2,}"),
     re.compile(r"[-_]+"),
 )
+# "2.3.1" with or without its "v", and what stands before and behind such a number without a joint.
+_DOTTED = re.compile(r"([^\W\d_]*)(\d+(?:\.\d+)+)(\w*)")
+_NUMBERED = re.compile(r"([^\W\d_]+)[-_](\d+)([^\W\d_]?)")
+_ISO_DAY = re.compile(r"(?<!\d)(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
+_SHORT_HEX: Final = 7
+# An exact name of something: not a count, an ordinal or a year.
+_EXACT = re.compile(r"(?!(?:19|20)\d\d$)(?!\d+(?:st|nd|rd|th)$)(?=.*\d)(?!\d{1,2}$).+")
 _JOINED = re.compile(r"[^\w'\u2019" + _MARKS + r"]|_")
 _APOSTROPHE = re.compile(r"['\u2019]")
 _CONTRACTION = re.compile(r"[^\W\d_]+'(?:s|t|d|m|re|ve|ll)", re.IGNORECASE)
@@ -137,13 +150,18 @@ _stemming = threading.Lock()
 class _Part(NamedTuple):
     """A part of a text: a token, and of a plain word how it is written, folded and not.
 
-    A run of a script without spaces is a part that is `unspaced`: its token is all of it.
+    A run of a script without spaces is a part that is `unspaced`: its token is all of it. `held`
+    are tokens that an index has beside its own, `others` those that it also stands for in a
+    question. One that is `written` is in the index alone: a question has the token of its date.
     """
 
     token: str
     folded: str = ""
     raw: str = ""
     unspaced: bool = False
+    held: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    written: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +182,15 @@ class QueryWord:
 
     `tokens` are those of a text in no known language, the first one the word's own; `spellings`
     are stemmed by each language of the texts (`tokens_in`). `form` is the folded word. `compounds`
-    is the code of the question's language, if that writes words together.
+    is the code of the question's language, if that writes words together. `exact`: it names one
+    thing, as a version, a code, a date or a time of day does.
     """
 
     tokens: tuple[str, ...]
     form: str = ""
     spellings: tuple[str, ...] = ()
     compounds: str = ""
+    exact: bool = False
 
     def tokens_in(self, codes: Iterable[str]) -> tuple[str, ...]:
         """All tokens it stands for where texts are in these languages, too."""
@@ -185,7 +205,15 @@ def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
     """
     if keep_stop_words:
         # Runs of code are rarely met twice, their pieces are: projects wait for this loop.
-        return [token for piece in _pieces(text) for token in _plain_tokens(piece)]
+        return [
+            token
+            for stretch, moment in _stretches(compatible(text))
+            for token in (
+                _tokens_of(_moment_parts(stretch, moment))
+                if moment
+                else (token for piece in _pieces(stretch) for token in _plain_tokens(piece))
+            )
+        ]
     code = language_of(text)
     stops = _stop_words(code)
     tokens: list[str] = []
@@ -195,6 +223,7 @@ def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
                 tokens.extend((*_pairs(run), *_alone(run)))
         elif part.folded not in stops:
             tokens.append(part.token)
+            tokens += part.held
     return tokens
 
 
@@ -214,7 +243,7 @@ def query_words(text: str) -> tuple[QueryWord, ...]:
     """
     code = language_of(text)
     stops = _stop_words(code)
-    parts = list(_parts(text))
+    parts = [part for part in _parts(text) if not part.written]
     words = [
         word
         for part in parts
@@ -248,6 +277,8 @@ def index_text(text: str, code: str | None = None) -> IndexedText:
             tokens.append(_marked(part.raw, stemmer, code))
         else:
             tokens.append(part.token)
+            tokens += part.held
+            beside += len(part.held)
     if stemmer and tokens:
         tokens.append(language_token(code))
         beside += 1
@@ -281,9 +312,11 @@ def _lookups(part: _Part, code: str) -> Iterator[QueryWord]:
         own = languages().get(code)
         joined = own is not None and own.compounds and len(part.folded) >= SHORTEST_FORM
         compounds = code if joined else ""
-        yield QueryWord((part.token,), part.folded, _spellings(part), compounds)
+        exact = _EXACT.fullmatch(part.token) is not None
+        yield QueryWord((part.token,), part.folded, _spellings(part), compounds, exact)
     else:
-        yield QueryWord((part.token,), part.folded)
+        exact = bool(part.others) or _EXACT.fullmatch(part.token) is not None
+        yield QueryWord((part.token, *part.others), part.folded, exact=exact)
 
 
 def _spellings(part: _Part) -> tuple[str, ...]:
@@ -330,13 +363,17 @@ def _plain_tokens(piece: str) -> tuple[str, ...]:
 
 
 def _make_plain_tokens(piece: str) -> tuple[str, ...]:
-    found: list[str] = []
-    for part in _tokens(piece):
+    return tuple(_tokens_of(_tokens(piece)))
+
+
+def _tokens_of(parts: Iterable[_Part]) -> Iterator[str]:
+    for part in parts:
         if part.unspaced:
-            found.extend((*_pairs(part.token), *_alone(part.token)))
+            yield from _pairs(part.token)
+            yield from _alone(part.token)
         else:
-            found.append(part.token)
-    return tuple(found)
+            yield part.token
+            yield from part.held
 
 
 _cached_plain_tokens = lru_cache(maxsize=65_536)(_make_plain_tokens)
@@ -344,11 +381,40 @@ _cached_plain_tokens = lru_cache(maxsize=65_536)(_make_plain_tokens)
 
 def _parts(text: str) -> list[_Part]:
     found: list[_Part] = []
-    # No piece holds white space, and none looks beyond it: most runs were met before.
-    for run in compatible(text).split():
-        # A cache of very long runs would hold megabytes and never hit.
-        found += _cached_run(run) if len(run) <= MAX_TOKEN else _run(run)
+    for stretch, moment in _stretches(compatible(text)):
+        if moment is not None:
+            found += _moment_parts(stretch, moment)
+            continue
+        # No piece holds white space, and none looks beyond it: most runs were met before.
+        for run in stretch.split():
+            # A cache of very long runs would hold megabytes and never hit.
+            found += _cached_run(run) if len(run) <= MAX_TOKEN else _run(run)
     return found
+
+
+def _stretches(text: str) -> Iterator[tuple[str, Moment | None]]:
+    """A text cut at its dates and times of day: what stands between them, and each of them."""
+    end = 0
+    for moment in moments_in(text, lambda: language_of(text)):
+        yield text[end : moment.start], None
+        yield text[moment.start : moment.end], moment
+        end = moment.end
+    yield text[end:] if end else text, None
+
+
+def _moment_parts(written: str, moment: Moment) -> Iterator[_Part]:
+    """The token of a date or time of day, and its words; of a date not the bare numbers."""
+    yield _moment_part(moment)
+    for run in written.split():
+        for part in _run(run):
+            bare = moment.is_day and len(part.token) <= 2 and part.token.isdecimal()
+            if not bare and part.token not in moment.held:
+                yield part._replace(written=True)
+
+
+def _moment_part(moment: Moment) -> _Part:
+    own, *held = moment.held
+    return _Part(own, held=tuple(held), others=moment.looked_up[1:])
 
 
 def _run(run: str) -> Iterator[_Part]:
@@ -403,14 +469,35 @@ def _joined(piece: str, level: int = 0) -> Iterator[_Part]:
     while level < len(_JOINTS) and not _JOINTS[level].search(piece):
         level += 1
     if level == len(_JOINTS):
-        yield from _cached_plain(piece) if len(piece) <= MAX_TOKEN else _plain(piece)
+        if (dotted := _DOTTED.fullmatch(piece)) is not None:
+            yield from _dotted(piece, *dotted.groups())
+        else:
+            yield from _cached_plain(piece) if len(piece) <= MAX_TOKEN else _plain(piece)
         return
     parts = [part for part in _JOINTS[level].split(piece) if part]
     whole = piece.strip("/\\~")
     if len(parts) > 1 or (parts and parts[0] != whole):
-        yield _Part(fold_letters(whole).replace("\u2019", "'"))
+        named = _NUMBERED.fullmatch(whole)
+        yield _Part(
+            fold_letters("".join(named.groups()) if named else whole).replace("\u2019", "'")
+        )
+    if level == len(_JOINTS) - 1 and (dated := _ISO_DAY.search(piece)):
+        yield from (_moment_part(moment) for moment in moments_in(dated.group(), str))
+        parts = [part for part in _JOINTS[level].split(_ISO_DAY.sub("-", piece, 1)) if part]
     for part in parts:
         yield from _joined(part, level + 1)
+
+
+def _dotted(piece: str, before: str, number: str, behind: str) -> Iterator[_Part]:
+    """A version or another number with points, whole; what is written before and behind it."""
+    alone = not behind and before.lower() in ("", "v")
+    if not alone:
+        yield _Part(fold_letters(piece))
+    yield _Part(number)
+    if before and not alone:
+        yield from _plain(before)
+    if behind:
+        yield from _plain(behind)
 
 
 def _plain(piece: str) -> Iterator[_Part]:
@@ -441,7 +528,9 @@ def _humps(word: str) -> Iterator[_Part]:
     simple = word.isdecimal() or _HEX.fullmatch(word)
     humps = [] if simple or _is_one_hump(word) else _HUMP.findall(word)
     if simple:
-        yield _Part(folded)
+        cut = len(word) > _SHORT_HEX and not word.isdecimal() and word[1] not in "xX"
+        short = (folded[:_SHORT_HEX],) if cut else ()
+        yield _Part(folded, held=short, others=short)
     elif len(humps) > 1:
         yield _Part(folded)
         for hump in humps:

@@ -51,6 +51,9 @@ from anaphora.rank.subjects import StatementKeys, share_a_subject
 
 Floats = NDArray[np.float32]
 
+COMING: Final = "dated in the future"
+"""How what is told of a date that lies ahead begins."""
+
 COMPARED: Final = 8
 """Candidates, best first, that tell whether anything answers (`rank/silence`)."""
 
@@ -493,6 +496,21 @@ def _numbers(words: frozenset[str]) -> frozenset[str]:
 
 def _with_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
+
+
+def before_what_is_said(at: NDArray[np.float64], coming: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Times (S,) in seconds, those that are `coming` (S,) put before all others, in their order.
+
+    A date in the future is a clock's or an export's mistake, or a plan: what is dated so replaces
+    nothing that is said now.
+    """
+    if not coming.any():
+        return at
+    settled, others = at.copy(), at[~coming & ~np.isnan(at)]
+    first = others.min(initial=np.inf) if len(others) else at[coming].min()
+    order = np.argsort(np.argsort(at[coming], kind="stable"), kind="stable")
+    settled[coming] = first - _DAY + order
+    return settled
 
 
 def date_echoes(statements: Statements) -> NDArray[np.float64]:

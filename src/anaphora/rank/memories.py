@@ -57,6 +57,13 @@ ages up to a year is 0.305 with 0.7, 0.335 with 0.8, 0.349 with this, 0.360 with
 fitting half of bench/memory_fit.py). The lowest that keeps 0.95 of the last: what holds now is put
 before what it replaced by its group, so that age has only to part what is alike."""
 
+TIMELY: Final = 0.25
+"""What a time that the question names is worth, as a chance of its own that a memory of that time
+is meant: about what it is worth to a turn."""
+
+UNTIMELY: Final = 0.3
+"""The similarity below which a time counts nothing; it counts in full from twice that on."""
+
 UNSURE: Final = 0.6
 SURE: Final = 0.95
 """Below the first similarity restating counts nothing, at the second all: unrelated memories reach
@@ -72,7 +79,8 @@ class MemoryCandidates:
 
     `cosine` is None where vectors cannot be had; `words` is the share (0 … 1) of the question's
     IDF mass that each text matches with its title, `titles` what the title alone matches (None: it
-    is not told).
+    is not told). `timely`: it was noted in a time that the question names, or tells of it; None
+    where it names none.
     """
 
     ids: Sequence[str]
@@ -83,6 +91,7 @@ class MemoryCandidates:
     reinforced_at: Ints
     count: Ints
     titles: Floats | None = None
+    timely: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +210,10 @@ def rank_memories(
     c = candidates
     rule = rule or (Rule() if hybrid else Rule.bare())
     similar = similarity(c.cosine, c.words if hybrid else None, rule.trust)
+    if hybrid and c.timely is not None:
+        # As for turns: being noted then answers nothing by itself.
+        evident = np.clip((similar - UNTIMELY) / UNTIMELY, 0.0, 1.0)
+        similar = np.round(1.0 - (1.0 - similar) * (1.0 - TIMELY * evident * c.timely), 6)
     days = (now - c.reinforced_at) / DAY_MICROS
     age = decay(days, half_lives_of(half_lives)[c.type])
     faded = rule.decay(age)
@@ -213,5 +226,6 @@ def rank_memories(
         factors["words"] = c.words
         if c.titles is not None:
             factors["title"] = c.titles
-    order = np.lexsort((np.array(c.ids, dtype=np.str_), -c.created, -score))
+    # What is dated in the future came no later than now.
+    order = np.lexsort((np.array(c.ids, dtype=np.str_), -np.minimum(c.created, now), -score))
     return MemoryScores(order, score, similar, faded, raised, factors)

@@ -23,8 +23,8 @@ from functools import lru_cache
 from itertools import chain
 
 from anaphora.core.analyser import analyse
+from anaphora.core.dates import MONTH_OF, WEEKDAYS
 from anaphora.core.word_lists import words
-from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Final
 
 from anaphora.core.analyser import QueryWord, analyse, query_words
+from anaphora.core.dates import MONTH_OF, WEEKDAYS
 from anaphora.core.folding import typed_text
 from anaphora.core.languages.language import ENGLISH, Language, language_of, languages, loose
-from anaphora.rank.dates import MONTH_OF, WEEKDAYS
 
 HEAD: Final = 600
 """Characters of a text that are read: what is pasted below says nothing of change."""

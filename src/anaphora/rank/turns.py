@@ -42,6 +42,9 @@ class Weights:
     """
 
     words: float = 1.0
+    # How near to a full match of words a turn comes that holds what a question names exactly: a
+    # version, a code, a date. What holds another one of its kind is about another thing.
+    exact: float = 0.9
     # BM25 that counts half: s / (s + words_half) keeps a long question's many weak matches from
     # outweighing meaning, and bounds the part without knowing the question's own maximum.
     words_half: float = 20.0
@@ -122,6 +125,8 @@ def score_turns(
     rows: Rows | None = None,
     alike: NDArray[np.floating] | None = None,
     titles: NDArray[np.floating] | None = None,
+    exact: NDArray[np.floating] | None = None,
+    naming: NDArray[np.bool_] | None = None,
 ) -> TurnScores:
     """Score the turns of `table` (N rows), or only its `rows` (M), for what was read of a question.
 
@@ -132,9 +137,10 @@ def score_turns(
     cosine is known; it counts like a cosine. Without it, a turn that waits for its vector stands
     behind every turn that has one and resembles the question a little. `titles` (N,) is how much of
     the question the title of a turn's conversation holds (0 … 1); the score may pass its scale by
-    it.
+    it. `exact` (N,) is the share that a turn holds of what the question names exactly (None: it
+    names nothing so); `naming` (N,) says which turns tell of a day in its times.
     """
-    if any(s is not None and len(s) != len(table) for s in (words, cosine, alike)):
+    if any(s is not None and len(s) != len(table) for s in (words, cosine, alike, exact, naming)):
         raise ValueError(f"every signal must have one value for each of {len(table)} turns")
     # Single precision throughout: at 100,000 turns, memory is what takes the time.
     w, unit = weights, np.float32(1.0 / weights.scale)
@@ -143,6 +149,8 @@ def score_turns(
     whole = len(scored) == len(table) and bool(np.all(scored[1:] - scored[:-1] == 1))
     at: Rows | slice = slice(None) if whole else scored
     near_words = _saturated(words, w.words_half)
+    if exact is not None:
+        near_words += (1.0 - near_words) * np.asarray(exact, np.float32) * np.float32(w.exact)
     near_words *= unit * np.float32(w.words)
     if alike is not None:
         near_words += np.asarray(alike, np.float32) * (unit * np.float32(w.meaning))
@@ -162,7 +170,7 @@ def score_turns(
         "words": near_words[at],
         "meaning": near[at],
         "context": _neighbours(table, near_words + near, at) * related * np.float32(w.neighbour),
-        "time": _in_spans(table.ts[at], reading.spans, w.time_after)
+        "time": _in_spans(table.ts[at], reading.spans, w.time_after, naming, at)
         * _evident(near_words[at] + near[at], unit * np.float32(w.time_evidence))
         * (unit * np.float32(w.time)),
         "speaker": _speaker(table, reading, at)
@@ -257,9 +265,13 @@ def _related(near: Floats, full: np.float32) -> Floats:
 
 
 def _in_spans(
-    ts: NDArray[np.float64], spans: tuple[tuple[float, float], ...], after: float
+    ts: NDArray[np.float64],
+    spans: tuple[tuple[float, float], ...],
+    after: float,
+    naming: NDArray[np.bool_] | None,
+    at: Rows | slice,
 ) -> NDArray[np.bool_]:
-    inside = np.zeros(len(ts), dtype=np.bool_)
+    inside = np.zeros(len(ts), dtype=np.bool_) if naming is None else naming[at].copy()
     for start, end in spans:
         inside |= (ts >= start) & (ts < end + after)
     return inside

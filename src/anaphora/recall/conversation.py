@@ -51,7 +51,14 @@ from anaphora.rank.turns import (
 from anaphora.reading.inputs import said_text, statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_turns
 from anaphora.recall.likelihood import with_floor, without_tail
-from anaphora.recall.narrowing import chosen_rows, narrow_by_times, without_times
+from anaphora.recall.narrowing import (
+    Mask,
+    chosen_rows,
+    narrow_by_times,
+    tell_coming,
+    turns_naming,
+    without_times,
+)
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
     BLANK,
@@ -129,6 +136,8 @@ class _Question:
 
     `repetitions`: turns that say the same are several hits. `window`: so many candidates are read.
     `subject` is the text without the words that name `spans`.
+    `naming`: the turns whose text names a day of its times, None for none; `alone`: it asks for its
+    times and nothing else.
     """
 
     view: TurnView
@@ -139,6 +148,8 @@ class _Question:
     mode: RecallMode = "hybrid"
     repetitions: bool = False
     window: int = 0
+    naming: Mask | None = None
+    alone: bool = False
     degraded: list[Degraded] = field(default_factory=list)
     unread: list[Degraded] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -239,7 +250,7 @@ class ConversationRecall:
     ) -> Recall[TurnHit]:
         """The best turns for `query`; see `Memory.recall_conversation` for the arguments.
 
-        `silent_times` gets those of the notices that name a time without turns.
+        `silent_times` gets those of the notices that name a time without turns, or one to come.
         """
         if conversation_id is not None:
             check_id(conversation_id)
@@ -265,19 +276,30 @@ class ConversationRecall:
             return Recall((), degraded, notices=notices)
         now = self._clock()
         times = read_times(query, now)
-        narrowed = narrow_by_times(view.table, rows, query, times, now)
+        named = turns_naming(view.table, times, view.naming)
+        narrowed = narrow_by_times(view.table, rows, query, times, named, now)
         if silent_times is not None:
             silent_times.extend(narrowed.notices)
-        subject = without_times(query, times)
         question = _Question(
-            view, narrowed.rows, query, _seconds(times), subject, mode, window=window
+            view,
+            narrowed.rows,
+            query,
+            _seconds(times),
+            without_times(query, times),
+            mode,
+            window=window,
+            naming=np.any(named, axis=0) if named else None,
+            alone=narrowed.alone,
         )
         live = frozenset(text.strip() for text in exclude)
         cut_tail = floor > 0 and not narrowed.alone
         limits = _Limits(top_k, budget, live, whole, cut_tail)
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
-        notices += narrowed.notices + answer.notices
+        coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), times, now)
+        if silent_times is not None:
+            silent_times.extend(coming)
+        notices += narrowed.notices + answer.notices + coming
         recall = Recall(answer.hits, degraded, notices=notices)
         if narrowed.empty and floor > 0:
             return replace(recall, hits=(), nearest=answer.hits)
@@ -288,7 +310,9 @@ class ConversationRecall:
         self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
     ) -> _CachedAnswer:
         view, mode = question.view, question.mode
-        key = (chosen, question.text, mode, limits, question.spans, question.window)
+        # What lies in the future counts from then on.
+        coming = int(np.count_nonzero(view.table.ts > self._clock().timestamp()))
+        key = (chosen, question.text, mode, limits, question.spans, question.window, coming)
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:
             # Can its vector still be had? Asking also counts as a hit of the cache of vectors.
@@ -316,9 +340,17 @@ class ConversationRecall:
         if not query.strip() or not len(rows):
             return Recall()
         query, cut = truncated_question(typed_question(query))
-        times = read_times(query, self._clock())
-        subject = without_times(query, times)
-        question = _Question(view, rows, query, _seconds(times), subject, repetitions=True)
+        spans = read_times(query, self._clock())
+        named = turns_naming(view.table, spans, view.naming)
+        question = _Question(
+            view,
+            rows,
+            query,
+            _seconds(spans),
+            without_times(query, spans),
+            repetitions=True,
+            naming=np.any(named, axis=0) if named else None,
+        )
         meaning, scores = self._score(question)
         hits, answered = self._fill(question, meaning, scores, _Limits(top_k))
         told = (*cut, *question.degraded)
@@ -348,12 +380,25 @@ class ConversationRecall:
         words = view.words(looked_up, only, limit=limit)
         cosine = None if mode == "vector" else self._cosine(question, reading.meaning, words)
         alike = _alike(view, looked_up, reading, words, lacking=cosine is None)
+        exact = view.exact(looked_up, only) if looked_up.exact else None
+        if question.alone and question.naming is not None:
+            # Of what was said then and what tells of it, the latter first.
+            exact = np.maximum(question.naming, 0.0 if exact is None else exact)
         weights = self._weights
         if not traits_of(self._embedder.name).understands(question.text):
             weights = replace(weights, words_half=WORDS_HALF_ALONE)
         titles = view.titles(looked_up)
         scores = score_turns(
-            view.table, reading, words, cosine, weights, rows=rows, alike=alike, titles=titles
+            view.table,
+            reading,
+            words,
+            cosine,
+            weights,
+            rows=rows,
+            alike=alike,
+            titles=titles,
+            exact=exact,
+            naming=question.naming,
         )
         if asks_for_order(question.text):
             scores = spread_over_stages(view.table, scores, self._weights)
@@ -498,6 +543,9 @@ class ConversationRecall:
         table = question.view.table
         for place, text in self._with_texts(question, scores, limits):
             candidate = self._candidate(table, scores, finder, place, text)
+            if question.naming is not None:
+                timely = bool(question.naming[scores.rows[place]])
+                candidate = replace(candidate, timely=timely)
             yield self._titled(question.view, scores, candidate)
 
     def _candidate(
@@ -516,6 +564,7 @@ class ConversationRecall:
             int(table.role[row]) == ROLE_ASSISTANT,
             named is not None and speaker >= 0 and float(named[place]) > 0.0,
             finder.compared(text, row),
+            coming=bool(table.ts[row] > self._clock().timestamp()),
         )
 
     def _titled(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:

@@ -18,15 +18,18 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from anaphora.core.arguments import from_epoch
 from anaphora.core.folding import typed_text
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
+    COMING,
     COMPARED,
     LEAST_SHARE,
     GroupJudgement,
     Statements,
     answer_loss,
     arrange_group,
+    before_what_is_said,
     judge_group,
 )
 from anaphora.rank.odds import probability_of
@@ -75,7 +78,8 @@ class Candidate:
     answers, as the reader has it (NaN: not read), `answers` is the probability of that, from all
     that is known (None: nothing is). `title` is what it is called beside its words: a path, a
     conversation's title ("": nothing); `titled` is the share (0 to 1) of the question that this
-    holds.
+    holds. `coming`: `at` lies in the future. `timely`: it is
+    of a time that the question names, or tells of it.
     """
 
     place: int
@@ -99,6 +103,8 @@ class Candidate:
     answers: float | None = None
     title: str = ""
     titled: float = 0.0
+    coming: bool = False
+    timely: bool = False
 
     @property
     def standing(self) -> float:
@@ -307,7 +313,9 @@ class _Groups:
         places = [member.place for member in members]
         replaced: dict[int, _Mark] = {}
         for (old, new), reason in judged.replaced.items():
-            replaced.setdefault(places[old], _Mark(places[new], reason))
+            older = members[old]
+            coming = f"{COMING}: from {from_epoch(older.at):%Y-%m-%d}" if older.coming else ""
+            replaced.setdefault(places[old], _Mark(places[new], coming or reason))
         return [places[at] for at in judged.lifted], replaced
 
     def _was_shown(self, best: Candidate) -> bool:
@@ -356,7 +364,7 @@ def _said(candidate: Candidate) -> str:
     return typed_text(strip_recalled(candidate.told or candidate.text))
 
 
-_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None]
+_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
 
 
 def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
@@ -372,16 +380,17 @@ def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
         candidate.asked_for,
         candidate.restated,
         None if math.isnan(closeness) else round(closeness, 4),
+        candidate.coming,
     )
 
 
 def _statements(judged: Sequence[_Judged]) -> Statements:
-    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness = zip(
+    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness, coming = zip(
         *judged, strict=True
     )
     return Statements(
         texts,
-        np.array(at),
+        before_what_is_said(np.array(at), np.array(coming)),
         speakers,
         np.array(assistant),
         np.array(scores, np.float32),
@@ -417,9 +426,11 @@ def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
         others = sorted(again.get(wording, ()), key=lambda other: other.at)
         # What was said again holds from then on; an assistant only repeats it.
         silent = candidate.assistant or not others
-        at = candidate.at if silent else max(candidate.at, others[-1].at)
+        said = [one for one in (candidate, *others) if not one.coming] or [candidate, *others]
+        at = candidate.at if silent else max(one.at for one in said)
+        coming = candidate.coming if silent else said[0].coming
         places = dict.fromkeys((*candidate.again, *(other.place for other in others)))
-        folded.append(replace(candidate, at=at, again=tuple(places)))
+        folded.append(replace(candidate, at=at, coming=coming, again=tuple(places)))
     return folded
 
 

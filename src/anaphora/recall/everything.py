@@ -18,6 +18,7 @@ from anaphora.core.analyser import query_terms
 from anaphora.core.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
+from anaphora.rank.currency import COMING
 from anaphora.rank.silence import FLOOR
 from anaphora.recall.likelihood import without_tail
 from anaphora.recall.query import (
@@ -283,6 +284,8 @@ class EverythingRecall:
         choice = asked.choice
         found = self._records(self.memories, asked)
         answer = _answer(found, lambda hit: _of_memory(hit, asked))
+        coming = tuple(notice for notice in found.notices if notice.startswith(COMING))
+        answer = replace(answer, silent_times=coming)
         kept = replace(
             answer,
             hits=tuple(one for one in answer.hits if choice.has(one.hit.kind)),

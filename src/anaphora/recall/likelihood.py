@@ -132,7 +132,7 @@ class Likelihood:
 
     def _is_sought(self, candidate: Candidate, sought: Sought, held: frozenset[str]) -> bool:
         """Whether a candidate is all that was asked for by a name, a time or an identifier."""
-        within = any(start <= candidate.at < end for start, end in self.spans)
+        within = candidate.timely or any(start <= candidate.at < end for start, end in self.spans)
         if sought.bare:
             # "What did we say yesterday?" has nothing but a time.
             return within

@@ -25,10 +25,17 @@ from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import UNREAD, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
-from anaphora.rank.statements import asked_words
+from anaphora.rank.statements import asked_words, words_of
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_memories
 from anaphora.recall.likelihood import with_floor, without_tail
+from anaphora.recall.narrowing import (
+    asks_for_a_time_alone,
+    days_of,
+    names_of,
+    tell_coming,
+    without_times,
+)
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -46,17 +53,18 @@ from anaphora.recall.reading import (
     titled_text,
 )
 from anaphora.recall.record_reads import Neighbours, RecordReads
+from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
 from anaphora.store.records.titles import record_title
-from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
+from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode, TimeSpan
 from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected, RelatedMemory
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.index.memories.state import Candidates, MemoryQuery, Related
+    from anaphora.index.memories.state import AskedTime, Candidates, MemoryQuery, Related
     from anaphora.reading.service import ReaderService
     from anaphora.store.records.store import Records
 
@@ -77,7 +85,7 @@ many hits are wanted, and the best by meaning and words together are among so ma
 _READ_FIRST: Final = 12
 """Texts of candidates that are read at once, first; then twice as many."""
 
-_ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count", "titles")
+_ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count", "titles", "timely")
 
 _ANSWERS_KEPT: Final = 64
 _AT_ONCE: Final = timedelta(seconds=1)
@@ -190,52 +198,83 @@ class MemoryRecall:
         if mode != "words" and not self.embedder.ready(0):
             # Opened while the model is loaded beside it.
             self.index.sync()
+        times = _TimesAsked.of(query, as_of or self.clock())
         vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
         bare = mode == "vector" and vector is not None
         wanted = MemoryQuery(
-            moment=as_of or self.clock(),
+            moment=times.now,
             past=as_of is not None,
             keep=keep,
             limit=max(OVERFETCH * top_k, OVERREAD * window),
             vector=vector,
             terms=() if bare else asked_words(query),
             all_words=vector is None,
-            every=every,
+            every=every or times.alone,
+            times=times.looked_up,
+            within=times.alone,
         )
-        parts = self._candidates(wanted)
+        wanted, parts = self._searched(wanted, every, degraded)
         found = _joined(*parts)
-        if found.pending and vector is not None and self.fill is not None:
-            degraded.extend(_filled(self.fill))
-            parts = self._candidates(wanted)
-            found = _joined(*parts)
-        degraded.extend(found.degraded)
-        if found.pending:
-            reason = f"{found.pending} memories have no vector yet and are found by words only"
-            degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         least = -math.inf if min_score is None else min_score
-        cut_tail = floor > 0 and not every
+        cut_tail = floor > 0 and not every and not times.alone
         key = (query, mode, top_k, least, keep, as_of, window, cut_tail)
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
         rejected: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, wanted.moment):
-            work = _AnswerBuilder(self, query, wanted, not bare, explain, window, found)
+            work = _AnswerBuilder(
+                self,
+                query,
+                wanted,
+                not bare,
+                explain,
+                window,
+                found,
+                times.seconds,
+                without_times(query, times.spans),
+            )
             hits = work.hits(top_k, least, cut=cut_tail)
             unread = tuple(work.unread)
             answer = _Answer(parts, wanted.moment, hits, work.answered, unread)
             self.answers.put(_ONE_VIEW, key, answer)
             rejected = work.rejected() if explain else ()
-        hits = answer.hits
-        degraded.extend(answer.unread)
-        if damaged := self.records.unreadable():
-            names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
-            reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
-            degraded.append(Degraded("memories", reason))
-        recall = Recall(hits, tuple(degraded), rejected, notices=found.notices)
-        if vector is None or found.pending or mode != "hybrid":
-            return recall
-        return with_floor(recall, answer.answered, 0.0 if every else floor)
+        degraded += (*answer.unread, *self._damaged())
+        told = Recall(answer.hits, tuple(degraded), rejected, notices=found.notices)
+        if times.alone and not wanted.within and found.columns.ids:
+            told = times.unmet(told, shown=every or floor == 0)
+        elif vector is not None and not found.pending and mode == "hybrid":
+            told = with_floor(told, answer.answered, 0.0 if every or times.alone else floor)
+        return times.with_coming(told)
+
+    def _searched(
+        self, wanted: MemoryQuery, every: bool, degraded: list[Degraded]
+    ) -> tuple[MemoryQuery, tuple[Candidates, ...]]:
+        """What was looked for in the end, and what each index found; `degraded` gets what lacked.
+
+        Where nothing is of the times alone that a question asks for, all is looked for: what comes
+        closest is told.
+        """
+        parts = self._candidates(wanted)
+        if wanted.within and not any(part.columns.ids for part in parts):
+            wanted = replace(wanted, within=False, every=every)
+            parts = self._candidates(wanted)
+        if _pending(parts) and wanted.vector is not None and self.fill is not None:
+            degraded.extend(_filled(self.fill))
+            parts = self._candidates(wanted)
+        degraded.extend(_joined(*parts).degraded)
+        if pending := _pending(parts):
+            reason = f"{pending} memories have no vector yet and are found by words only"
+            degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
+        return wanted, parts
+
+    def _damaged(self) -> tuple[Degraded, ...]:
+        damaged = self.records.unreadable()
+        if not damaged:
+            return ()
+        names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
+        reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
+        return (Degraded("memories", reason),)
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
@@ -274,6 +313,54 @@ class MemoryRecall:
         return (found,) if self.notes is None else (found, self.notes.index.candidates(wanted))
 
 
+@dataclass(frozen=True, slots=True)
+class _TimesAsked:
+    """The times that a question asked at `now` names; `alone`: it asks for nothing else."""
+
+    spans: tuple[TimeSpan, ...]
+    alone: bool
+    now: datetime
+
+    @classmethod
+    def of(cls, question: str, now: datetime) -> _TimesAsked:
+        """Those of a question."""
+        spans = read_times(question, now)
+        return cls(spans, asks_for_a_time_alone(question, spans), now)
+
+    @property
+    def seconds(self) -> tuple[tuple[float, float], ...]:
+        """Their ends in seconds since 1970."""
+        return tuple((span.start.timestamp(), span.end.timestamp()) for span in self.spans)
+
+    @property
+    def looked_up(self) -> tuple[AskedTime, ...]:
+        """The times as an index is asked for them."""
+        from anaphora.index.memories.state import AskedTime
+
+        named = ((span, names_of(span)) for span in self.spans)
+        return tuple(
+            AskedTime(to_micros(span.start), to_micros(span.end), names.dated, names.yearless)
+            for span, names in named
+        )
+
+    def unmet(self, told: Recall[MemoryHit], *, shown: bool) -> Recall[MemoryHit]:
+        """An answer where nothing is of these times: hits that speak of one of them in the words of
+        the question, or where they are `shown` all."""
+        notices = tuple(f"nothing is noted {days_of(span)} ({span.text})" for span in self.spans)
+        hits = tuple(hit for hit in told.hits if shown or self._named_by(hit.text))
+        nearest = () if hits else told.hits
+        return replace(told, hits=hits, nearest=nearest, notices=(*told.notices, *notices))
+
+    def _named_by(self, text: str) -> bool:
+        return any(words_of(span.text) <= words_of(text) for span in self.spans)
+
+    def with_coming(self, told: Recall[MemoryHit]) -> Recall[MemoryHit]:
+        """An answer that tells which of its hits are dated in the future."""
+        dated = ((hit.text, hit.created_at) for hit in (*told.hits, *told.nearest))
+        coming = tell_coming(dated, self.spans, self.now)
+        return replace(told, notices=(*told.notices, *coming)) if coming else told
+
+
 def _told(candidates: Sequence[Candidate]) -> list[str]:
     """Memories as the reader reads them."""
     return [statement_text(titled_text(one), day=day_of(one.at)) for one in candidates]
@@ -306,6 +393,11 @@ def _filled(fill: Fill) -> tuple[Degraded, ...]:
     except StoreError as error:
         return (Degraded("embeddings", f"new vectors were not kept: {error}"),)
     return ()
+
+
+def _pending(parts: Sequence[Candidates]) -> int:
+    """How many memories that could be shown have no vector yet."""
+    return sum(part.pending for part in parts)
 
 
 def _joined(one: Candidates, other: Candidates | None = None) -> Candidates:
@@ -349,6 +441,8 @@ class _AnswerBuilder:
     _explain: bool
     _window: int
     _found: Candidates
+    _spans: tuple[tuple[float, float], ...] = ()
+    _subject: str = ""
     answered: float | None = 0.0
     unread: list[Degraded] = field(default_factory=list)
     _rejected: list[tuple[int, str]] = field(default_factory=list)
@@ -422,8 +516,10 @@ class _AnswerBuilder:
             window.ordered(self._candidates(places)),
             self._question,
             lambda candidate: map(window.as_read, self._related(candidate)),
+            self._spans,
             judge=pair_judge(lane.reader, lane.judge, window.lane),
             calibrated=lane.calibrated and self._is_rated,
+            subject=self._subject,
         )
         self.answered = ordered.confidence
         return ordered.candidates
@@ -444,17 +540,23 @@ class _AnswerBuilder:
     ) -> Candidate:
         columns, scores = self._found.columns, self._scores
         meaning = scores.factors.get("meaning")
+        now, said = to_micros(self._wanted.moment), int(columns.reinforced_at[place])
+        if said > now:
+            # Said again at a time to come: what was noted first is sure.
+            said = int(columns.created[place])
         return Candidate(
             place,
             "" if record is None else record.text,
             float(scores.score[place]),
             0.0 if meaning is None else float(meaning[place]),
             # What was said again holds from then on.
-            float(columns.reinforced_at[place]) / 1e6 if self._lane.by_currency else 0.0,
+            said / 1e6 if self._lane.by_currency else 0.0,
             restated=int(columns.count[place]),
             closeness=closeness,
             title="" if record is None else self._lane.title_of(record),
             titled=scores.explain(place).get("title", 0.0),
+            coming=said > now,
+            timely=columns.timely is not None and bool(columns.timely[place]),
         )
 
     def _related(self, candidate: Candidate) -> Iterator[Candidate]:

@@ -1,34 +1,114 @@
 """Which turns a question is about: what the caller chose, before anything is ranked.
 
 In: a table of turns and rows of it. Out: the rows that are left, and what a reader should know of
-the choice: a speaker whom nobody knows, a time in which nothing was said.
+the choice: a speaker whom nobody knows, a time in which nothing was said. A turn is of the time at
+which it was said, and of the days that its text names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from calendar import monthrange
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import analyse, fold, query_terms
+from anaphora.core.analyser import analyse, fold, query_terms, query_words
 from anaphora.core.arguments import checked_moment
+from anaphora.core.dates import day_tokens, month_named, month_token
 from anaphora.core.languages.language import language_of, languages
 from anaphora.errors import InvalidInput
+from anaphora.rank.currency import COMING
 from anaphora.rank.question import speakers_present
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
 from anaphora.recall.times.reading import is_open_end, is_open_start
 from anaphora.values.conversations import TimeSpan, TurnChoice
 
 Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 _ROLES: Final = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT, "other": ROLE_OTHER}
 _NAMED: Final = 8
 """Speakers that a notice names."""
+
+_BY_DAYS: Final = 62
+_BY_MONTHS: Final = 1_100
+"""Days of a span up to which texts that name one of its days, or of its months, are looked for."""
+
+HALF_A_YEAR: Final = 183 * 86_400.0
+"""Seconds from what was said within which a day without a year lies: the nearest one is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanNames:
+    """What an index has of texts that name a day in a span: with its year, and without any."""
+
+    dated: tuple[str, ...] = ()
+    yearless: tuple[str, ...] = ()
+
+
+def names_of(span: TimeSpan) -> SpanNames:
+    """The tokens of the days in a span, and of the months and years that it holds whole.
+
+    None for a span with an open side, or of many years.
+    """
+    if is_open_start(span) or is_open_end(span):
+        return SpanNames()
+    first, last = span.start.date(), (span.end - timedelta(microseconds=1)).date()
+    length = (last - first).days + 1
+    if length > _BY_MONTHS:
+        return SpanNames()
+    days = [first + timedelta(days=number) for number in range(length)]
+    months = dict.fromkeys((day.year, day.month) for day in days)
+    held = set(days)
+    whole = [one for one in months if all(day in held for day in _days_of_month(*one))]
+    tokens = [month_token(*one) for one in whole]
+    tokens += [str(year) for year in dict(months) if sum(one[0] == year for one in whole) == 12]
+    yearless: list[str] = []
+    if length <= _BY_DAYS:
+        named = [day_tokens(day.year, day.month, day.day) for day in days]
+        tokens += [dated for dated, _ in named]
+        yearless += [bare for _, bare in named]
+    if len(whole) == 1 and len(days) <= 31:
+        yearless += _name_tokens(span.text, whole[0][1])
+    return SpanNames(tuple(tokens), tuple(yearless))
+
+
+def _name_tokens(text: str, month: int) -> Iterator[str]:
+    """The tokens of a month's name in a question, as texts of any language have them.
+
+    Not "may", which is a verb as often.
+    """
+    codes = [one.code for one in languages().values() if one.stemmer]
+    for word in query_words(text):
+        if word.form != "may" and month_named(word.form) == month:
+            yield from word.tokens_in(codes)
+
+
+def _days_of_month(year: int, month: int) -> Iterator[date]:
+    return (date(year, month, day) for day in range(1, monthrange(year, month)[1] + 1))
+
+
+def turns_naming(
+    table: TurnTable, spans: Sequence[TimeSpan], look_up: Callable[[Sequence[str]], Mask]
+) -> tuple[Mask, ...]:
+    """For each span, the turns of `table` whose text names a day in it.
+
+    `look_up` gives the turns that hold any of some tokens.
+    """
+    masks = []
+    for span in spans:
+        names = names_of(span)
+        mask = look_up(names.dated)
+        if names.yearless:
+            near = np.abs(table.ts - span.start.timestamp()) < HALF_A_YEAR
+            mask = mask | (look_up(names.yearless) & near)
+        masks.append(mask)
+    return tuple(masks)
 
 
 def chosen_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows, tuple[str, ...]]:
@@ -114,12 +194,20 @@ class TimeNarrowing:
 
 
 def narrow_by_times(
-    table: TurnTable, rows: Rows, question: str, spans: Sequence[TimeSpan], now: datetime
+    table: TurnTable,
+    rows: Rows,
+    question: str,
+    spans: Sequence[TimeSpan],
+    named: Sequence[Mask],
+    now: datetime,
 ) -> TimeNarrowing:
-    """Narrow `rows` to the times of a question that asks for nothing else."""
+    """Narrow `rows` to the times of a question that asks for nothing else.
+
+    `named` has for each span the turns of the table whose text names a day in it.
+    """
     alone = asks_for_a_time_alone(question, spans)
-    inside = rows_within(table, rows, spans) if alone else rows
-    notices = silent_spans(table, rows, spans, now, alone=alone)
+    inside = rows_within(table, rows, spans, named) if alone else rows
+    notices = silent_spans(table, rows, spans, named, now, alone=alone)
     empty = alone and not len(inside)
     return TimeNarrowing(rows if empty else inside, alone, empty, notices)
 
@@ -150,17 +238,26 @@ def _happening() -> frozenset[str]:
     return frozenset(token for words in found for word in words.split() for token in analyse(word))
 
 
-def rows_within(table: TurnTable, rows: Rows, spans: Sequence[TimeSpan]) -> Rows:
-    """Those of the rows whose turns lie in any of the spans."""
+def rows_within(
+    table: TurnTable, rows: Rows, spans: Sequence[TimeSpan], named: Sequence[Mask]
+) -> Rows:
+    """Those of the rows whose turns lie in any of the spans, or name a day in it."""
     ts = table.ts[rows]
     keep = np.zeros(len(rows), dtype=np.bool_)
-    for span in spans:
+    for span, naming in zip(spans, named, strict=True):
         keep |= (ts >= span.start.timestamp()) & (ts < span.end.timestamp())
+        keep |= naming[rows]
     return rows[keep]
 
 
 def silent_spans(
-    table: TurnTable, rows: Rows, spans: Sequence[TimeSpan], now: datetime, *, alone: bool
+    table: TurnTable,
+    rows: Rows,
+    spans: Sequence[TimeSpan],
+    named: Sequence[Mask],
+    now: datetime,
+    *,
+    alone: bool,
 ) -> tuple[str, ...]:
     """A notice for each span that the question names and in which no turn of `rows` lies.
 
@@ -168,15 +265,33 @@ def silent_spans(
     was said before answers "when is the dentist tomorrow?".
     """
     notices = []
-    for span in spans:
+    for span, naming in zip(spans, named, strict=True):
         indefinite = is_open_start(span) or is_open_end(span) or span.start > now
-        if (alone or not indefinite) and not len(rows_within(table, rows, [span])):
+        if (alone or not indefinite) and not len(rows_within(table, rows, [span], [naming])):
             nothing = "no turn is dated" if span.start > now else "nothing was said"
-            notices.append(f"{nothing} {_days_of(span)} ({span.text})")
+            notices.append(f"{nothing} {days_of(span)} ({span.text})")
     return tuple(notices)
 
 
-def _days_of(span: TimeSpan) -> str:
+_SHOWN: Final = 60
+"""Characters of a text by which a notice names it."""
+
+
+def tell_coming(
+    said: Iterable[tuple[str, datetime]], spans: Sequence[TimeSpan], now: datetime
+) -> tuple[str, ...]:
+    """A notice for each text whose time lies ahead, unless the question names that time."""
+    notices = []
+    for text, at in said:
+        if at > now and not any(span.start <= at < span.end for span in spans):
+            short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+            day = at.astimezone(now.tzinfo)
+            notices.append(f'{COMING}: from {day:%Y-%m-%d} "{" ".join(short.split())}"')
+    return tuple(dict.fromkeys(notices))
+
+
+def days_of(span: TimeSpan) -> str:
+    """The days of a span in words: "on 2026-03-05", "before 1995-01-01"."""
     if is_open_start(span):
         return f"before {span.end:%Y-%m-%d}"
     if is_open_end(span):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.vectors import MemoryVectors
-from anaphora.index.memories.words import MemoryWords
+from anaphora.index.memories.words import EXACT_WORTH, MemoryWords
 from anaphora.index.rows import GONE
 from anaphora.index.vectors.matrix import Nearest
 from anaphora.index.words.lookup import Lookup, Word
@@ -30,10 +30,24 @@ Shares = NDArray[np.float64]
 FEW: Final = 1_000
 """Rows that are looked at one by one when a filter leaves no more."""
 
+_HALF_A_YEAR: Final = 183 * 86_400_000_000
+"""A day without a year is the one nearest to when it was noted, in microseconds."""
+
 _MOST_MATCHES: Final = 4_096
 _KEPT: Final = 512
 
 ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTime:
+    """A time that is asked about: from `start` to before `end` in microseconds; the tokens of texts
+    that name one of its days, and of those that do so without a year."""
+
+    start: int
+    end: int
+    dated: tuple[str, ...] = ()
+    yearless: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +56,8 @@ class MemoryQuery:
 
     `every` brings what has nothing in common with it as well, the newest, where there is room.
     `past` asks for what was valid at `moment`. `all_words` brings every memory that matches a
-    word, however many tie: where words answer alone.
+    word, however many tie: where words answer alone. `times` are those that it asks about;
+    `within`: only what was noted in them, or tells of them, is looked for.
     """
 
     moment: datetime
@@ -53,6 +68,8 @@ class MemoryQuery:
     past: bool = False
     all_words: bool = False
     every: bool = False
+    times: tuple[AskedTime, ...] = ()
+    within: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +101,15 @@ class Related:
 def _nothing(seq: int, *, cosines: bool) -> Candidates:
     numbers, none = np.empty(0, np.int64), np.empty(0)
     columns = MemoryCandidates(
-        (), none if cosines else None, none, numbers, numbers, numbers, numbers, none
+        (),
+        cosine=none if cosines else None,
+        words=none,
+        type=numbers,
+        created=numbers,
+        reinforced_at=numbers,
+        count=numbers,
+        titles=none,
+        timely=np.empty(0, np.bool_),
     )
     return Candidates(columns, version=seq)
 
@@ -106,7 +131,8 @@ def _answer_key(wanted: MemoryQuery) -> Hashable:
     vector = b"" if wanted.vector is None else wanted.vector.tobytes()
     moment = wanted.moment if wanted.past else None
     terms, every = tuple(wanted.terms), wanted.every
-    return (vector, terms, wanted.keep, wanted.limit, moment, wanted.all_words, every)
+    times = (wanted.times, wanted.within)
+    return (vector, terms, wanted.keep, wanted.limit, moment, wanted.all_words, every, times)
 
 
 @dataclass(slots=True)
@@ -194,9 +220,31 @@ class MemoryState:
         return Related(Candidates(columns, ("",) * len(rows)), closeness)
 
     def _kept(self, wanted: MemoryQuery, visible: _Cached[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        keep = visible.value
+        if wanted.within:
+            keep = keep & self._timely(wanted)
         if not wanted.keep.fields:
-            return visible.value
-        return visible.value & self.filters.mask(wanted.keep, self.rows, self.records)
+            return keep
+        return keep & self.filters.mask(wanted.keep, self.rows, self.records)
+
+    def _timely(self, wanted: MemoryQuery) -> NDArray[np.bool_]:
+        """The rows that were noted in the times of a question, or tell of them."""
+        timely = self._naming(wanted)
+        for name in ("created", "reinforced_at"):
+            noted = self.rows.column(name)
+            for time in wanted.times:
+                timely |= (noted >= time.start) & (noted < time.end)
+        return timely
+
+    def _naming(self, wanted: MemoryQuery) -> NDArray[np.bool_]:
+        """The rows whose text names a day of those times."""
+        created = self.rows.column("created")
+        naming = np.zeros(len(created), np.bool_)
+        for time in wanted.times:
+            naming |= self.words.holding(time.dated, len(created))
+            near = np.abs(created - time.start) < _HALF_A_YEAR
+            naming |= self.words.holding(time.yearless, len(created)) & near
+        return naming
 
     def _visible(self, wanted: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
         """The rows that may be shown at the moment of a question, before its filter."""
@@ -287,7 +335,12 @@ class MemoryState:
         shares: Shares,
         looked_up: Lookup,
     ) -> MemoryCandidates:
-        cosines = None
+        cosines, timely = None, np.zeros(len(rows), np.bool_)
+        if wanted.times:
+            timely = self._timely(wanted)[rows]
+        if wanted.within:
+            # Of what was noted then and what tells of it, the latter first.
+            shares = np.maximum(shares, EXACT_WORTH * self._naming(wanted)[rows])
         if wanted.vector is not None and near is not None:
             others = self.vectors.cosines(wanted.vector, rows[len(near.rows) :])
             cosines = np.concatenate((near.cosines, others))
@@ -300,6 +353,7 @@ class MemoryState:
             reinforced_at=self.rows.column("reinforced_at")[rows],
             count=self.rows.column("count")[rows],
             titles=self.words.of_titles(looked_up, rows),
+            timely=timely,
         )
 
     def _lacking(self, near: Nearest | None) -> tuple[Degraded, ...]:

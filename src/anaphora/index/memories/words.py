@@ -43,6 +43,10 @@ TITLE_WORTH: Final = 0.7
 """What a word of the question counts that stands in what a memory is called: its path, its tags. Of
 two that hold the same words, the one whose text has them stands first."""
 
+EXACT_WORTH: Final = 0.95
+"""The same for a text that holds the versions, codes, dates and times of day that a question names:
+what holds others of the same kind is about another thing, however much else it shares."""
+
 PART_SIZES: Final = PartSizes()
 
 Rows = NDArray[np.int64]
@@ -132,6 +136,8 @@ class MemoryWords:
             worths = self._worths(wanted.weights, wanted)
             for row, worth in self._worths(wanted.titles, wanted).items():
                 worths[row] = max(worths.get(row, 0.0), round(TITLE_WORTH * worth, 5))
+            for row, share in self._exact(wanted).items():
+                worths[row] = max(worths.get(row, 0.0), round(EXACT_WORTH * share, 5))
             self._least = wanted, worths
         return self._least[1]
 
@@ -144,13 +150,31 @@ class MemoryWords:
         shares = np.where(held == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * held, 5)).tolist()
         return dict(zip(sums, shares, strict=True))
 
+    def holding(self, tokens: Sequence[str], count: int) -> NDArray[np.bool_]:
+        """Which of `count` rows hold any of these tokens, shape (count,)."""
+        held = np.zeros(count, np.bool_)
+        for term in map(self.index.term, tokens):
+            if (documents := self.index.statistics.holding(term)) > 0:
+                held[self._rows_of(term, documents)] = True
+        return held
+
+    def _exact(self, wanted: Lookup) -> dict[int, float]:
+        """The share of what the question names exactly that each row holds."""
+        counts: dict[int, int] = {}
+        for terms in wanted.exact:
+            for row in {row for term in terms for row in self._holders(term).tolist()}:
+                counts[row] = counts.get(row, 0) + 1
+        return {row: count / len(wanted.exact) for row, count in counts.items()}
+
     def _holders(self, term: str) -> Rows:
         """The rows that hold a rare term; none for another one."""
         count = self.index.statistics.holding(term)
-        if not 0 < count <= RARE:
-            return np.empty(0, np.int64)
+        return self._rows_of(term, RARE) if 0 < count <= RARE else np.empty(0, np.int64)
+
+    def _rows_of(self, term: str, most: int) -> Rows:
+        """The rows that hold a term, at most so many of those on the disk."""
         waiting, _ = self.index.postings.scores({term: 1.0}, 1.0)
-        stored, _ = self.index.search({FIELDS[0]: {term: 1.0}}, RARE)
+        stored, _ = self.index.search({FIELDS[0]: {term: 1.0}}, most)
         return np.unique(np.concatenate((waiting, stored[stored >= 0])))
 
 

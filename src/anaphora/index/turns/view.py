@@ -174,6 +174,28 @@ class TurnView:
         self._raise_long(scores, weights, conversation)
         return scores
 
+    def exact(self, looked_up: Lookup, conversation: int | None = None) -> NDArray[np.float32]:
+        """The share of what a question names exactly that each turn holds, shape (N,)."""
+        held = np.zeros(len(self), np.float32)
+        for terms in looked_up.exact:
+            rows = self.holding(terms, conversation)
+            held[rows] += np.float32(1.0 / len(looked_up.exact))
+        return held
+
+    def holding(self, terms: Sequence[str], conversation: int | None = None) -> NDArray[np.int64]:
+        """The rows that hold any of these terms of the index that are rare, each once."""
+        rare = [term for term in terms if 0 < self._words.statistics.holding(term) <= RARE]
+        found = [self._holding(term, conversation) for term in rare]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    def naming(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
+        """The turns that hold any of these tokens, shape (N,)."""
+        held = np.zeros(len(self), np.bool_)
+        for term in map(self._words.term_of, tokens):
+            if self._words.statistics.holding(term):
+                held[self._holding(term, None)] = True
+        return held
+
     def sharing(
         self, terms: Sequence[Word], conversation: int | None, limit: int
     ) -> NDArray[np.float32]:

@@ -42,7 +42,8 @@ class Lookup:
     `weights` has each term's weight, in units of IDF, and `titles` that of the same words where
     they stand in a title; `mass` is that of a text with all the words.
     `of_words` is what each word adds to it, in their order. `read_as` has the words that no text
-    holds, with those that they were read as.
+    holds, with those that they were read as. `exact` are the terms of each word that names one
+    thing, none for one that no text holds.
     """
 
     weights: dict[str, float] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Lookup:
     of_words: tuple[float, ...] = ()
     read_as: tuple[tuple[str, str], ...] = ()
     titles: dict[str, float] = field(default_factory=dict)
+    exact: tuple[tuple[str, ...], ...] = ()
 
     def notices(self, what: str) -> tuple[str, ...]:
         """What to tell of words that were read as others; `what` holds none of them ("no turn")."""
@@ -83,6 +85,7 @@ class _Looking:
     _titles: dict[str, float] = field(default_factory=dict)
     _of_titles: set[str] = field(default_factory=set)
     _read_as: list[tuple[str, str]] = field(default_factory=list)
+    _exact: list[tuple[str, ...]] = field(default_factory=list)
 
     def all(self, words: Sequence[Word], unheld: bool) -> Lookup:
         parts: list[float] = []
@@ -100,11 +103,20 @@ class _Looking:
             if one.tokens[0] not in seen:
                 seen.add(one.tokens[0])
                 mass += part
-        return Lookup(self._weights, mass, tuple(parts), tuple(self._read_as), self._titles)
+        return Lookup(
+            self._weights,
+            mass,
+            tuple(parts),
+            tuple(self._read_as),
+            self._titles,
+            tuple(self._exact),
+        )
 
     def _one(self, word: QueryWord) -> float:
         """Add what a word stands for; what it adds to the mass, 0 where nothing holds it."""
         held = self._held(word.tokens_in(self._codes))
+        if word.exact:
+            self._exact.append(tuple(held))
         if held:
             weight = self._add(held)
             if word.compounds:
@@ -112,7 +124,8 @@ class _Looking:
             return weight
         if word.compounds and (weight := self._add_longer(word, {}) or self._add_parts(word)):
             return weight
-        return self._add_nearest(word) if word.form else 0.0
+        # Another version or code is no misspelling of this one.
+        return self._add_nearest(word) if word.form and not word.exact else 0.0
 
     def _languages(self) -> tuple[str, ...]:
         """The languages of the texts, as far as those have tokens of their own."""

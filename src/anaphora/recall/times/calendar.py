@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from anaphora.rank.dates import WEEKDAYS
+from anaphora.core.dates import WEEKDAYS
 
 Days = tuple[datetime, datetime]
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from anaphora.core.dates import MONTH_OF, MONTH_SHORT, MONTHS
 from anaphora.core.word_lists import words
-from anaphora.rank.dates import MONTH_OF, MONTH_SHORT, MONTHS
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from anaphora.core.dates import MONTH_OF
 from anaphora.core.languages.language import ENGLISH, language_of, languages
 from anaphora.errors import InvalidInput
-from anaphora.rank.dates import MONTH_OF
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 from anaphora.recall.times.patterns import (

@@ -234,6 +234,8 @@ def _put_at_path(
 ) -> PutResult:
     line = work.versions(path)
     draft = _after(work, draft, line)
+    if draft.is_now and _settle_coming(work, line, draft.at):
+        line = work.versions(path)
     before = next((v for v in reversed(line) if v.valid_from <= draft.at), None)
     if before is not None and _is_same(work, before, draft) and _stands(before, draft.at):
         return _reinforce(work, before, draft)
@@ -263,6 +265,27 @@ def _put_at_path(
         return done
     _hand_on_pin(work, before.id, done.id)
     return PutResult(done.id, "superseded")
+
+
+def _settle_coming(work: RecordTransaction, line: Sequence[MemoryRecord], now: datetime) -> bool:
+    """Let the versions of a path that are dated in the future end before what is said now.
+
+    They were said before it, whatever their dates: by a clock that is ahead, or as a plan. Their
+    own dates stay what they were told (`created_at`).
+    """
+    coming = [version for version in line if version.valid_from > now]
+    for place, version in enumerate(coming):
+        begun = now - _NEXT * (len(coming) - place)
+        last = place == len(coming) - 1
+        work.change(
+            version.id,
+            valid_from=begun,
+            last_reinforced=begun,
+            valid_to=None if last and version.valid_to is None else begun + _NEXT,
+        )
+    if coming and (earlier := [one for one in line if one.valid_from <= now]):
+        work.change(earlier[-1].id, valid_to=now - _NEXT * len(coming))
+    return bool(coming)
 
 
 def _is_same(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft) -> bool:

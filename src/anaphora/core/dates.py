@@ -1,0 +1,246 @@
+"""The names of months and weekdays, and the days and times of day that a text writes, as tokens.
+
+A day, a month of a year and a time of day have one token each, however they are written: "5 March
+2026", "2026-03-05", "5. März 2026" and "2026年3月5日"; "3 pm", "15:00" and "15 Uhr". Only what a
+text says by itself is read: "tomorrow" needs a calendar (`recall/times`). A date in digits that
+reads two ways stands for both, in a text that is not English for the one with the day first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import product
+from typing import Final, NamedTuple
+
+from anaphora.core.folding import fold_letters
+from anaphora.core.languages.language import ENGLISH, languages, loose
+
+_MONTHS = "january february march april may june july august september october november december"
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
+
+MONTHS = {name: number for number, name in enumerate(_MONTHS.split(), 1)}
+MONTH_SHORT = {name[:3]: number for name, number in MONTHS.items() if name != "may"} | {"sept": 9}
+MONTH_OF = MONTHS | MONTH_SHORT
+WEEKDAYS = {name: number for number, name in enumerate(_WEEKDAYS.split())}
+
+_LENGTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_YEAR: Final = r"(?:19|20)\d\d(?![\d]|[./:-]\d)"
+_BACK: Final = 28
+"""Characters before a number in which the name of its month stands."""
+
+# No number within a version, a path or an identifier.
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.:/\-])\d{1,4}(?!\d)")
+_ISO = re.compile(
+    r"((?:19|20)\d\d)(?:([-/.])(\d{1,2})\2(\d{1,2})(?![^\WT]|[./-]\w)|-(\d\d)(?![\w-]|[./:]\w))"
+)
+_DIGITS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d|(?<=/)\d\d)(?!\d|[./:-]\d)")
+_SHORT_DIGITS = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.(?![\d])")
+_LEADS_A_DAY = re.compile(r"\b(?:am|vom|bis|zum|ab|seit|den|dem)\s+$", re.IGNORECASE)
+_EAST = re.compile(
+    r"(?:((?:19|20)\d\d)\s?[年년]\s?)?(\d{1,2})\s?[月월](?:份)?(?:\s?(\d{1,2})\s?[日号號일])?"
+)
+_DAY_NAMED = re.compile(
+    r"(\d{1,2})(?:st|nd|rd|th|er|o|a|\.)?\s{0,2}(?:of\s|de\s)?([^\W\d_]{3,12})\b\.?"
+    rf"(?:,?\s{{1,2}}(?:of\s|de\s|del\s)?({_YEAR}))?",
+    re.IGNORECASE,
+)
+_NAME_BEFORE = re.compile(
+    r"(?<![\w-])([^\W\d_]{3,12})\.?,?\s{1,2}(?:of\s|de\s|del\s|the\s)?$", re.IGNORECASE
+)
+_DAY_AFTER_NAME = re.compile(
+    rf"(\d{{1,2}})(?:st|nd|rd|th)?(?![\w:]|[.,/-]\d)(?:,?\s{{1,2}}({_YEAR}))?", re.IGNORECASE
+)
+_YEAR_ALONE = re.compile(rf"({_YEAR})(?!\w)")
+
+_AFTERNOON: Final = (
+    r"in the (?:afternoon|evening)|at night|nachmittags?|abends?|de la (?:tarde|noche)"
+    r"|da (?:tarde|noite)|du soir|de l['’]apr[eè]s-midi"
+)
+_MORNING: Final = (
+    r"in the morning|morgens?|vormittags?|fr[uü]h|de la (?:ma[nñ]ana|madrugada)"
+    r"|da (?:manh[aã]|madrugada)|du matin"
+)
+_CLOCK = re.compile(
+    r"(\d{1,2})(?:(?P<joint>[:.h時时点點시])\s?(?P<minute>[0-5]\d)(?!\d))?(?:(?<=:\d\d):[0-5]\d(?!\d))?(?:"
+    r"\s?(?P<half>[ap])\.?\s?m\b\.?"
+    r"|(?P<unit>\s?(?:uhr|h|hs|heures?|horas?|o['’]clock)\b(?:\s(?P<after>[0-5]\d)(?!\d))?"
+    rf"|\s?[時时点點시])?(?:\s(?:(?P<late>{_AFTERNOON})|(?P<early>{_MORNING}))\b)?)",
+    re.IGNORECASE,
+)
+_EAST_HALF = re.compile(r"(?:(午後|下午|晚上|夜|오후)|(午前|上午|早上|朝|오전))の?\s?$")
+
+
+class Moment(NamedTuple):
+    """A day, a month or a time of day that a text writes, and where.
+
+    `held` are the tokens that an index has of it, `looked_up` what it stands for in a question, its
+    own first. `is_day`: it is a date.
+    """
+
+    start: int
+    end: int
+    looked_up: tuple[str, ...]
+    held: tuple[str, ...]
+    is_day: bool = True
+
+
+def moments_in(text: str, code: Callable[[], str]) -> Iterator[Moment]:
+    """The days, months and times of day in a text in its compatible form, in their order.
+
+    `code` gives the code of the text's language ("": not known), where a date reads two ways.
+    """
+    end = 0
+    for number in _NUMBER.finditer(text):
+        if number.start() < end:
+            continue
+        moment = _moment_at(text, number.start(), end, code)
+        if moment is not None:
+            end = moment.end
+            yield moment
+
+
+def day_tokens(year: int, month: int, day: int) -> tuple[str, str]:
+    """What an index has of a text that names this day: with its year, and without any."""
+    return f"{year:04}-{month:02}-{day:02}", f"0000-{month:02}-{day:02}"
+
+
+def month_token(year: int, month: int) -> str:
+    """What an index has of a text that names a month of a year, or a day in it."""
+    return f"{year:04}-{month:02}"
+
+
+def _moment_at(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+    for read in (_in_digits, _in_the_east, _day_named, _named_before, _clock):
+        moment = read(text, at, least, code)
+        if moment is not None:
+            return moment
+    return None
+
+
+def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+    if iso := _ISO.match(text, at):
+        year, month = int(iso[1]), int(iso[3] or iso[5])
+        return _date(at, iso.end(), year, month, int(iso[4]) if iso[4] else None)
+    if digits := _DIGITS.match(text, at):
+        year = int(digits[4]) if len(digits[4]) == 4 else 2000 + int(digits[4])
+        first, second = int(digits[1]), int(digits[3])
+        readings = [(second, first), (first, second)]
+        if digits[2] != "/" or code() not in ("", ENGLISH):
+            # With dots the day stands first everywhere, with slashes everywhere but in America.
+            readings = readings[:1] if _is_date(second, first) else readings[1:]
+        dates = [_date(at, digits.end(), year, *one) for one in dict.fromkeys(readings)]
+        return _either(text, [one for one in dates if one is not None])
+    if (short := _SHORT_DIGITS.match(text, at)) and _LEADS_A_DAY.search(
+        text, max(least, at - 8), at
+    ):
+        return _date(at, short.end(), None, int(short[2]), int(short[1]))
+    return None
+
+
+def _either(text: str, dates: list[Moment]) -> Moment | None:
+    if len(dates) < 2:
+        return dates[0] if dates else None
+    one = dates[0]
+    written = text[one.start : one.end]
+    looked_up = (written, *(date.looked_up[0] for date in dates))
+    held = (written, *(token for date in dates for token in date.held))
+    return one._replace(looked_up=looked_up, held=tuple(dict.fromkeys(held)))
+
+
+def _in_the_east(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+    found = _EAST.match(text, at)
+    if found is None or not (found[1] or found[3]):
+        return None
+    year, day = (int(part) if part else None for part in (found[1], found[3]))
+    return _date(at, found.end(), year, int(found[2]), day)
+
+
+def _day_named(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+    found = _DAY_NAMED.match(text, at)
+    month = month_named(found[2]) if found else 0
+    if not (found and month):
+        return None
+    return _date(at, found.end(), int(found[3]) if found[3] else None, month, int(found[1]))
+
+
+def _named_before(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+    if not text[at - 1 : at].isspace():
+        return None
+    name = _NAME_BEFORE.search(text, max(least, at - _BACK), at)
+    month = month_named(name[1]) if name else 0
+    if not (name and month):
+        return None
+    if year := _YEAR_ALONE.match(text, at):
+        return _date(name.start(), year.end(), int(year[1]), month, None)
+    day = _DAY_AFTER_NAME.match(text, at)
+    if day is None:
+        return None
+    return _date(name.start(), day.end(), int(day[2]) if day[2] else None, month, int(day[1]))
+
+
+def _is_date(month: int, day: int | None) -> bool:
+    return 1 <= month <= 12 and (day is None or 1 <= day <= _LENGTHS[month - 1])
+
+
+def _date(start: int, end: int, year: int | None, month: int, day: int | None) -> Moment | None:
+    if not _is_date(month, day) or (year is None and day is None):
+        return None
+    if day is None:
+        token = month_token(year or 0, month)
+        return Moment(start, end, (token,), (token, str(year)))
+    of_any_year = f"--{month:02}-{day:02}"
+    if year is None:
+        return Moment(start, end, (of_any_year,), (of_any_year, day_tokens(0, month, day)[0]))
+    whole, yearless = day_tokens(year, month, day)
+    held = (whole, of_any_year, month_token(year, month), str(year))
+    return Moment(start, end, (whole, yearless), held)
+
+
+def _clock(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+    found = _CLOCK.match(text, at)
+    if found is None:
+        return None
+    half, late, early = found["half"], found["late"], found["early"]
+    minute = found["minute"] or found["after"]
+    if not (half or late or early or found["unit"] or found["joint"] not in (None, ".")):
+        return None
+    hour, start = int(found[1]), at
+    if hour > 23 or (half and not 1 <= hour <= 12):
+        return None
+    if east := _EAST_HALF.search(text, max(least, at - 4), at):
+        late, early, start = east[1], east[2], east.start()
+    minutes, end = minute or "00", found.end()
+    plain = f"{hour}:{minutes}"
+    if half or late or early:
+        afternoon = bool(late) or (half or "").lower() == "p"
+        hour = hour % 12 + 12 * afternoon if hour <= 12 else hour
+        whole = f"{hour:02}:{minutes}"
+        return Moment(start, end, tuple(dict.fromkeys((whole, plain))), (whole,), is_day=False)
+    if 1 <= hour <= 11 and not found[1].startswith("0"):
+        either = tuple(f"{one:02}:{minutes}" for one in (hour, hour + 12))
+        return Moment(start, end, tuple(dict.fromkeys((plain, *either))), (plain,), is_day=False)
+    whole = f"{hour:02}:{minutes}"
+    return Moment(start, end, (whole,), (whole,), is_day=False)
+
+
+@lru_cache(maxsize=4096)
+def month_named(word: str) -> int:
+    """The number of the month that a word names in any language, 0 for none."""
+    small = word.lower()
+    if small in MONTH_OF:
+        return MONTH_OF[small]
+    folded = fold_letters(small)
+    return next(
+        (month for month, name in _names() if name.fullmatch(small) or name.fullmatch(folded)), 0
+    )
+
+
+@lru_cache(maxsize=1)
+def _names() -> tuple[tuple[int, re.Pattern[str]], ...]:
+    spaced = [one for one in languages().values() if one.spaced and one.times]
+    return tuple(
+        (month, re.compile(loose(f"(?:{one.times['months'][month - 1]})")))
+        for one, month in product(spaced, range(1, 13))
+    )
