@@ -354,8 +354,9 @@ def answer_alone(request: Mapping[str, Any]) -> str:
 
 def _turn_line(turn: Turn) -> str:
     from anaphora.core.display import one_line
+    from anaphora.core.shown_times import in_shown_zone
 
-    return f"- {turn.ts:%H:%M}: {one_line(strip_recalled(turn.text), _LINE)}"
+    return f"- {in_shown_zone(turn.ts):%H:%M}: {one_line(strip_recalled(turn.text), _LINE)}"
 
 
 def _fitting(lines: Sequence[str], most: int, header: str) -> list[str]:
