@@ -200,12 +200,13 @@ def load_settings(
     Variables: `ANAPHORA_HOME`, `ANAPHORA_DATABASE`, `ANAPHORA_CONVERSATIONS_DIR` (else
     `NEO_CONVERSATIONS_DIR`), `ANAPHORA_EMBEDDER` (and its `_KEY`), `ANAPHORA_READER`,
     `ANAPHORA_TIMEZONE` (and `TZ`), `ANAPHORA_EXACT_CAP`, and the half-lives in days
-    `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL` (else the same with `SOVSEAL_DECAY_`). For deep recall: `ANAPHORA_MODEL`,
-    `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its
-    own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts;
-    `ANAPHORA_EXECUTION_SECONDS` bounds one run of the model's code. `ANAPHORA_RECALL_TOP_K` and
-    `ANAPHORA_RECALL_BUDGET` hold for recall of conversations; the home remembers them as
-    `recall_top_k` and `recall_budget` in its settings.json.
+    `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL` (else the same with `SOVSEAL_DECAY_`). For
+    deep recall: `ANAPHORA_MODEL`, `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with
+    `SUB_MODEL`; without a key of its own a provider's own variable (`OPENAI_API_KEY`,
+    `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts; `ANAPHORA_EXECUTION_SECONDS` bounds one run of
+    the model's code. `ANAPHORA_RECALL_TOP_K` and `ANAPHORA_RECALL_BUDGET` hold for recall of
+    conversations; the home remembers them as `recall_top_k` and `recall_budget` in its
+    settings.json.
     An empty variable is one that is not set, but for those that say where a memory lies: an empty
     one of these is a mistake, and what it was meant to be is nowhere near the default. Raises
     `InvalidInput` for it, and for any other value that cannot be used.
