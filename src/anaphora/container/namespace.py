@@ -90,9 +90,8 @@ class NamespaceServices:
         self.truth = container.truth if truth is None else truth
         self.sealing = container.sealing
         self.embedder = container.embedder
-        self.clock = container.clock
-        # For what reads or keeps days: the present in the user's zone.
-        self.local_clock = container.clock.local
+        # `local_clock` is for what reads or keeps days: the present in the user's zone.
+        self.clock, self.local_clock = container.clock, container.clock.local
         self.ids = container.ids
         self.closed = False
         self._locks: dict[str, threading.RLock] = {}

@@ -33,12 +33,15 @@ def shown_day(moment: datetime | None) -> str:
     return f"{in_shown_zone(moment):%Y-%m-%d}"
 
 
-def shown_minute(moment: datetime | None, *, seconds: bool = False) -> str:
-    """The same with the minute and the zone: "2026-11-24 17:59 -08:00", "2026-11-25 01:59 UTC"."""
+def shown_minute(moment: datetime | None, *, day: bool = True, seconds: bool = False) -> str:
+    """The same with the minute and the zone: "2026-11-24 17:59 -08:00", "2026-11-25 01:59 UTC".
+
+    Without the `day` it is "17:59 -08:00".
+    """
     if moment is None or moment.year <= 1:
         return ""
     local = in_shown_zone(moment)
     offset = f"{local:%z}"
     offset = f"{offset[:3]}:{offset[3:5]}" if local.utcoffset() else "UTC"
-    form = "%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M"
+    form = f"{'%Y-%m-%d ' if day else ''}%H:%M{':%S' if seconds else ''}"
     return f"{local.strftime(form)} {offset}"

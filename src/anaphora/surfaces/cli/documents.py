@@ -26,7 +26,6 @@ from anaphora.surfaces.cli.output import (
     shown,
     tracker,
 )
-from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.where import note_missing, opened, place
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted, time_of
@@ -53,7 +52,9 @@ def add(
     title: Annotated[
         str | None, typer.Option(help="What it is called, instead of its own.")
     ] = None,
-    date: Annotated[str | None, typer.Option(help=f"Its date, instead of its own. {WHEN}")] = None,
+    date: Annotated[
+        str | None, typer.Option(help="Its date, instead of its own: 2026-03-01.")
+    ] = None,
     origin: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     keep_file: Annotated[

@@ -16,7 +16,7 @@ from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
 from anaphora.surfaces.wire import times_between
 from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchKind
 
-WHEN = 'A day, a time, or words: 2026-03-01, "last week".'
+WHEN = 'A day, a time, or words, in your time zone: 2026-03-01, "last week".'
 
 
 def register(app: typer.Typer) -> None:
