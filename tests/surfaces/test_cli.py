@@ -57,6 +57,7 @@ class Cli:
             "ANAPHORA_EMBEDDER": "hashing",
             "ANAPHORA_READER": "off",
             "PATH": "",
+            "TZ": "UTC",
             "HOME": str(self.home),
         }
         done = run_command("--home", self.home, *words, environ=environ)
