@@ -22,7 +22,7 @@ PROMISES: dict[str, str] = {
     "threads.incremental": "D An append does not parse the thread again when this process wrote it last.",
     "threads.unbounded": "S1 All turns are retained; there is no cap.",
     "threads.blank": "S1 Blank text is ignored.",
-    "threads.default_time": "S1 A turn without a time gets the clock's, in UTC.",
+    "threads.default_time": "S1 A turn without a time gets the clock's, with its offset; without a clock, now in UTC.",
     "threads.recent": "S1 `recent` gives the last n turns, oldest first, 16 by default.",
     "threads.get": "S1 `get` gives the full log of a conversation, or None.",
     "threads.list": "S1 `list` is newest first, with title (60), preview (100) and turn count.",

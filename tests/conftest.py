@@ -190,6 +190,8 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests see none of the developer's own settings."""
     for name in [n for n in os.environ if n.startswith(("ANAPHORA_", "NEO_", "SOVSEAL_"))]:
         monkeypatch.delenv(name)
+    # Days and shown times are those of UTC, wherever the developer is.
+    monkeypatch.setenv("TZ", "UTC")
     # The developer's own resident process has nothing to do with a test, and no test starts one
     # that does not say so.
     monkeypatch.setenv("ANAPHORA_RESIDENT", "0")

@@ -95,6 +95,7 @@ NOT_IMPORTED = {
     "psycopg": "SQLAlchemy imports it for a URL of PostgreSQL",
     "pydantic-monty-runtime": "a program, which pydantic-monty-client starts",
     "pystemmer": "snowballstemmer imports it where it is installed",
+    "tzdata": "zoneinfo reads it where the system has no zones",
 }
 """What is declared without an import of ours, and why."""
 

@@ -59,6 +59,7 @@ imports anything else of the package but the command that installs what is missi
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Self
 
@@ -150,8 +151,10 @@ _NAME = 70
 
 
 def _shown(value: object) -> str:
-    """The repr, of as much as is needed of it."""
+    """The repr, of as much as is needed of it; of a time its usual form."""
     try:
+        if isinstance(value, datetime):
+            return value.isoformat()
         return repr(value[:100] if isinstance(value, str) else value)
     except ValueError:
         # Python writes no number of more than 4,300 digits.

@@ -283,7 +283,7 @@ def test_what_is_not_offered_says_so_by_name(tmp_path: Path) -> None:
     memory.close()
 
 
-PROPERTIES = {"home", "tokens", "sync", "mirror", "hosted_logs", "audit"}
+PROPERTIES = {"home", "local_time", "tokens", "sync", "mirror", "hosted_logs", "audit"}
 
 
 @pytest.mark.promise("client.errors")

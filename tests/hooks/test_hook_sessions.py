@@ -88,6 +88,20 @@ def test_what_a_compaction_took_comes_back(client: str, root: Path) -> None:
     assert "Said earlier" not in one.prompt("and a second test for the module")
 
 
+@pytest.mark.parametrize("variable", ["TZ", "ANAPHORA_TIMEZONE"])
+def test_what_was_said_has_the_users_time(variable: str, root: Path) -> None:
+    """At nine in UTC it is two at night in Los Angeles, and the evening before in Honolulu."""
+    one = agent("claude-code", root)
+    said = [FACT, "Call the module ferries."]
+    write_transcript("claude-code", one.transcript, one.session, one.directory, said)
+    one.environ[variable] = "America/Los_Angeles"
+    one.tell("compact", {})
+    assert f"- 02:00 -07:00: {FACT}" in one.start("compact")
+    later = agent("claude-code", root, "22222222-aaaa-4bbb-8ccc-000000000002")
+    later.environ[variable] = "Pacific/Honolulu"
+    assert "2026-05-03, user: " in later.prompt(ASKED)
+
+
 @pytest.mark.promise("hooks.data")
 def test_no_recalled_turn_can_end_its_block_or_come_in_as_news(root: Path) -> None:
     """What a turn forges stays inside, and a transcript that quotes a block is not news."""

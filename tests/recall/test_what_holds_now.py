@@ -199,7 +199,7 @@ def test_times_speakers_and_roles_are_arguments(memory: Memory) -> None:
         ("no turn is by Carl; known are Ada Byron, Bob",),
     )
     empty = memory.recall_conversation(None, "tea?", since=START + 50 * DAY)
-    assert empty.notices == ("nothing was said since 2026-03-24 09:00",)
+    assert empty.notices == ("nothing was said since 2026-03-24 09:00 UTC",)
     with pytest.raises(InvalidInput, match="until"):
         memory.recall_conversation(None, "tea?", since=START + DAY, until=START)
     with pytest.raises(InvalidInput, match="role"):

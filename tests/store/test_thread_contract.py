@@ -69,14 +69,14 @@ class TestEveryStore:
 
     @pytest.mark.promise("threads.default_time")
     def test_a_turn_without_a_time_gets_the_clocks(self, place: Place) -> None:
-        """The clock's time is written in UTC, whatever offset the clock has."""
+        """The clock's time is written with the clock's offset: it tells the day of the speaker."""
         tehran = timezone(timedelta(hours=3, minutes=30))
         now = datetime(2026, 5, 1, 2, 0, 0, 120_000, tzinfo=tehran)
         store = place.open(lambda: now)
         store.append_user("c", "hello")
         turn = store.recent("c")[0]
-        assert turn.ts_text == "2026-04-30T22:30:00.12Z"
-        assert turn.ts == now
+        assert turn.ts_text == "2026-05-01T02:00:00.12+03:30"
+        assert (turn.ts, turn.ts.utcoffset()) == (now, now.utcoffset())
 
     def test_updated_is_the_latest_time_in_utc(self, store: Conversations) -> None:
         """An older turn that comes late does not turn the thread's time back."""

@@ -57,6 +57,7 @@ class Cli:
             "ANAPHORA_EMBEDDER": "hashing",
             "ANAPHORA_READER": "off",
             "PATH": "",
+            "TZ": "UTC",
             "HOME": str(self.home),
         }
         done = run_command("--home", self.home, *words, environ=environ)
@@ -126,7 +127,7 @@ def test_import_and_recall_as_people_see_them(cli: Cli, chat: Path) -> None:
     assert "0 turns added, 3 known already" in cli("conversation", "import", chat).out
     assert "My bicycle" not in cli("conversation", "list").out
     shown = cli("conversation", "recall", "which port is staging's database on?", "--why").out
-    assert "2026-03-02 09:00" in shown
+    assert "2026-03-02 09:00 UTC" in shown
     assert "words" in shown
     block = cli("conversation", "recall", "staging port", "--block", "-k", "1").out
     assert block.startswith("<recalled-memory>\nRelevant in earlier conversations")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,38 @@ def test_all_tools_are_listed_with_schemas_and_hints(home: Path) -> None:
 
 
 @pytest.mark.promise("mcp.tools")
+def test_days_and_times_are_the_users(home: Path) -> None:
+    """A date as a bound is a whole day there, and times in text say the zone; JSON has UTC."""
+
+    async def scenario() -> None:
+        with Memory.open(home, embedder="hashing", warm=False) as memory:
+            # 17:59 on the 24th in Los Angeles.
+            ts = datetime(2026, 11, 25, 1, 59, tzinfo=UTC)
+            memory.conversations.append("w", "user", "We picked the green tiles.", ts=ts)
+        settings = {"TZ": "America/Los_Angeles"}
+        async with connected(home, "--tools", "all", settings=settings) as session:
+            for name in ("recall", "recall_conversation"):
+                for since, until, count in (
+                    ("2026-11-24", "2026-11-24", 1),
+                    ("24 November 2026", "24 November 2026", 1),
+                    ("2026-11-25", "2026-11-25", 0),
+                ):
+                    bounds = {"since": since, "until": until}
+                    found = await call(session, name, query="green tiles", **bounds)
+                    assert len(found["data"]) == count, (name, bounds)
+                    assert all(row["ts"] == "2026-11-25T01:59:00Z" for row in found["data"])
+            asked = {"query": "green tiles"}
+            turns = text_of(await session.call_tool("recall_conversation", asked))
+            assert "2026-11-24 17:59 -08:00" in turns
+            assert ", 2026-11-24, user:" in text_of(await session.call_tool("recall", asked))
+            wrong = {"query": "tiles", "since": "2026-11-25", "until": "2026-11-24"}
+            said = await refusal(session, "recall", **wrong)
+            assert "2026-11-24" in said
+            assert "datetime" not in said
+
+    run(scenario)
+
+
 def test_the_listing_is_small(home: Path) -> None:
     """Name, description and input schema of the listed tools take at most 1,600 tokens.
 
@@ -539,7 +572,7 @@ def test_a_new_session_is_told_what_was_stored_and_nothing_about_mars(home: Path
             for since, answered in (("2020-01-01", 1), ("2099-01-01", 0)):
                 said = await call(session, "recall_conversation", query="tea", since=since)
                 assert len(said["data"]) == answered
-            assert said["notices"] == ["nothing was said since 2099-01-01 00:00"]
+            assert said["notices"] == ["nothing was said since 2099-01-01"]
         async with connected(home, embedder="minilm") as session:
             told = await session.call_tool("warm_up", {})
             text = text_of(told)

@@ -178,6 +178,7 @@ class AsyncMemory:
         model: str | ModelRole | None = None,
         sub_model: str | ModelRole | None = None,
         clock: Callable[[], datetime] | None = None,
+        timezone: str | None = None,
         warm: bool = True,
     ) -> Opening:
         """As `Memory.open`."""
@@ -275,6 +276,10 @@ class AsyncMemory:
         directory: str | os.PathLike[str] | None = None,
     ) -> None:
         """As `Memory.note_session`."""
+
+    @property
+    def local_time(self) -> datetime:
+        """As `Memory.local_time`."""
 
     @property
     def home(self) -> Path:

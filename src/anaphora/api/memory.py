@@ -87,6 +87,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         model: str | ModelRole | None = None,
         sub_model: str | ModelRole | None = None,
         clock: Callable[[], datetime] | None = None,
+        timezone: str | None = None,
         warm: bool = True,
     ) -> Memory:
         """Open (or begin) the memory at `home` (default: `ANAPHORA_HOME`, else the data folder).
@@ -100,7 +101,10 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         the bundled model of the user's resident process: of one that is "running", or one to
         "start" where there is none. `cache_size` is the number of query vectors kept (0: none).
         `model` ("provider:model", or an object with the `ModelRole` protocol) writes the searches
-        of deep recall, `sub_model` reads for it (by default the same one). `warm` starts loading
+        of deep recall, `sub_model` reads for it (by default the same one). `timezone` (an IANA
+        name such as "Europe/Berlin") is the user's: "yesterday" and "on 5 May" are days there, and
+        times are shown in it; without it `ANAPHORA_TIMEZONE`, else the zone of the times that
+        `clock` gives unless that is UTC, else `TZ`, the machine's, UTC. `warm` starts loading
         the model in a background thread at once. Nothing is written until the first write. Raises
         `InvalidInput` for arguments that cannot be used, `EndpointError` when an endpoint does not
         answer that the home has not used before, `EncryptionError` when a sealed home's key is not
@@ -112,6 +116,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             database=database,
             model=model if isinstance(model, str) else None,
             sub_model=sub_model if isinstance(sub_model, str) else None,
+            timezone=timezone,
         )
         name = _checked_namespace(namespace)
         container = Container.open(
@@ -327,6 +332,11 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         self._services().sessions.note_place(conversation_ids, place)
 
     # The home.
+
+    @property
+    def local_time(self) -> datetime:
+        """The present, by the clock of this memory, in the time zone of its user."""
+        return self._container.clock.local()
 
     @property
     def home(self) -> Path:

@@ -122,6 +122,7 @@ _THERE: Final = "do it on the server's machine"
 _FOLDER: Final = "it stands for a folder on this machine, which a server cannot read"
 NOT_OFFERED: Final[Mapping[str, str]] = {
     "home": "its folder is on the server's machine",
+    "local_time": "days in questions are those of the server's user (`ANAPHORA_TIMEZONE` there)",
     "tokens": f"who has a token must not make others; {_THERE} (`anaphora token`)",
     "audit": f"{_THERE} (`anaphora audit`); entries are read by `/v1/audit`",
     "sync": f"{_THERE} (`anaphora sync`)",

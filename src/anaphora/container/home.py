@@ -16,6 +16,7 @@ from anaphora.container.namespace import NamespaceServices
 from anaphora.core.calls import Calls
 from anaphora.core.config import Settings, remember_embedder
 from anaphora.core.progress import Progress, prefixed
+from anaphora.core.zones import UserClock
 from anaphora.errors import Closed, StoreError
 from anaphora.values.memories import Reindexed
 
@@ -59,7 +60,8 @@ class Container:
     reader: ReaderService | None
     languages: LanguageNotice
     tools: DeepTools
-    clock: Callable[[], datetime]
+    # The present as it was given, and in the user's zone.
+    clock: UserClock
     ids: Callable[[], str]
     handlers: dict[str, list[Handler]]
     calls: Calls = field(default_factory=Calls)
@@ -101,7 +103,9 @@ class Container:
         from anaphora.store.records.ids import RecordIds
 
         home = Home(settings.home, settings.conversations, settings.database)
-        now = clock or (lambda: datetime.now(UTC))
+        now = UserClock(
+            clock or (lambda: datetime.now(UTC)), settings.timezone, settings.local_zone
+        )
         registry = EmbedderRegistry(settings.home)
 
         def service_of(one: str | Embedder) -> EmbedderService:

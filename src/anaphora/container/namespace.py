@@ -91,7 +91,8 @@ class NamespaceServices:
         self.truth = container.truth if truth is None else truth
         self.sealing = container.sealing
         self.embedder = container.embedder
-        self.clock = container.clock
+        # `local_clock` is for what reads or keeps days: the present in the user's zone.
+        self.clock, self.local_clock = container.clock, container.clock.local
         self.ids = container.ids
         self.closed = False
         self._locks: dict[str, threading.RLock] = {}
@@ -149,7 +150,7 @@ class NamespaceServices:
             self.sealing,
             # Where truth is on a server, threads are there too.
             self.folder if self.container.truth.path is not None else None,
-            clock=self.clock,
+            clock=self.local_clock,
             on_removed=self._words_removed,
         )
         tell_of_threads(self.audit, store)
@@ -475,7 +476,7 @@ class NamespaceServices:
             self.conversations,
             self.turns,
             self.embedder,
-            self.clock,
+            self.local_clock,
             cut=cut_between_secrets,
             reader=self.container.reader,
         )
@@ -489,7 +490,7 @@ class NamespaceServices:
             self.records,
             self.memories,
             self.embedder,
-            self.clock,
+            self.local_clock,
             self.container.settings.half_lives,
             fill=self._fill_memories,
             reader=self.container.reader,
@@ -638,7 +639,7 @@ class NamespaceServices:
             self.recall_turns,
             self.records,
             self.recall_memories,
-            self.clock,
+            self.local_clock,
             self.documents.lane_if_any,
         )
         return DeepRecall(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from anaphora.core.arguments import each_method
+from anaphora.core.zones import times_shown_in
 from anaphora.errors import Closed
 
 ClassT = TypeVar("ClassT", bound=type)
@@ -104,6 +105,8 @@ def counts_calls(cls: ClassT) -> ClassT:
 def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(self: Any, *args: Any, **named: Any) -> Any:
-        return self._container.calls.run(function, self, *args, **named)
+        container = self._container
+        with times_shown_in(container.clock.zone):
+            return container.calls.run(function, self, *args, **named)
 
     return call

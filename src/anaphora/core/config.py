@@ -15,9 +15,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from anaphora.core.arguments import path_of
 from anaphora.core.environment import environment, set_default
+from anaphora.core.zones import environment_zone, named_zone
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
 from anaphora.values.conversations import RECALL_BUDGET, RECALL_TOP_K
 from anaphora.values.memories import HalfLives
@@ -75,6 +77,12 @@ VARIABLES = tuple(
             "`off`: what was found is not read together with the question; `./a/folder`: a reader "
             "of your own",
             "`on`",
+        ),
+        (
+            "ANAPHORA_TIMEZONE",
+            'whose days "today" and "on 5 May" are, and the zone of shown times: an IANA name '
+            "such as `Europe/Berlin`",
+            "`TZ`, else the machine's, else UTC",
         ),
         (
             "ANAPHORA_EXACT_CAP",
@@ -146,7 +154,8 @@ class Settings:
     `reader` is "on" (the bundled one), "off" or the folder of one; `exact_cap` is how many vectors
     of a namespace are scanned exactly before the extra `large` takes over (0: it always does);
     `core_tokens` is what the core block may take in a session; `recall_top_k` and `recall_budget`
-    hold for `recall_conversation` where a call does not say.
+    hold for `recall_conversation` where a call does not say; `timezone` is the user's where it is
+    set, `local_zone` that of the environment.
     """
 
     home: Path
@@ -162,6 +171,8 @@ class Settings:
     recall_top_k: int = RECALL_TOP_K
     recall_budget: int = RECALL_BUDGET
     half_lives: HalfLives = field(default_factory=HalfLives)
+    timezone: ZoneInfo | None = None
+    local_zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     # Deep recall: "provider:model" or a name at the base URL of an OpenAI-compatible server; the
     # model that writes code, and the one that reads; how long one run of its code may take where a
     # budget does not say. Keys are no part of a repr.
@@ -181,19 +192,21 @@ def load_settings(
     database: str | None = None,
     model: str | None = None,
     sub_model: str | None = None,
+    timezone: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
     """Arguments win over variables, those over what the home remembers, that over the defaults.
 
     Variables: `ANAPHORA_HOME`, `ANAPHORA_DATABASE`, `ANAPHORA_CONVERSATIONS_DIR` (else
     `NEO_CONVERSATIONS_DIR`), `ANAPHORA_EMBEDDER` (and its `_KEY`), `ANAPHORA_READER`,
-    `ANAPHORA_EXACT_CAP`, and the half-lives in days `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`,
-    `_PROCEDURAL` (else the same with `SOVSEAL_DECAY_`). For deep recall: `ANAPHORA_MODEL`,
-    `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with `SUB_MODEL`; without a key of its
-    own a provider's own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts;
-    `ANAPHORA_EXECUTION_SECONDS` bounds one run of the model's code. `ANAPHORA_RECALL_TOP_K` and
-    `ANAPHORA_RECALL_BUDGET` hold for recall of conversations; the home remembers them as
-    `recall_top_k` and `recall_budget` in its settings.json.
+    `ANAPHORA_TIMEZONE` (and `TZ`), `ANAPHORA_EXACT_CAP`, and the half-lives in days
+    `ANAPHORA_DECAY_EPISODIC`, `_SEMANTIC`, `_PROCEDURAL` (else the same with `SOVSEAL_DECAY_`). For
+    deep recall: `ANAPHORA_MODEL`, `ANAPHORA_MODEL_URL`, `ANAPHORA_MODEL_KEY`, and the same with
+    `SUB_MODEL`; without a key of its own a provider's own variable (`OPENAI_API_KEY`,
+    `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts; `ANAPHORA_EXECUTION_SECONDS` bounds one run of
+    the model's code. `ANAPHORA_RECALL_TOP_K` and `ANAPHORA_RECALL_BUDGET` hold for recall of
+    conversations; the home remembers them as `recall_top_k` and `recall_budget` in its
+    settings.json.
     An empty variable is one that is not set, but for those that say where a memory lies: an empty
     one of these is a mistake, and what it was meant to be is nowhere near the default. Raises
     `InvalidInput` for it, and for any other value that cannot be used.
@@ -201,6 +214,9 @@ def load_settings(
     env = environment() if environ is None else environ
     root = _home(home, env)
     remembered = _remembered(root)
+    chosen, local_zone = zones_of(env)
+    if timezone is not None:
+        chosen = named_zone("timezone", timezone)
     return Settings(
         home=root,
         conversations=_conversations(conversations, root, env),
@@ -223,11 +239,23 @@ def load_settings(
                 for kind, names in DECAY_VARIABLES.items()
             }
         ),
+        timezone=chosen,
+        local_zone=local_zone,
         execution_seconds=_positive(
             env, "ANAPHORA_EXECUTION_SECONDS", EXECUTION_SECONDS, "seconds"
         ),
         **_models(env, model, sub_model),
     )
+
+
+def zones_of(environ: Mapping[str, str]) -> tuple[ZoneInfo | None, ZoneInfo]:
+    """The user's zone where `ANAPHORA_TIMEZONE` has it, and the one that holds without it.
+
+    That is the zone that `TZ` names, else the machine's, else UTC. Raises `InvalidInput`.
+    """
+    name = _text(environ, "ANAPHORA_TIMEZONE")
+    chosen = None if name is None else named_zone("ANAPHORA_TIMEZONE", name)
+    return chosen, environment_zone(environ.get("TZ"))
 
 
 def resolve_places(

@@ -32,7 +32,7 @@ _DATABASE: Final = "PG"
 _OURS: Final = ("ANAPHORA_", "SOVSEAL_DECAY_")
 _READ: Final = (
     "NEO_CONVERSATIONS_DIR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY",
-    "GEMINI_API_KEY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", *_FOLDERS,
+    "GEMINI_API_KEY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "TZ", *_FOLDERS,
 )  # fmt: skip
 """Beside those that begin with `ANAPHORA_`, what `core/config` and the log of hooks read."""
 

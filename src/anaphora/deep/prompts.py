@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from anaphora.core.display import headed, one_line, quoted, visible
+from anaphora.core.shown_times import shown_minute
 from anaphora.deep.evidence.scope import Session
 from anaphora.deep.evidence.sources import shown
 from anaphora.deep.models.base import Message, talk_of
@@ -162,7 +163,7 @@ def first_prompt(
     user = "\n\n".join(
         [
             f"Question: {question}",
-            f"It is {shown(now)}. In scope: {history[1]} turns in {session_count} sessions; "
+            f"It is {shown_minute(now)}. In scope: {history[1]} turns in {session_count} sessions; "
             f"history holds {history[0]} characters. {_left(iterations)}",
             "Sessions, newest first"
             + (f" ({more} more by list_sessions)" if more > 0 else "")
@@ -225,7 +226,7 @@ def extraction_prompt(
             break
         listed.append(hit)
     body = "\n".join([*reversed(found), *listed])
-    return talk_of(_EXTRACT, f"Question: {question}\nIt is {shown(now)}.\n\n{body}")
+    return talk_of(_EXTRACT, f"Question: {question}\nIt is {shown_minute(now)}.\n\n{body}")
 
 
 def sub_prompt(prompt: str) -> list[Message]:

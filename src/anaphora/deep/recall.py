@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.analyser import query_terms
+from anaphora.core.shown_times import in_shown_zone
 from anaphora.deep.budget import checked_question
 from anaphora.deep.evidence.counting import COUNTED, Counted, count_mentions
 from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
@@ -81,7 +82,11 @@ def shown(sources: Sequence[DeepSource]) -> str:
     """Evidence as text for an agent: one line a turn, with who said it, when, and its id."""
     lines = []
     for one in sources:
-        when = f" {one.ts:%Y-%m-%d %H:%M}" if one.ts is not None and one.ts.year > 1 else ""
+        when = (
+            f" {in_shown_zone(one.ts):%Y-%m-%d %H:%M}"
+            if one.ts is not None and one.ts.year > 1
+            else ""
+        )
         who = one.role or "memory"
         lines.append(f"[{one.id}{when}] {who}: {' '.join(one.text.split())}")
     return "\n".join(lines)

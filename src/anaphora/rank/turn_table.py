@@ -39,6 +39,7 @@ class TurnTable:
     - `ts` float64: seconds since the epoch, NaN where it is not known.
     - `length` int32: number of analysed tokens.
     - `flags` int32: what `features.turn_flags` saw in the text.
+    - `offset` int16: minutes east of UTC at which it was said, 0 where that is not known.
     """
 
     conversation: NDArray[np.int32]
@@ -53,6 +54,7 @@ class TurnTable:
     flags: NDArray[np.int32]
     conversations: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
+    offset: NDArray[np.int16] | None = None
 
     def __len__(self) -> int:
         return len(self.conversation)

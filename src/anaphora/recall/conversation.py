@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -694,12 +694,13 @@ class ConversationRecall:
         speaker = int(table.speaker[row])
         conversation_id = table.conversations[int(table.conversation[row])]
         position, ts = int(table.position[row]), float(table.ts[row])
+        offset = 0 if table.offset is None else int(table.offset[row])
         return {
             "conversation_id": conversation_id,
             "index": position,
             "role": self._role(int(table.role[row]), conversation_id, position),
             # A turn without a known time keeps Go's zero time, as its file has it.
-            "ts": from_epoch(ts) if np.isfinite(ts) else EARLIEST,
+            "ts": _said_at(ts, offset) if np.isfinite(ts) else EARLIEST,
             "speaker": table.speakers[speaker] if speaker >= 0 else None,
         }
 
@@ -733,6 +734,15 @@ def _likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
     order = np.lexsort((-lacking, -view.table.ts[lacking], -words[lacking]))
     most = LIKELY if words[rows].any() else len(order)
     return [view.hashes[row] for row in lacking[order[:most]].tolist()]
+
+
+def _said_at(seconds: float, offset: int) -> datetime:
+    """The moment, with the offset at which it was said; `offset` is in minutes east of UTC."""
+    moment = from_epoch(seconds)
+    try:
+        return moment.astimezone(timezone(timedelta(minutes=offset))) if offset else moment
+    except OverflowError:
+        return moment
 
 
 def _seconds(times: Iterable[TimeSpan]) -> Spans:

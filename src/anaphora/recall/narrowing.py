@@ -10,7 +10,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Final
 
@@ -21,6 +21,7 @@ from anaphora.core.analyser import analyse, fold, query_terms, query_words
 from anaphora.core.arguments import checked_moment
 from anaphora.core.dates import day_tokens, month_named, month_token
 from anaphora.core.languages.language import language_of, languages
+from anaphora.core.shown_times import in_shown_zone, shown_day, shown_minute
 from anaphora.errors import InvalidInput
 from anaphora.rank.currency import COMING
 from anaphora.rank.question import speakers_present
@@ -156,13 +157,32 @@ def _worded(choice: TurnChoice) -> str:
         parts.append(f"in the role {choice.role}")
     if choice.speaker is not None:
         parts.append(f"by {choice.speaker}")
-    if choice.since is not None:
-        parts.append(f"since {choice.since:%Y-%m-%d %H:%M}")
-    if choice.until is not None:
-        parts.append(f"before {choice.until:%Y-%m-%d %H:%M}")
+    if choice.since is not None or choice.until is not None:
+        parts.append(_bounds(choice.since, choice.until))
     if choice.conversations is not None:
         parts.append("in the sessions asked about")
     return " ".join(parts)
+
+
+def _bounds(since: datetime | None, until: datetime | None) -> str:
+    """The time between two moments in words; whole days of the user by their days."""
+    if not (_begins_day(since) and _begins_day(until)):
+        parts = ("since", since), ("before", until)
+        return " ".join(f"{word} {shown_minute(one)}" for word, one in parts if one is not None)
+    last = None if until is None else shown_day(until - timedelta(seconds=1))
+    if since is None:
+        return f"until {last}"
+    if last is None:
+        return f"since {shown_day(since)}"
+    return _days_between(shown_day(since), last)
+
+
+def _begins_day(moment: datetime | None) -> bool:
+    return moment is None or in_shown_zone(moment).time() == time()
+
+
+def _days_between(first: str, last: str) -> str:
+    return f"on {first}" if first == last else f"from {first} to {last}"
 
 
 def _speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple[str, ...]]:
@@ -297,6 +317,4 @@ def days_of(span: TimeSpan) -> str:
     if is_open_end(span):
         return f"since {span.start:%Y-%m-%d}"
     last = span.end - timedelta(seconds=1)
-    if last.date() == span.start.date():
-        return f"on {span.start:%Y-%m-%d}"
-    return f"from {span.start:%Y-%m-%d} to {last:%Y-%m-%d}"
+    return _days_between(f"{span.start:%Y-%m-%d}", f"{last:%Y-%m-%d}")

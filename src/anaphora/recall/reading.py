@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from anaphora.core.shown_times import in_shown_zone
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
 from anaphora.rank.odds import log_odds_of
 from anaphora.rank.reading import REPLACES_SHARE, read_scores, shared_probability
@@ -141,9 +142,9 @@ def spaced_name(title: str) -> str:
 
 
 def day_of(at: float) -> datetime | None:
-    """The day of a time in seconds since the epoch, None where it is not known."""
+    """The user's day of a time in seconds since the epoch, None where it is not known."""
     try:
-        return None if math.isnan(at) else datetime.fromtimestamp(at, UTC)
+        return None if math.isnan(at) else in_shown_zone(datetime.fromtimestamp(at, UTC))
     except (OverflowError, OSError, ValueError):
         # Before the year 1, or after 9999.
         return None

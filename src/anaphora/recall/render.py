@@ -12,6 +12,7 @@ from typing import Final
 
 from anaphora.core.display import one_line, visible
 from anaphora.core.recalled import enclose_recalled, strip_recalled
+from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
 from anaphora.values.conversations import Excerpt, RelatedTurn, TurnHit
 from anaphora.values.memories import MemoryHit, RelatedMemory
@@ -66,7 +67,7 @@ def render_recall(
     for hit in given:
         label = one_line(hit.speaker or names.get(hit.role, hit.role), _LABEL)
         text = visible(cut_text(hit.excerpt, strip_recalled(hit.text))).replace("\n", "\n  ")
-        day = _day(hit.ts) if days else ""
+        day = shown_day(hit.ts) if days else ""
         place = _place(hit, day) if across else day
         items.append(f"- {label}{f' ({place})' if place else ''}: {text}")
         items += [f"  ({line})" for line in version_lines(hit, days=days)]
@@ -95,7 +96,7 @@ def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
     """A hit in one line: its day, who said it or what it is, its snippet; then its versions."""
     who = one_line(hit.speaker or hit.title or hit.kind, _LABEL)
     label = who if hit.kind == "turn" else f"{hit.kind} {who}".strip()
-    day = "" if hit.ts is None else _day(hit.ts)
+    day = shown_day(hit.ts)
     head = ", ".join(part for part in (day, label) if part)
     yield f"- {head}: {one_line(strip_recalled(hit.snippet).strip(), length)}"
     for line in hit.versions[:2]:
@@ -115,13 +116,13 @@ def version_lines(hit: TurnHit | MemoryHit, *, days: bool = True) -> list[str]:
         lines.append(f"older: {_quoted(hit.older_than, days=days)}")
     if hit.previous:
         last = hit.previous[0]
-        until = _day(_moment(hit)) if days else ""
+        until = shown_day(_moment(hit)) if days else ""
         before = _quoted(last, days=days)
         lines.append(f"until {until}: {before}" if until else f"before: {before}")
     if isinstance(hit, TurnHit) and hit.quotes_recalled:
         lines.append("it also quotes recalled text")
     if isinstance(hit, TurnHit) and hit.occurrences:
-        said = dict.fromkeys(day for one in hit.occurrences if (day := _day(one.ts)))
+        said = dict.fromkeys(day for one in hit.occurrences if (day := shown_day(one.ts)))
         shown = list(said)[-_MOST_DAYS:]
         also = f", also on {', '.join(shown)}" if shown and days else ""
         lines.append(f"said {len(hit.occurrences) + 1} times{also}")
@@ -146,18 +147,13 @@ def _turn(hit: TurnHit) -> str:
 
 
 def _quoted(other: RelatedTurn | RelatedMemory, *, days: bool) -> str:
-    day = _day(_moment(other)) if days else ""
+    day = shown_day(_moment(other)) if days else ""
     words = one_line(other.text, _RELATED)
     return f'{f"on {day} " if day else ""}"{words}"'
 
 
 def _moment(one: TurnHit | MemoryHit | RelatedTurn | RelatedMemory) -> datetime:
     return one.ts if isinstance(one, TurnHit | RelatedTurn) else one.created_at
-
-
-def _day(when: datetime) -> str:
-    # A turn without a known time has that of the year 1.
-    return f"{when:%Y-%m-%d}" if when.year > 1 else ""
 
 
 def _place(hit: TurnHit, day: str) -> str:

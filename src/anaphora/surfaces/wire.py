@@ -7,12 +7,15 @@ first turn. Who names one on a surface has read its id somewhere, and a slip in 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anaphora.core import json_codec
 from anaphora.core.display import visible_json
+from anaphora.core.shown_times import shown_zone
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.values.conversations import Recall, Turn, TurnHit
 
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from anaphora.api.memory import Memory
 
 FoundT = TypeVar("FoundT")
+
+# A day or a week without a time, as `datetime.fromisoformat` takes it.
+_WHOLE = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d-?\d|(?P<week>\d{4}-?W\d\d)")
 
 # The exact time stands for the rounded one, so that nothing is lost on the way out.
 _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
@@ -40,29 +46,70 @@ def dumps(value: Any, *, indent: int | None = 2) -> str:
     return visible_json(json.dumps(plain(value), ensure_ascii=False, indent=indent))
 
 
-def time_of(name: str, text: str | None) -> datetime | None:
-    """The day or time that a text gives, in UTC unless it says otherwise. Raises `InvalidInput`.
+def time_of(
+    name: str, text: str | None, now: datetime | None = None, *, end: bool = False
+) -> datetime | None:
+    """The moment that a text gives: the beginning of a day, or with `end` what follows its end.
 
-    Words name the beginning of a time ("last week", "tomorrow"), here and now.
+    A day, a time without an offset and words ("last week", "tomorrow") are read in the zone of
+    `now`, the user's present; of a time with `end` it is the time itself. Raises `InvalidInput`.
     """
     if text is None:
         return None
+    now = local_now() if now is None else now
     try:
-        time = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        return _time_in_words(name, text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+        return _time_in_words(name, text, now, end=end)
+    if moment.tzinfo is None:
+        whole = _WHOLE.fullmatch(text) if end else None
+        days = 0 if whole is None else 7 if whole["week"] else 1
+        try:
+            moment = (moment + timedelta(days=days)).replace(tzinfo=now.tzinfo)
+        except OverflowError:
+            raise InvalidInput(name, text, "must lie in the years 1 to 9999") from None
+    return moment
 
 
-def _time_in_words(name: str, text: str) -> datetime:
-    from anaphora.recall.times.reading import is_open_start, read_times
+def times_between(
+    given: Mapping[str, Any], now: datetime | None = None
+) -> dict[str, datetime | None]:
+    """`since` and `until` of what was given, as moments: with a day, `until` includes all of it.
 
-    spans = read_times(text, datetime.now().astimezone())
+    Raises `InvalidInput` where nothing can lie between them.
+    """
+    since = _moment_of("since", given.get("since"), now)
+    until = _moment_of("until", given.get("until"), now, end=True)
+    if since is not None and until is not None and since.timestamp() >= until.timestamp():
+        reason = f"expected a time that is not before `since`, {given['since']}"
+        raise InvalidInput("until", given["until"], reason)
+    return {"since": since, "until": until}
+
+
+def _moment_of(
+    name: str, given: str | date | None, now: datetime | None, *, end: bool = False
+) -> datetime | None:
+    if isinstance(given, datetime):
+        return given
+    return time_of(name, given.isoformat() if isinstance(given, date) else given, now, end=end)
+
+
+def local_now() -> datetime:
+    """The present in the zone of the user of this process, for what has no memory at hand."""
+    return datetime.now(shown_zone())
+
+
+def _time_in_words(name: str, text: str, now: datetime, *, end: bool) -> datetime:
+    from anaphora.recall.times.reading import is_open_end, is_open_start, read_times
+
+    spans = read_times(text, now)
+    ends = [span.end for span in spans if not is_open_end(span)]
     starts = [span.start for span in spans if not is_open_start(span)]
-    if len(starts) != 1:
+    moments = ends if end else starts
+    if len(moments) != 1:
         reason = 'expected a day or a time like 2026-03-01 or 2026-03-01T12:00:00Z, or "last week"'
         raise InvalidInput(name, text, reason) from None
-    return starts[0]
+    return moments[0]
 
 
 def _scalar(value: Any) -> Any:

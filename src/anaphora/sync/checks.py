@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.shown_times import shown_day
 from anaphora.errors import AnaphoraError
 from anaphora.sync.manager import Sync
 from anaphora.values.conversations import Check
@@ -29,8 +30,8 @@ def sync_checks(services: NamespaceServices) -> Iterator[Check]:
     if found.stopped is not None:
         yield Check("sync", ok=False, detail=f"stopped: {found.stopped}")
     elif last is None or (services.clock() - last).total_seconds() > _LONG:
-        when = "no exchange yet" if last is None else f"no exchange since {last:%Y-%m-%d}"
+        when = "no exchange yet" if last is None else f"no exchange since {shown_day(last)}"
         yield Check("sync", ok=False, detail=f"{when}; {found.backlog}: `sync now`")
     else:
-        detail = f"{len(found.devices)} devices, {found.backlog}, last {last:%Y-%m-%d}"
+        detail = f"{len(found.devices)} devices, {found.backlog}, last {shown_day(last)}"
         yield Check("sync", ok=True, detail=detail)

@@ -183,6 +183,7 @@ class TurnHit:
     `quotes_recalled`: the text also holds a block of recalled turns, which was not searched.
     `excerpt`: the turn is too long to come whole, and `text` is the passage of it that bears most
     on the question; the whole is `index` of the conversation. None: `text` is all of it.
+    `ts` has the offset at which it was said, where that is known; else it is in UTC.
     """
 
     conversation_id: str

@@ -18,6 +18,7 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.core.display import headed, one_line, quoted
+from anaphora.core.shown_times import in_shown_zone
 from anaphora.deep.budget import Meter, OverBudget
 from anaphora.deep.models.base import Message, ModelRole, talk_of
 from anaphora.deep.persisted.forgetting import EXTRACTED, bind
@@ -77,7 +78,7 @@ def fact_prompt(turns: Sequence[Numbered], most: int) -> list[Message]:
     """The request for at most so many facts of some turns of a conversation."""
     lines = []
     for index, turn in turns:
-        when = f" [{turn.ts:%Y-%m-%d %H:%M}]" if turn.ts.year > 1 else ""
+        when = f" [{in_shown_zone(turn.ts):%Y-%m-%d %H:%M}]" if turn.ts.year > 1 else ""
         who = one_line(turn.speaker or turn.role, _NAME_CHARS)
         lines.append(headed(f"#{index}{when} {who}: {one_line(turn.text, _TURN_CHARS)}"))
     return talk_of(_SYSTEM.format(most=most), "The turns:\n" + "\n".join(lines))

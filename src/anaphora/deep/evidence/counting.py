@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from anaphora.core.analyser import fold, query_terms, query_words
+from anaphora.core.shown_times import in_shown_zone, shown_day
 from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.values.deep import DeepSource
 
@@ -65,7 +66,9 @@ def count_mentions(scoped: ScopedEvidence, question: str) -> Counted | None:
     if kind == "count":
         return Counted(_told(turns, words), _ends(turns))
     one = turns[0] if kind == "first" else turns[-1]
-    when = f"{one.ts:%Y-%m-%d %H:%M}" if one.ts is not None and one.ts.year > 1 else "no known time"
+    when = "no known time"
+    if one.ts is not None and one.ts.year > 1:
+        when = f"{in_shown_zone(one.ts):%Y-%m-%d %H:%M}"
     said = f'the {kind} turn that says "{words}" is of {when}, by {one.role or "somebody"}'
     return Counted(f"{said}; there are {len(turns):,} in all.", (one,))
 
@@ -75,7 +78,7 @@ def _told(turns: Sequence[DeepSource], words: str) -> str:
     spoken = Counter(turn.role or "somebody" for turn in turns).most_common(_NAMED)
     by = ", ".join(f"{name} in {count:,}" for name, count in spoken)
     days = [turn.ts for turn in turns if turn.ts is not None and turn.ts.year > 1]
-    span = f", from {min(days):%Y-%m-%d} to {max(days):%Y-%m-%d}" if days else ""
+    span = f", from {shown_day(min(days))} to {shown_day(max(days))}" if days else ""
     many = "turn says" if len(turns) == 1 else "turns say"
     where = "conversation" if sessions == 1 else "conversations"
     return f'{len(turns):,} {many} "{words}", in {sessions:,} {where}{span}: {by}.'

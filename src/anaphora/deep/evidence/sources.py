@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from anaphora.core.analyser import STOP_WORDS, analyse, fold, query_terms
 from anaphora.core.arguments import from_epoch
 from anaphora.core.display import one_line, visible
+from anaphora.core.shown_times import in_shown_zone
 from anaphora.ingest.secrets.masking import mask_text
 from anaphora.rank.confidence import (
     COMPARED,
@@ -36,8 +37,11 @@ if TYPE_CHECKING:
 
 
 def shown(when: datetime | None) -> str:
-    """A time for a model: "2026-03-12 09:30", as UTC has it; "no time" where it is not known."""
-    return "no time" if when is None else when.strftime("%Y-%m-%d %H:%M")
+    """A time for a model: "2026-03-12 09:30", the user's; "no time" where it is not known.
+
+    The question says the zone, once: these stand in every line.
+    """
+    return "no time" if when is None else f"{in_shown_zone(when):%Y-%m-%d %H:%M}"
 
 
 MEMORY: Final = "memory:"

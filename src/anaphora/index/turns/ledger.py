@@ -38,9 +38,9 @@ CREATE TABLE threads (
   count INTEGER NOT NULL, chain BLOB NOT NULL, stamp INTEGER NOT NULL, title BLOB NOT NULL);
 CREATE TABLE turns (
   id INTEGER PRIMARY KEY AUTOINCREMENT, thread INTEGER NOT NULL, position INTEGER NOT NULL,
-  role INTEGER NOT NULL, speaker BLOB, ts REAL NOT NULL, length INTEGER NOT NULL,
-  flags INTEGER NOT NULL, text_hash BLOB NOT NULL, digest BLOB NOT NULL, checked INTEGER NOT NULL,
-  UNIQUE (thread, position));
+  role INTEGER NOT NULL, speaker BLOB, ts REAL NOT NULL, offset INTEGER NOT NULL,
+  length INTEGER NOT NULL, flags INTEGER NOT NULL, text_hash BLOB NOT NULL, digest BLOB NOT NULL,
+  checked INTEGER NOT NULL, UNIQUE (thread, position));
 CREATE INDEX turns_by_text ON turns (text_hash);
 CREATE TABLE texts (
   hash BLOB PRIMARY KEY, text BLOB NOT NULL, tokens TEXT NOT NULL, checked INTEGER NOT NULL);
@@ -329,8 +329,8 @@ class Ledger:
     def _turns(self, after: int) -> tuple[Turns, list[str | None]]:
         """Turns after a row id and who spoke them; the speakers' codes are left at -1."""
         found = self._db.execute(
-            "SELECT id, thread, position, role, length, flags, ts, text_hash, checked, speaker,"
-            " digest FROM turns WHERE id > ? ORDER BY id",
+            "SELECT id, thread, position, role, length, flags, ts, offset, text_hash, checked,"
+            " speaker, digest FROM turns WHERE id > ? ORDER BY id",
             (after,),
         ).fetchall()
         if not found:
@@ -480,8 +480,8 @@ class Ledger:
             turns.rows.tolist(), turns.hashes, checked.tolist(), names, digests, strict=True
         )
         self._db.executemany(
-            "INSERT INTO turns (id, thread, position, role, length, flags, ts, text_hash, checked,"
-            " speaker, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO turns (id, thread, position, role, length, flags, ts, offset, text_hash,"
+            " checked, speaker, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(*row[:-1], *others) for row, *others in stored],
         )
 

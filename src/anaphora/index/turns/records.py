@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TypeAlias
 
 from anaphora.core.analyser import index_text
@@ -35,7 +36,8 @@ class AnnCheckpoint:
 @dataclass(frozen=True, slots=True)
 class Record:
     """A turn as it is indexed. `tokens` is analysed text, joined by single spaces; behind a line
-    break the words as they are written, for those that are misspelt in a question.
+    break the words as they are written, for those that are misspelt in a question. `offset` is that
+    at which it was said, in minutes east of UTC.
 
     In a sealed home each token is a keyed one, and so are both hashes; it has no words as written.
     """
@@ -44,6 +46,7 @@ class Record:
     role: int
     speaker: str | None
     ts: float
+    offset: int
     text: str
     tokens: str
     length: int
@@ -191,6 +194,7 @@ def record_of(
         role=_ROLES.get(turn.role, ROLE_OTHER),
         speaker=speaker,
         ts=turn.ts.timestamp(),
+        offset=(turn.ts.utcoffset() or timedelta()) // timedelta(minutes=1),
         text=turn.text,
         tokens=f"{tokens}\n{forms}" if forms else tokens,
         length=found.length,

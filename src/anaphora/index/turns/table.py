@@ -22,13 +22,14 @@ TURN: Final = np.dtype(
         ("length", "<i4"),
         ("flags", "<i4"),
         ("ts", "<f8"),
+        ("offset", "<i2"),
         ("speaker", "<i2"),
     ]
 )
 """A turn: its row in the index file (-1: not in it), its thread's code there, and what TurnTable
 has of it."""
 
-_OWN: Final = ("position", "role", "length", "flags", "ts")
+_OWN: Final = ("position", "role", "length", "flags", "ts", "offset")
 
 
 class Speakers:
@@ -129,6 +130,7 @@ def make_table(turns: Turns, ids: Mapping[int, str], speakers: tuple[str, ...]) 
         ts=own["ts"],
         length=own["length"],
         flags=own["flags"],
+        offset=own["offset"],
         conversations=tuple(ids[code] for code in codes),
         speakers=speakers,
     )

@@ -9,6 +9,7 @@ from typing import Final
 
 from anaphora.core.display import one_line
 from anaphora.core.incidents import incidents, log_path, program_version
+from anaphora.core.shown_times import shown_minute
 from anaphora.values.conversations import Check
 
 LATELY: Final = 7 * 86_400.0
@@ -33,7 +34,7 @@ def incident_check(environ: Mapping[str, str], now: datetime) -> Check:
     detail = (
         f"{len(recent):,} in the last 7 days "
         f"({', '.join(f'{surface} {count:,}' for surface, count in sorted(counts.items()))}); "
-        f"the newest {newest.id} on {when:%Y-%m-%d %H:%M} UTC in {operation}: "
+        f"the newest {newest.id} on {shown_minute(when)} in {operation}: "
         f"{newest.summary}{note} (version {newest.version}); log: {log_path(environ)}"
     )
     return Check("incidents", ok=not failures, detail=one_line(detail, None))

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.display import cut, headed
+from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import TokenBudget, check_budget, rendered_memory
 from anaphora.recall.context.standing import LATELY, LOOKED_AT, TEXT, kind_of, weightiest
@@ -81,7 +82,7 @@ def as_context(entry: CoreEntry) -> ContextMemory:
     """The entry as the parts of a warm-up have it, with what it replaced lately."""
     old, was = entry.previous, ""
     if old is not None:
-        was = f"\n(until {entry.since:%Y-%m-%d}: {cut(old.text, TEXT)})"
+        was = f"\n(until {shown_day(entry.since)}: {cut(old.text, TEXT)})"
     return ContextMemory(
         id=entry.id,
         kind="memory" if entry.kind == "fact" else entry.kind,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from anaphora.core.display import headed, one_line, quoted
+from anaphora.core.shown_times import shown_day
 from anaphora.errors import InvalidInput
 from anaphora.rank.budget import token_cost
 from anaphora.values.conversations import Degraded
@@ -239,20 +239,20 @@ def _note_head(memory: ContextMemory) -> str:
     if memory.importance is not None:
         facts.append(f"importance {memory.importance}")
     if memory.created_at is not None:
-        facts.append(_day(memory.created_at))
+        facts.append(shown_day(memory.created_at))
     title = one_line(memory.title)
     return ", ".join(facts) + (f": {title}" if title and title not in memory.text else "")
 
 
 def _graph_line(one: GraphEvidence) -> str:
-    ended = f" {_day(one.valid_to)}" if one.valid_to is not None else ""
+    ended = f" {shown_day(one.valid_to)}" if one.valid_to is not None else ""
     was = "" if one.status == "active" else f" ({one.status}{ended})"
     predicate = one.predicate.replace("_", " ")
     return headed(f"{one_line(one.subject)} {predicate} {one_line(one.object)}{was}")
 
 
 def _history_line(one: HistoryEvidence) -> str:
-    when = f"{_day(one.at)} " if one.at is not None else ""
+    when = f"{shown_day(one.at)} " if one.at is not None else ""
     return headed(f"{when}{one.kind.replace('_', ' ')}: {one_line(one.text)}")
 
 
@@ -272,10 +272,6 @@ def _place(path: str, start: int | None, end: int | None) -> str:
     if start is None:
         return one_line(path)
     return f"{one_line(path)}:{start}" + (f"-{end}" if end not in (None, start) else "")
-
-
-def _day(moment: datetime) -> str:
-    return moment.date().isoformat()
 
 
 _PLACES_SHOWN: Final = 3

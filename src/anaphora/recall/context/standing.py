@@ -18,6 +18,7 @@ import numpy as np
 
 from anaphora.core.display import cut
 from anaphora.core.recalled import strip_recalled
+from anaphora.core.shown_times import shown_day
 from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
 from anaphora.values.projects import ContextMemory
 
@@ -162,7 +163,7 @@ def kind_of(record: MemoryRecord) -> CoreKind:
 
 
 def _memory(record: MemoryRecord, part: str, old: MemoryRecord | None) -> ContextMemory:
-    was = "" if old is None else f"\n(until {record.valid_from:%Y-%m-%d}: {cut(old.text, TEXT)})"
+    was = "" if old is None else f"\n(until {shown_day(record.valid_from)}: {cut(old.text, TEXT)})"
     return ContextMemory(
         id=record.id,
         kind="memory" if part in ("fact", "changed") else part,

@@ -14,6 +14,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.display import headed, one_line
+from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.core_block import (
     as_context,
@@ -224,7 +225,7 @@ def render_standing(warm: WarmUp) -> Iterator[str]:
         if part != "facts" and (found := getattr(warm, part)):
             yield heading
             for one in found:
-                day = f"{one.created_at:%Y-%m-%d} " if one.created_at else ""
+                day = f"{shown_day(one.created_at)} " if one.created_at else ""
                 named = part == "sessions" and one.title not in {"", one.id}
                 title = f"{one_line(one.title, 70)} – " if named else ""
                 yield f"- {day}{title}{one_line(one.text, STANDING_CHARACTERS)}"

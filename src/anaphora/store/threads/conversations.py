@@ -76,6 +76,11 @@ class Conversations(ABC):
         self._failures = 0
         self._suffix = SUFFIX
 
+    def _present(self) -> datetime:
+        """The clock's time with its offset: on which day something was said is part of it."""
+        now = self._clock()
+        return now if now.tzinfo is not None else now.astimezone(UTC)
+
     @property
     def directory(self) -> Path | None:
         """The folder of the thread files; None where there are none."""
@@ -286,7 +291,7 @@ class Conversations(ABC):
                 turn.speaker if turn.speaker is not None else turn.source,
                 "a thread file cannot store it, and this store has no sidecar",
             )
-        ts_text = _time_text(turn.ts if turn.ts is not None else self._clock().astimezone(UTC))
+        ts_text = _time_text(turn.ts if turn.ts is not None else self._present())
         return Turn(
             role=turn.role,
             text=_joined(turn.text),

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from anaphora.core.short_ids import short_place
+from anaphora.core.shown_times import shown_minute
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, give, shown
 from anaphora.surfaces.cli.where import opened
@@ -99,7 +100,7 @@ def _show_entries(found: tuple[AuditEntry, ...]) -> None:
         asked = f" question {one.query[:8]}" if one.query else ""
         number = "" if ids or not one.count else f" {one.count}"
         what = f"{one.action} {one.lane}{number} {ids}{more}{asked}".strip()
-        out.print(shown(f"{one.number:>6} {one.at:%Y-%m-%d %H:%M:%S} {who}: {what}"))
+        out.print(shown(f"{one.number:>6} {shown_minute(one.at, seconds=True)} {who}: {what}"))
     if not found:
         out.print("no entries")
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
+from anaphora.core.shown_times import shown_minute
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
 from anaphora.store.home.sealing import folder_name
@@ -37,7 +38,7 @@ from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import Where, known_conversation, note_missing, opened, place
 from anaphora.surfaces.meanings import QUERY, meaning
-from anaphora.surfaces.wire import counted, must_exist, recalled_turns, time_of
+from anaphora.surfaces.wire import counted, must_exist, recalled_turns, times_between
 from anaphora.values.conversations import READ_AWAITED, ImportReport, RecallMode, TurnRole
 
 # Of the importers, whose import every command would wait for, and our own.
@@ -278,7 +279,7 @@ def list_(
         emit(summaries[:limit])
         return
     rows = [
-        (s.conversation_id, s.title, s.turn_count, f"{s.updated:%Y-%m-%d %H:%M}")
+        (s.conversation_id, s.title, s.turn_count, shown_minute(s.updated))
         for s in summaries[:limit]
     ]
     out = console()
@@ -311,7 +312,7 @@ def show(
     first = 0 if last is None else max(0, len(thread.turns) - last)
     for index, turn in enumerate(thread.turns[first:], first):
         head = Text(f"#{index} ", style="dim").append(one_line(turn.speaker or turn.role), "bold")
-        out.print(head.append(f"  {turn.ts:%Y-%m-%d %H:%M}", style="dim"))
+        out.print(head.append(f"  {shown_minute(turn.ts)}", style="dim"))
         show_text(out, turn.text)
         for call in made:
             if call.index == index:
@@ -357,8 +358,7 @@ def recall(
             top_k=top_k,
             budget=budget,
             mode=cast(RecallMode, mode),
-            since=time_of("since", since),
-            until=time_of("until", until),
+            **times_between({"since": since, "until": until}, memory.local_time),
             speaker=speaker,
             role=cast(TurnRole | None, role),
             min_confidence=min_confidence,

@@ -8,6 +8,7 @@ import typer
 
 from anaphora.api.memory import Memory
 from anaphora.core.short_ids import short_id
+from anaphora.core.shown_times import shown_day
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, give, show_notices, show_text, shown
 from anaphora.surfaces.cli.where import opened
@@ -121,7 +122,7 @@ def _show_block(found: CoreBlock) -> None:
 def _show_entry(one: CoreEntry) -> None:
     out = console()
     place = "-" if one.position is None else str(one.position)
-    facts = [place, short_id(one.id), one.kind, f"{one.since:%Y-%m-%d}", one.path or ""]
+    facts = [place, short_id(one.id), one.kind, shown_day(one.since), one.path or ""]
     out.print(shown(" ".join(fact for fact in facts if fact)))
     show_text(out, one.text)
     if one.previous is not None:

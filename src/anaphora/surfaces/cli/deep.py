@@ -15,6 +15,7 @@ from rich.text import Text
 
 from anaphora.core.display import one_line, visible
 from anaphora.core.short_ids import short_id, short_turn
+from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.errors import InvalidInput
 from anaphora.store.records.rows import OPEN
 from anaphora.surfaces.cli.options import Json
@@ -185,7 +186,7 @@ def _show_traces(context: typer.Context, trace_id: str | None, *, as_json: bool)
             _show_answer(found)
             return
         kept = home.traces(100)
-    rows = [[one.id, f"{one.made_at:%Y-%m-%d %H:%M}", one.question[:80]] for one in kept]
+    rows = [[one.id, shown_minute(one.made_at), one.question[:80]] for one in kept]
     columns = ("trace", "when", "question")
     give(kept, table("", columns, rows) if rows else "no traces", as_json=as_json)
 
@@ -208,7 +209,7 @@ def _show_answer(found: DeepAnswer, *, full: bool = True) -> None:
     if not (found.shortcut and found.answer):
         most = len(found.sources) if full else SOURCES
         for source in found.sources[:most]:
-            when = f"  {source.ts:%Y-%m-%d %H:%M}" if source.ts and source.ts.year > 1 else ""
+            when = f"  {shown_minute(source.ts)}" if source.ts and source.ts.year > 1 else ""
             head = f"{_short(source)}{when}  {source.role or source.kind}"
             if full:
                 out.print(shown(head, "dim"))
@@ -266,7 +267,7 @@ def gaps(
     for gap in found:
         out.print(shown(gap.question, "bold"))
         until = {
-            "open": f"until {gap.expires_at:%Y-%m-%d}",
+            "open": f"until {shown_day(gap.expires_at)}",
             "closed": f"closed by {', '.join(gap.closed_by)}",
         }.get(gap.status, "expired")
         asked = f"asked {gap.asked} times" if gap.asked > 1 else "asked once"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id, short_turn
+from anaphora.core.shown_times import shown_minute
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, UnreadableDocument
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
@@ -24,7 +26,6 @@ from anaphora.surfaces.cli.output import (
     shown,
     tracker,
 )
-from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.where import note_missing, opened, place
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted, time_of
@@ -51,7 +52,9 @@ def add(
     title: Annotated[
         str | None, typer.Option(help="What it is called, instead of its own.")
     ] = None,
-    date: Annotated[str | None, typer.Option(help=f"Its date, instead of its own. {WHEN}")] = None,
+    date: Annotated[
+        str | None, typer.Option(help="Its date, instead of its own: 2026-03-01.")
+    ] = None,
     origin: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     keep_file: Annotated[
@@ -77,7 +80,7 @@ def add(
                         file,
                         name=name,
                         title=title,
-                        date=time_of("date", date),
+                        date=time_of("date", date, datetime.now(UTC)),
                         origin=origin,
                         tags=tag or (),
                         keep_file=keep_file,
@@ -229,7 +232,7 @@ def _show_added(done: AddedDocument) -> None:
 def show_document(one: Document, action: str = "") -> None:
     """What is known of a document, in two lines."""
     head = Text(f"{action} " if action else "").append(one_line(one.title), "bold")
-    head.append(f"  {one.added_at:%Y-%m-%d %H:%M}  {short_id(one.id)}", "dim")
+    head.append(f"  {shown_minute(one.added_at)}  {short_id(one.id)}", "dim")
     if one.superseded_by:
         head.append(f"  replaced by {short_id(one.superseded_by)}", "yellow")
     facts = [one.format, counted(one.pages, "page") if one.pages is not None else ""]

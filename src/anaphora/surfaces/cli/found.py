@@ -7,6 +7,7 @@ from rich.text import Text
 
 from anaphora.core.display import one_line, visible
 from anaphora.core.short_ids import short_id, short_place, short_turn
+from anaphora.core.shown_times import shown_minute
 from anaphora.surfaces.cli.output import (
     console,
     emit,
@@ -37,8 +38,10 @@ def show_found(found: Recall[SearchHit], *, full: bool, why: bool, as_json: bool
 def show_hit(out: Console, mark: str, hit: SearchHit, *, full: bool, why: bool) -> None:
     """One hit: what it is, when, by whom, its short id, and the words that matched."""
     head = Text(mark, style="dim").append(_label(hit), style="bold")
-    when = f"  {hit.ts:%Y-%m-%d %H:%M}" if hit.ts is not None and hit.ts.year > 1 else ""
-    head.append(f"{when}  {_id(hit)}", style="dim").append(f"  {hit.score:.2f}", style="green")
+    when = shown_minute(hit.ts)
+    head.append(f"{when and '  '}{when}  {_id(hit)}", style="dim").append(
+        f"  {hit.score:.2f}", style="green"
+    )
     if not hit.current:
         head.append("  older", style="yellow")
     out.print(head)

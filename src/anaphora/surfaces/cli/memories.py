@@ -13,6 +13,7 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id
+from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.cli.documents import show_document, show_whole
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
@@ -115,7 +116,7 @@ def remember(
             out.print(shown(f"  similar to {short_id(related)}", "dim"))
     for one in done.conflicts:
         out.print(
-            shown(f"  {one.created_at:%Y-%m-%d} {short_id(one.id)} says otherwise:", "yellow")
+            shown(f"  {shown_day(one.created_at)} {short_id(one.id)} says otherwise:", "yellow")
         )
         show_text(out, one.text)
         out.print(
@@ -177,7 +178,7 @@ def _show_memories(found: Recall[MemoryHit], *, why: bool) -> None:
 def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
     out = console()
     head = Text(mark, style="dim").append(one_line(hit.path or hit.type), style="bold")
-    head.append(f"  {hit.created_at:%Y-%m-%d %H:%M}  {short_id(hit.id)}", style="dim")
+    head.append(f"  {shown_minute(hit.created_at)}  {short_id(hit.id)}", style="dim")
     out.print(head.append(f"  {hit.score:.3f}", style="green"))
     show_text(out, hit.text)
     show_versions(out, hit)
@@ -249,7 +250,7 @@ def _show_turn(memory: Memory, full: str, *, as_json: bool) -> None:
         one = thread.turns[at]
         head = Text(f"{'>' if at == index else ' '} #{at} ", "green" if at == index else "dim")
         head.append(one_line(one.speaker or one.role), "bold")
-        out.print(head.append(f"  {one.ts:%Y-%m-%d %H:%M}", style="dim"))
+        out.print(head.append(f"  {shown_minute(one.ts)}", style="dim"))
         show_text(out, one.text)
 
 
@@ -263,7 +264,7 @@ def _show_any(memory: Memory, one: str) -> None:
 def _show_record(record: MemoryRecord) -> None:
     out = console()
     head = shown(record.path or record.type, style="bold")
-    head.append(f"  {record.created_at:%Y-%m-%d %H:%M}  {short_id(record.id)}", style="dim")
+    head.append(f"  {shown_minute(record.created_at)}  {short_id(record.id)}", style="dim")
     if record.reinforce_count:
         head.append(f"  said {record.reinforce_count + 1} times", style="green")
     if record.superseded_by:
@@ -284,10 +285,10 @@ def _show_details(record: MemoryRecord) -> None:
         "payload": json.dumps(record.payload, ensure_ascii=False) if record.payload else "",
         "sources": ", ".join(record.sources),
         "conversation": record.conversation_id,
-        "holds from": f"{record.valid_from:%Y-%m-%d %H:%M}",
-        "held until": f"{record.valid_to:%Y-%m-%d %H:%M}" if record.valid_to else "",
-        "last said": f"{record.last_reinforced:%Y-%m-%d %H:%M}" if record.reinforce_count else "",
-        "expires": f"{record.expires_at:%Y-%m-%d %H:%M}" if record.expires_at else "",
+        "holds from": shown_minute(record.valid_from),
+        "held until": shown_minute(record.valid_to) if record.valid_to else "",
+        "last said": shown_minute(record.last_reinforced) if record.reinforce_count else "",
+        "expires": shown_minute(record.expires_at) if record.expires_at else "",
         "supersedes": record.supersedes,
         "forgotten": "yes" if record.forgotten else "",
     }
@@ -396,7 +397,7 @@ def _show_contradictions(found: Sequence[Contradiction]) -> None:
         out.print(shown(pair.verdict or "open", style="bold" if pair.verdict else "yellow"))
         for one in (pair.older, pair.newer):
             ended = "" if one.id in pair.holds else "  no longer holds"
-            out.print(shown(f"  {one.created_at:%Y-%m-%d %H:%M}  {short_id(one.id)}{ended}", "dim"))
+            out.print(shown(f"  {shown_minute(one.created_at)}  {short_id(one.id)}{ended}", "dim"))
             show_text(out, one.text)
         if not pair.verdict:
             ids = f"{short_id(pair.newer.id)} {short_id(pair.older.id)}"

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from anaphora.core.shown_times import shown_minute
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, give, shown, tracker
 from anaphora.surfaces.cli.watching import watch_until_stopped
@@ -110,7 +111,7 @@ def _show_status(found: MirrorStatus) -> None:
     if not found.folder:
         out.print("not mirrored: `anaphora mirror init FOLDER`")
         return
-    last = "never" if found.last_compared is None else f"{found.last_compared:%Y-%m-%d %H:%M}"
+    last = "never" if found.last_compared is None else shown_minute(found.last_compared)
     out.print(shown(f"folder   {found.folder}"))
     out.print(f"compared {last}; {counted(found.pages, 'file')}")
     for problem in found.problems:

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anaphora.core.display import one_line, visible
+from anaphora.core.shown_times import shown_minute
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
 from anaphora.surfaces.wire import dumps
 from anaphora.values.conversations import Degraded, Recall, TurnHit
@@ -113,7 +114,7 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
         head = Text(f"{rank}  ", style="dim")
         head.append(one_line(hit.speaker or hit.role), style="bold")
         place = f"{one_line(hit.conversation_id, None)} #{hit.index}"
-        head.append(f"  {hit.ts:%Y-%m-%d %H:%M}  {place}", style="dim")
+        head.append(f"  {shown_minute(hit.ts)}  {place}", style="dim")
         head.append(f"  {hit.score:.3f}", style="green")
         out.print(head)
         show_text(out, cut_text(hit.excerpt, hit.text))

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id
+from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.surfaces.cli.options import Json, Timeout
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
@@ -117,7 +118,7 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
     """List the indexed projects."""
     with opened(context) as memory:
         found = memory.projects()
-    rows = [(p.name, p.root, p.files, p.sections, f"{p.indexed_at:%Y-%m-%d %H:%M}") for p in found]
+    rows = [(p.name, p.root, p.files, p.sections, shown_minute(p.indexed_at)) for p in found]
     columns = ("name", "root", "files#", "sections#", "indexed")
     none = "no projects: anaphora project index"
     give(found, table("", columns, rows) if rows else none, as_json=as_json)
@@ -184,7 +185,7 @@ def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
     if package.history:
         _heading(out, "Before")
     for past in package.history:
-        day = f"{past.at:%Y-%m-%d}  " if past.at else ""
+        day = f"{shown_day(past.at)}  " if past.at else ""
         out.print(shown(f"   {day}{past.text}"))
     show_degraded(package.degraded)
 
@@ -206,7 +207,7 @@ def _show_memories(
     if memories:
         _heading(out, heading)
     for one in memories:
-        when = f"  {one.created_at:%Y-%m-%d}" if one.created_at else ""
+        when = f"  {shown_day(one.created_at)}" if one.created_at else ""
         rank = f"  importance {one.importance}" if one.importance else ""
         out.print(
             Text(f"   {one.kind}  ", "cyan")
@@ -363,7 +364,9 @@ def diary(
 
 
 def _show_entry(entry: Observation | DiaryEntry, label: str, text: str) -> None:
-    head = Text(f"{entry.created_at:%Y-%m-%d}  ", style="dim").append(one_line(label), style="bold")
+    head = Text(f"{shown_day(entry.created_at)}  ", style="dim").append(
+        one_line(label), style="bold"
+    )
     out = console()
     out.print(head.append(f"  {short_id(entry.id)}", style="dim"))
     show_text(out, text)

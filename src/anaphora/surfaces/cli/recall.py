@@ -13,10 +13,10 @@ import typer
 from anaphora.surfaces.cli.asking import BUDGET, TOP, ask
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
-from anaphora.surfaces.wire import time_of
+from anaphora.surfaces.wire import times_between
 from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchKind
 
-WHEN = 'A day, a time, or words: 2026-03-01, "last week".'
+WHEN = 'A day, a time, or words, in your time zone: 2026-03-01, "last week".'
 
 
 def register(app: typer.Typer) -> None:
@@ -63,8 +63,7 @@ def recall(
         top_k=top_k,
         budget=budget,
         kinds=cast(Sequence[SearchKind], kind) if kind else DEFAULT_KINDS,
-        since=time_of("since", since),
-        until=time_of("until", until),
+        **times_between({"since": since, "until": until}),
         speaker=speaker,
         project=project,
         tags=tag or (),

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from anaphora.core.config import load_settings
 from anaphora.core.environment import environment
+from anaphora.core.shown_times import shown_minute
 from anaphora.errors import NotFound
 from anaphora.surfaces.access import FILE
 from anaphora.surfaces.cli.options import Json
@@ -261,7 +262,7 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
             token.name,
             ", ".join(token.namespaces) + _rights(token),
             "revoked" if token.revoked_at else "alive" if token.alive(now) else "ended",
-            f"{token.last_used:%Y-%m-%d %H:%M}" if token.last_used else "never",
+            shown_minute(token.last_used) if token.last_used else "never",
         )
         for token in found
     ]

@@ -15,6 +15,7 @@ from typing import Annotated, Final
 
 import typer
 
+from anaphora.core.shown_times import shown_minute
 from anaphora.errors import StoreError
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, emit, give, shown, table, tracker
@@ -257,7 +258,7 @@ def _show_status(status: SyncStatus) -> None:
         return
     out.print(shown(f"project {status.project}"))
     out.print(shown(f"remote  {status.remote}"))
-    last = "never" if status.last_synced is None else f"{status.last_synced:%Y-%m-%d %H:%M}"
+    last = "never" if status.last_synced is None else shown_minute(status.last_synced)
     out.print(f"synced  {last}; {status.backlog}")
     out.print(f"devices {len(status.devices)}: `anaphora sync devices`")
     if status.stopped is not None:
@@ -267,7 +268,7 @@ def _show_status(status: SyncStatus) -> None:
 def _show_devices(found: list[SyncDevice]) -> None:
     rows = []
     for one in found:
-        written = "never" if one.last_written is None else f"{one.last_written:%Y-%m-%d %H:%M}"
+        written = "never" if one.last_written is None else shown_minute(one.last_written)
         state = "removed" if one.removed else "this one" if one.this else ""
         rows.append((one.device, one.name, one.entries, written, state))
     console().print(table("Devices", ("device", "name", "entries", "last written", ""), rows))
@@ -275,7 +276,7 @@ def _show_devices(found: list[SyncDevice]) -> None:
 
 def _show_entry(entry: SyncEntry) -> None:
     out = console()
-    made = "" if entry.at is None else f", {entry.at:%Y-%m-%d %H:%M}"
+    made = "" if entry.at is None else f", {shown_minute(entry.at)}"
     out.print(shown(f"entry {entry.number} of device {entry.device}{made}"))
     if entry.without_content:
         out.print("it has no content any more")
@@ -296,7 +297,7 @@ def _show_verified(found: SyncVerification) -> None:
 
 def _show_rollback(found: SyncRollback) -> None:
     console().print(
-        f"to {found.to:%Y-%m-%d %H:%M:%S}: {len(found.restated)} said again, "
+        f"to {shown_minute(found.to, seconds=True)}: {len(found.restated)} said again, "
         f"{len(found.hidden)} hidden, {len(found.shown)} shown again"
     )
 

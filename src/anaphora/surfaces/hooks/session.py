@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +30,7 @@ from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.environment import is_trial
 from anaphora.core.incidents import report
 from anaphora.core.recalled import enclose_recalled, strip_recalled
+from anaphora.core.zones import times_shown_in
 from anaphora.rank.budget import token_cost
 from anaphora.surfaces.hooks.protocols import PROTOCOLS, HookEvent, answer, operation_of, read_event
 from anaphora.values.conversations import READ_IN_HOOKS
@@ -109,8 +110,12 @@ class SessionHooks:
         event = read_event(client, told, self._user)
         if event is None:
             return PROTOCOLS[client].silence
-        with called_from(CallOrigin("hook", agent=client)):
+        origin = CallOrigin("hook", agent=client)
+        with called_from(origin), times_shown_in(self._zone):
             return answer(event, self._text(event))
+
+    def _zone(self) -> tzinfo:
+        return self._memory.local_time.tzinfo or UTC
 
     def _text(self, event: HookEvent) -> str:
         if event.kind == "start":
@@ -241,8 +246,6 @@ class SessionHooks:
 
     def _catch_up(self, event: HookEvent) -> None:
         """Bring in what sessions beside this one have left that ended without a word."""
-        from datetime import UTC, datetime
-
         from anaphora.ingest.watch import TranscriptWatch
 
         folder = Path(event.transcript).expanduser().parent if event.transcript else None
@@ -354,8 +357,9 @@ def answer_alone(request: Mapping[str, Any]) -> str:
 
 def _turn_line(turn: Turn) -> str:
     from anaphora.core.display import one_line
+    from anaphora.core.shown_times import shown_minute
 
-    return f"- {turn.ts:%H:%M}: {one_line(strip_recalled(turn.text), _LINE)}"
+    return f"- {shown_minute(turn.ts, day=False)}: {one_line(strip_recalled(turn.text), _LINE)}"
 
 
 def _fitting(lines: Sequence[str], most: int, header: str) -> list[str]:

@@ -17,7 +17,7 @@ from anaphora.core.repositories import repository_of
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server import render
-from anaphora.surfaces.wire import plain, recalled_turns, refuse_unknown, time_of
+from anaphora.surfaces.wire import plain, recalled_turns, refuse_unknown, times_between
 from anaphora.values.conversations import READ_AWAITED, Degraded, NewTurn, Recall, Turn
 from anaphora.values.deep import Budget
 
@@ -74,7 +74,7 @@ class Answer:
 
 def recall(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Whatever was kept, for a question."""
-    times = {name: time_of(name, given.get(name)) for name in ("since", "until")}
+    times = times_between(given, memory.local_time)
     asked = {**given, **times, "directory": context.directory, "read": READ_AWAITED}
     found = mask(memory.search(**asked))
     notices = [*found.notices, *([render.silence_text(found)] if found.nearest else [])]
@@ -127,7 +127,7 @@ def update_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
 
 def recall_conversation(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Turns of earlier conversations."""
-    times = {name: time_of(name, given.get(name)) for name in ("since", "until")}
+    times = times_between(given, memory.local_time)
     asked = {"conversation_id": None, **given, **times, "read": READ_AWAITED}
     found = mask(recalled_turns(memory, **asked))
     return _rows(found, render.turns_text(found, given["query"]))

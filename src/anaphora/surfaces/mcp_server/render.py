@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 from anaphora.core.analyser import query_terms
 from anaphora.core.display import DATA, headed, one_line, quoted
 from anaphora.core.short_ids import short_id, short_place, short_turn
+from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.recall.query import truncated_question
 from anaphora.recall.render import cut_text, excerpt_place, version_lines
 from anaphora.recall.snippets import passage
@@ -44,7 +44,7 @@ def found_text(found: Recall[SearchHit]) -> str:
     """What a search found: a head and a snippet each, with ids that other tools take."""
     lines: list[str] = []
     for hit in found.hits:
-        day = f"{hit.ts:%Y-%m-%d}" if hit.ts is not None and hit.ts.year > 1 else ""
+        day = shown_day(hit.ts)
         who = one_line(hit.speaker or hit.title or hit.project)
         at = hit.id if hit.kind == "file" else short_id(hit.id)
         if hit.kind == "document":
@@ -113,14 +113,14 @@ def memories_text(records: Sequence[MemoryRecord]) -> str:
     """The last memories, each with its id, date and type."""
     lines: list[str] = []
     for one in records:
-        head = headed(f"{one.id}, {one.created_at:%Y-%m-%d}, {one.type}:")
+        head = headed(f"{one.id}, {shown_day(one.created_at)}, {one.type}:")
         lines += [head, quoted(one.text, _MOST)]
     return _told("" if records else "No memory is kept yet.", lines)
 
 
 def _said(turn: Turn | TurnHit, place: str) -> str:
     """The head of a turn: what we know of it before what others called it."""
-    return headed(f"{_minute(turn.ts)}, {place}, {one_line(turn.speaker or turn.role)}:")
+    return headed(f"{shown_minute(turn.ts)}, {place}, {one_line(turn.speaker or turn.role)}:")
 
 
 def memory_text(record: MemoryRecord) -> str:
@@ -131,7 +131,7 @@ def memory_text(record: MemoryRecord) -> str:
         "path": record.path,
         "category": record.category,
         "tags": _names(record.tags),
-        "kept": _minute(record.created_at),
+        "kept": shown_minute(record.created_at),
         "said again": record.reinforce_count or None,
         "superseded by": record.superseded_by,
         "forgotten": "yes" if record.forgotten else None,
@@ -165,7 +165,7 @@ def remembered_text(done: Remembered) -> str:
     )
     told: list[str] = []
     for one in done.conflicts:
-        told += [headed(f"{one.id}, {one.created_at:%Y-%m-%d}:"), quoted(one.text, _MOST)]
+        told += [headed(f"{one.id}, {shown_day(one.created_at)}:"), quoted(one.text, _MOST)]
     return _told("\n".join(lines), told)
 
 
@@ -178,7 +178,7 @@ def contradictions_text(found: Sequence[Contradiction]) -> str:
         for name, one in (("older", pair.older), ("newer", pair.newer)):
             holds = "" if one.id in pair.holds else ", no longer holds"
             lines += [
-                headed(f"{name}, {one.id}, {one.created_at:%Y-%m-%d}{holds}:"),
+                headed(f"{name}, {one.id}, {shown_day(one.created_at)}{holds}:"),
                 quoted(one.text, _MOST),
             ]
     head = counted(len(found), "contradiction.", "contradictions.")
@@ -216,7 +216,7 @@ def deep_text(found: DeepAnswer) -> str:
     lines = [quoted(found.answer)] if found.answer else note
     lines += ["Sources:"] if found.sources else []
     for source in found.sources:
-        when = f", {_minute(source.ts)}" if source.ts else ""
+        when = f", {shown_minute(source.ts)}" if source.ts else ""
         lines.append(headed(f"{source.kind} {one_line(source.id)}{when}"))
         lines.append(quoted(source.text, _MOST_OF_A_SOURCE))
     lines += note if found.answer else []
@@ -247,10 +247,6 @@ def _payload(payload: Mapping[str, Any] | None) -> list[str]:
     if not payload:
         return []
     return [headed("payload " + json.dumps(payload, ensure_ascii=False, default=str), _MOST)]
-
-
-def _minute(when: datetime) -> str:
-    return f"{when:%Y-%m-%d %H:%M}"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -23,6 +24,7 @@ from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
 from anaphora.core.environment import environment
 from anaphora.core.incidents import STOPS, report
+from anaphora.core.zones import times_shown_in
 from anaphora.errors import AnaphoraError, InvalidInput, MissingExtra
 from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.calls import CALLS, Answer, CallContext
@@ -171,7 +173,8 @@ class ToolServer:
             memory = self._session.memory()
             call_context = self._call_context(memory, spec, arguments, folders, on_step)
             try:
-                answer = CALLS[spec.name](memory, arguments, call_context)
+                with times_shown_in(lambda: memory.local_time.tzinfo or UTC):
+                    answer = CALLS[spec.name](memory, arguments, call_context)
             except InvalidInput as error:
                 # The facade names its own parameter.
                 raise error.named(spec.argument(error.what)) from None

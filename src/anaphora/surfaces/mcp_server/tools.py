@@ -243,7 +243,7 @@ _PROJECT: Final = "Name or folder (default: the open one, else all)."
 
 _FILTER: Final = '{"tags": {"contains": "x"}}'
 
-_DAY: Final = 'A day, a time, or "last week".'
+_DAY: Final = 'A day of the user, a time, or "last week".'
 
 _CONTRADICTION: Final = result(
     Contradiction,
@@ -270,7 +270,7 @@ _SPECS = (
             },
             "project": text("Only this project: name, folder or repository."),
             "since": text(_DAY),
-            "until": text("As since."),
+            "until": text("As since; all of a day counts."),
             "speaker": text("Only turns by this name."),
             "tags": {**STRINGS, "description": "Only memories with these."},
             "minConfidence": {**share("0 shows the nearest.")},

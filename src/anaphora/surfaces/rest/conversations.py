@@ -39,7 +39,7 @@ from anaphora.surfaces.rest.shapes import (
     TurnHits,
     Waiting,
 )
-from anaphora.surfaces.wire import must_exist, recalled_turns
+from anaphora.surfaces.wire import must_exist, recalled_turns, times_between
 from anaphora.values.conversations import NewTurn, ThreadSummary
 from anaphora.values.memories import Page
 
@@ -51,7 +51,8 @@ Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
 @router.answers("POST /conversations/recall", "Recall turns", TurnHits, reads=True)
 def recall_conversation(memory: Memory, body: TurnQuestion) -> Any:
     """The turns of one conversation, or of all, that matter for the query."""
-    return recalled_turns(memory, **body.given())
+    given = body.given()
+    return recalled_turns(memory, **given | times_between(given, memory.local_time))
 
 
 @router.answers("GET /conversations", "List conversations", ConversationPage)

@@ -36,6 +36,7 @@ from anaphora.surfaces.rest.shapes import (
     SearchHits,
     WholeId,
 )
+from anaphora.surfaces.wire import times_between
 from anaphora.values.memories import Contradiction, CoreBlock, Forgotten, MemoryRecord, Remembered
 
 router = LaneRouter("memory")
@@ -69,6 +70,7 @@ def list_memories(memory: Memory, query: ListQuery) -> Any:
 def search(memory: Memory, body: SearchQuestion) -> Any:
     """Memories, notes, turns, files and documents in one list, with the words that matched."""
     given = body.given()
+    given |= times_between(given, memory.local_time)
     return memory.search(given.pop("query"), **given)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -40,6 +40,7 @@ from anaphora.values.projects import LEAST_BUDGET, NoteKind
 from anaphora.values.search import SearchKind
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
 _VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
 
 
@@ -53,6 +54,26 @@ def _time(value: object) -> datetime:
 
 Time = Annotated[
     datetime, BeforeValidator(_time), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+
+
+def _day_or_time(value: object) -> date | datetime:
+    if isinstance(value, str) and _DATE.match(value):
+        return date.fromisoformat(value)
+    return _time(value)
+
+
+DayOrTime = Annotated[
+    date | datetime,
+    BeforeValidator(_day_or_time),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "format": "date-time"},
+                {"type": "string", "format": "date"},
+            ]
+        }
+    ),
 ]
 Text = Annotated[str, Field(min_length=1, pattern=_VISIBLE)]
 Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=_VISIBLE)]
@@ -197,8 +218,8 @@ class SearchQuestion(ReadQuestion):
         "turn",
         "file",
     ]
-    since: Time | None = None
-    until: Time | None = None
+    since: DayOrTime | None = None
+    until: DayOrTime | None = None
     speaker: Name | None = None
     project: Name | None = None
     tags: Tags = []
@@ -346,8 +367,8 @@ class TurnQuestion(ReadQuestion):
     budget: Annotated[int | None, Field(ge=0, le=1_000_000)] = None
     exclude: Annotated[list[str], Field(max_length=1_000)] = []
     mode: RecallMode = "hybrid"
-    since: Time | None = None
-    until: Time | None = None
+    since: DayOrTime | None = None
+    until: DayOrTime | None = None
     speaker: Name | None = None
     role: TurnRole | None = None
     min_confidence: Share | None = None
