@@ -177,7 +177,8 @@ class Remembered:
 
     `redacted` are the kinds of secrets that were taken out before anything was stored. `conflicts`
     are memories that are close and say otherwise, the closest first: `settle_contradiction` says
-    what holds, or `remember` it again with `supersedes`.
+    what holds, or `remember` it again with `supersedes`. `notices` say where the path was read as
+    another one that stands, as it differs only in case.
     """
 
     id: str
@@ -185,6 +186,7 @@ class Remembered:
     related: tuple[str, ...] = ()
     redacted: tuple[str, ...] = ()
     conflicts: tuple[RelatedMemory, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,9 @@ def _chosen(container: Container, namespaces: Iterable[str] | None) -> tuple[str
         return known
     if isinstance(namespaces, str):
         raise InvalidInput("namespaces", namespaces, "expected a list of names, or None for all")
-    chosen = tuple(dict.fromkeys(check_id(name) for name in namespaces))
+    chosen = tuple(
+        dict.fromkeys(container.standing_namespace(check_id(name)) for name in namespaces)
+    )
     for name in chosen:
         if name not in known:
             raise NotFound("namespace", name)
