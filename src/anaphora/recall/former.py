@@ -55,13 +55,13 @@ class PastAsked:
         return _LOOKED_AT if self else 1
 
     def version(self, current: MemoryRecord, chain: Chain) -> MemoryRecord | None:
-        """The former value that is asked for; None where it is the current one, or none."""
+        """Which value of the path is asked for, of `current` and before; None where none is."""
         if not chain:
             return None
         for start, end in self.spans:
             held = (one for one in (current, *chain) if _held(one, start, end))
             if (last := next(held, None)) is not None:
-                return None if last is current else last
+                return last
         if self.spans or not self.by_words:
             return None
         return chain[-1] if self.first else chain[0]

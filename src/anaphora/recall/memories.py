@@ -400,15 +400,18 @@ class _AnswerBuilder:
         records = [self._read[hit.id] for hit in hits]
         chains = read_chains(records, self._records, asked.depth)
         told = [replace(hit, previous=with_chain(hit.previous, chains[hit.id])) for hit in hits]
-        for place, (hit, record) in enumerate(zip(told, records, strict=True)):
-            version = asked.version(record, chains[hit.id])
-            if version is None or hit.score < COMPARABLE * told[0].score:
+        best = max(hit.score for hit in told)
+        # Where several are as good, the first.
+        for hit in sorted(told, key=lambda hit: -hit.score):
+            version = asked.version(self._read[hit.id], chains[hit.id])
+            if version is None or not self._hybrid or hit.score < COMPARABLE * best:
                 continue
-            former = self._former_hit(version, hit)
-            if former is not None and former.score >= least and self._hybrid:
-                told.insert(place, former)
-            break
-        return tuple(told[:top_k])
+            former = None if version.id == hit.id else self._former_hit(version, hit)
+            shown = [hit] if former is None or former.score < least else [former, hit]
+            others = [one for one in told if one not in shown]
+            place = 0 if hit.score == best else told.index(hit)
+            return (*others[:place], *shown, *others[place:])[:top_k]
+        return tuple(told)
 
     def _former_hit(self, version: MemoryRecord, newer: MemoryHit) -> MemoryHit | None:
         """A value that a newer one of its path replaced, with its own score; None without one."""
