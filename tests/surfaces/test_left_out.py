@@ -92,7 +92,7 @@ def test_a_model_is_told_that_both_may_hold(tmp_path: Path) -> None:
             await call(session, "recall_memory", query="the model is loaded by a question")
             await call(session, "store_memory", content="The team deploys on Wednesdays.")
             given = {"content": "From July the team deploys on Thursdays."}
-            said = text_of(await session.call_tool("store_memory", given))  # type: ignore[arg-type]
+            said = text_of(await session.call_tool("store_memory", given))
             assert "says otherwise" in said
             assert 'settle_contradiction with the verdict "both_hold"' in said
 
@@ -107,7 +107,7 @@ def test_a_model_is_told_of_another_case(tmp_path: Path) -> None:
         async with connected(tmp_path / "home") as session:
             await call(session, "store_memory", content="It is vim.", path="user.editor")
             given = {"content": "It is helix.", "path": "User.Editor"}
-            said = text_of(await session.call_tool("store_memory", given))  # type: ignore[arg-type]
+            said = text_of(await session.call_tool("store_memory", given))
             assert "Note: kept under the path 'user.editor'" in said
             kept = await call(session, "store_memory", content="It is zed.", path="USER.EDITOR")
             assert "'user.editor'" in kept["data"]["notices"][0]

@@ -123,9 +123,9 @@ class LastingMemories(NamespaceView):
         moment; `explain` also returns the rejected candidates with the reason. What holds now
         stands before what it replaced, and names the last value of its path in `previous`; where
         the question asks for the past, the value that held then stands first. Where the
-        probability that a hit answers is below `min_confidence` (0 to 1, by default a calibrated floor; 0: never), there are no hits, and
-        `Recall.nearest` has what came closest. The first `read` candidates (0 to 64, by default
-        none) are read together with the question, which takes some milliseconds each and changes
+        probability that a hit answers is below `min_confidence` (0 to 1, by default a calibrated
+        floor; 0: never), there are no hits, and `Recall.nearest` has what came closest. The first
+        `read` candidates (0 to 64, by default none) are read together with the question, which takes some milliseconds each and changes
         their order among each other. After `timeout` seconds nothing is waited for any
         more: words answer alone, and `Recall.degraded` says so. Raises `InvalidInput` and
         `FilterError` naming the place, `TimedOut` where nothing could be read in the time,
