@@ -115,21 +115,21 @@ class LastingMemories(NamespaceView):
     ) -> Recall[MemoryHit]:
         """The memories that matter for `query`: similarity × decay × reinforcement.
 
-        Notes about projects are memories here like others, of any project.
-        `mode="vector"` is the seed's formula to the letter. `filters` (see docs/filters.md) apply
-        before anything is cut, and what they let through comes, however far it is from the
-        question. `min_score` leaves out lower scores; 0 shows what has nothing in common with the
-        question, too, which without it and without filters is left out. `as_of` answers for a past
-        moment; `explain` also returns the rejected candidates with the reason. What holds now
-        stands before what it replaced, and names the last value of its path in `previous`; where
-        the question asks for the past, the value that held then stands first. Where the
-        probability that a hit answers is below `min_confidence` (0 to 1, by default a calibrated
-        floor; 0: never), there are no hits, and `Recall.nearest` has what came closest. The first
-        `read` candidates (0 to 64, by default none) are read together with the question, which takes some milliseconds each and changes
-        their order among each other. After `timeout` seconds nothing is waited for any
-        more: words answer alone, and `Recall.degraded` says so. Raises `InvalidInput` and
-        `FilterError` naming the place, `TimedOut` where nothing could be read in the time,
-        `Cancelled` where a `Cancellation` ended the call.
+        Notes about projects are memories here like others, of any project. `mode="vector"` is the
+        seed's formula to the letter. `filters` (see docs/filters.md) apply before anything is cut,
+        and what they let through comes, however far it is from the question. `min_score` leaves out
+        lower scores; 0 shows what has nothing in common with the question, too, which without it
+        and without filters is left out. `as_of` answers for a past moment; `explain` also returns
+        the rejected candidates with the reason. What holds now stands before what it replaced, and
+        names the last value of its path in `previous`; where the question asks for the past, the
+        value that held then stands first. Where the probability that a hit answers is below
+        `min_confidence` (0 to 1, by default a calibrated floor; 0: never), there are no hits, and
+        `Recall.nearest` has what came closest. The first `read` candidates (0 to 64, by default
+        none) are read together with the question, which takes some milliseconds each and changes
+        their order among each other. After `timeout` seconds nothing is waited for any more: words
+        answer alone, and `Recall.degraded` says so. Raises `InvalidInput` and `FilterError` naming
+        the place, `TimedOut` where nothing could be read in the time, `Cancelled` where a
+        `Cancellation` ended the call.
         """
         with span("recall", mode=mode, top_k=top_k), limited(timeout):
             found = self._asked(
