@@ -92,8 +92,8 @@ def test_two_namespaces_never_share_a_folder(one: str, other: str) -> None:
 
 @pytest.mark.promise("threads.ids")
 def test_ids_that_disks_confuse_are_kept_apart(tmp_path: Path) -> None:
-    """Case, normal forms, reserved names, trailing dots and long ids: each its own thread."""
-    ids = ["abc", "Abc", "ABC", "%41bc", "é", "e\u0301", "con", "CON", "nul.txt", "lpt1", "a."]
+    """Case, accents, reserved names, trailing dots and long ids: each its own thread."""
+    ids = ["abc", "Abc", "ABC", "%41bc", "é", "e", "con", "CON", "nul.txt", "lpt1", "a."]
     ids += ["a ", " a", ".hidden", "a.json", "a.json.1", "x" * 300, "x" * 301, "漢字" * 100]
     ids += ["a:b", "a%-b", "*", "a?"]
     store = ConversationStore(tmp_path, strict=True)
@@ -124,7 +124,7 @@ def test_another_programs_file_is_found_under_its_id(tmp_path: Path) -> None:
 def test_naughty_strings_as_ids(naughty: list[str], tmp_path: Path) -> None:
     """Every troublesome text either names a thread that is listed under it, or raises InvalidId."""
     store = ConversationStore(tmp_path, strict=True)
-    worked = set()
+    worked = {}
     for text in naughty:
         try:
             check_id(text)
@@ -133,11 +133,13 @@ def test_naughty_strings_as_ids(naughty: list[str], tmp_path: Path) -> None:
                 store.append(text, "user", "x")
             continue
         assert store.append(text, "user", f"text of {text}")
-        worked.add(text)
+        # What looks the same is one.
+        worked[unicodedata.normalize("NFC", text)] = text
     assert len(worked) > 200
-    assert {summary.conversation_id for summary in store.list()} == worked
-    for text in worked:
-        assert store.recent(text)[-1].text == f"text of {text}"
+    assert {summary.conversation_id for summary in store.list()} == worked.keys()
+    for composed, text in worked.items():
+        for form in (composed, text):
+            assert store.recent(form)[-1].text == f"text of {text}"
 
 
 @given(st.text(max_size=30))

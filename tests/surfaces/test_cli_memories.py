@@ -217,3 +217,75 @@ def test_the_core_block_by_commands(run: Run) -> None:
     assert "Core block" in run("project", "warm-up").stdout
     assert run("core", "unpin", "user.style").returncode == 0
     assert "prefer" not in run("core", "show").stdout
+
+
+DASHED = (
+    "-5 degrees is the limit.",
+    "--port of the server is 80.",
+    "- a point of a list",
+    "-k 5 x",
+)
+
+
+@pytest.mark.promise("cli.errors")
+@pytest.mark.parametrize("text", DASHED)
+def test_a_text_may_begin_with_a_dash(run: Run, text: str) -> None:
+    """No option has a space in it: such a word is a text, before options and behind them."""
+    for words in ((text, "--path", "x"), ("--path", "x", text), ("--path", "x", "--", text)):
+        data(run("remember", "--json", *words))
+    assert {one["text"] for one in data(run("list", "--json"))["items"]} == {text}
+    for command in (("recall",), ("memory", "recall"), ("conversation", "recall")):
+        assert run(*command, text).returncode == 0
+        assert run(*command, text, "--json").returncode == 0
+    first = data(run("list", "--json"))["items"][0]
+    data(run("update", first["id"], "--text", f"{text} Again.", "--json"))
+    data(run("remember", "Tagged.", "--tag", text, "--json"))
+    assert [text] in [one["tags"] for one in data(run("list", "--json"))["items"]]
+    data(run("observe", "--kind", "fact", text, "--json"))
+    data(run("diary", text, "--subject", "x", "--json"))
+
+
+@pytest.mark.promise("cli.errors")
+@pytest.mark.parametrize("command", ["remember", "recall", "forget", "history", "deep"])
+def test_a_word_with_a_dash_says_how_to_write_it(run: Run, command: str) -> None:
+    """Without a space it may be an option that is none: the message names `--`."""
+    done = run(command, "-5")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert "No such option: -5" in said
+    assert "is written after `--`" in said
+    assert run("remember", "--", "-5").returncode == 0
+
+
+@pytest.mark.promise("remember.supersedes")
+def test_a_path_in_another_case_is_told(run: Run) -> None:
+    """As people and as programs see it."""
+    run("remember", "The editor is vim.", "--path", "user.editor")
+    assert "note: kept under the path 'user.editor'" in run(
+        "remember", "The editor is helix.", "--path", "User.Editor"
+    ).stdout.replace("\n", " ")
+    told = data(run("remember", "The editor is zed.", "--path", "USER.EDITOR", "--json"))
+    assert "'user.editor'" in told["notices"][0]
+    assert [one["text"] for one in data(run("list", "--json"))["items"]] == ["The editor is zed."]
+    assert "must not end with a dot" in run("remember", "x", "--path", "user.editor.").stderr
+
+
+@pytest.mark.promise("cli.forget")
+def test_an_export_has_nothing_that_was_forgotten(run: Run, tmp_path: Path) -> None:
+    """Within the day of grace as after it: words, history, links and notes; `get` says so."""
+    first = data(run("remember", "The sky is green.", "--path", "sky", "--json"))
+    again = data(run("remember", "The sky is teal.", "--path", "sky", "--json"))
+    data(run("remember", "The sea is blue.", "--json"))
+    note = data(run("observe", "The sky is watched.", "--kind", "constraint", "--json"))
+    for one in (again["id"], note["id"]):
+        data(run("forget", one, "--yes", "--json"))
+    file = tmp_path / "out.jsonl"
+    assert run("export", file).returncode == 0
+    written = file.read_text()
+    assert "sea is blue" in written
+    assert "sky" not in written
+    assert first["id"] not in written
+    assert "forgotten: yes" in run("get", again["id"]).stdout
+    assert run("undo-forget", again["id"]).returncode == 0
+    assert run("export", tmp_path / "back.jsonl").returncode == 0
+    assert "The sky is green." in (tmp_path / "back.jsonl").read_text()

@@ -395,7 +395,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("recall_memory", {"query": "x", "topK": "three"}, "topK"),
     ("recall_memory", {"query": "x", "top_k": 3}, "top_k"),
     ("recall_memory", {"query": "x", "filters": {"color": "red"}}, "filters.color"),
-    ("recall_memory", {"query": "x", "filters": []}, "filters"),
+    ("recall_memory", {"query": "x", "filters": ["tags"]}, "filters"),
     ("store_memory", {"content": "x", "type": "eternal"}, "type"),
     ("store_memory", {"content": "x", "tags": ["a", 1]}, "tags[1]"),
     ("store_memory", {"content": "x", "supersedes": "nothing"}, "nothing"),

@@ -155,6 +155,9 @@ class AsyncConversations:
     async def set_title(self, conversation_id: str, title: str) -> bool:
         """As `ConversationStore.set_title`."""
 
+    async def standing_id(self, conversation_id: str) -> str:
+        """As `ConversationStore.standing_id`."""
+
 class AsyncMemory:
     """Memory on one home, in one namespace, for programs with an event loop.
 

@@ -53,6 +53,8 @@ class DeepQuestions(NamespaceView):
         with span("deep_recall", scope=scope):
             # Not asked again where an endpoint goes away meanwhile: a model was paid for it.
             services = self._services()
+            if conversation_id is not None:
+                conversation_id = services.conversations.standing_id(conversation_id)
             found = services.recall_deep.recall(
                 question,
                 scope=scope,
@@ -78,6 +80,7 @@ class DeepQuestions(NamespaceView):
         services = self._services()
         models = services.container.tools.models()
         with span("extract"):
+            conversation_id = services.conversations.standing_id(conversation_id)
             return services.extract.extract(conversation_id, models.sub if models else None, budget)
 
     def dream(self, *, model: bool = True, budget: Budget | None = None) -> DreamReport:
@@ -97,7 +100,8 @@ class DeepQuestions(NamespaceView):
         """
         services = self._services()
         with_model = services.container.tools.models() is not None
-        services.jobs.end(check_id(conversation_id), extract=with_model)
+        ended = services.conversations.standing_id(check_id(conversation_id))
+        services.jobs.end(ended, extract=with_model)
         return len(services.jobs.pending())
 
     def run_jobs(self) -> DreamReport:

@@ -56,7 +56,8 @@ class LastingMemories(NamespaceView):
 
         The same thing said again (type, path, payload and text, compared in Unicode's NFC) is
         reinforced; another value at the same `path` supersedes the one before, which stays in
-        history. `conflicts` are memories that are close and say otherwise: they stay too, until
+        history. A path that differs from a standing one only in case is that one: `notices` says
+        so. `conflicts` are memories that are close and say otherwise: they stay too, until
         `settle_contradiction`, or the same call with `supersedes`, says what holds. Secrets are
         taken out before anything is stored: `redacted` names their kinds. Raises `InvalidInput`
         naming the field, `NotFound` for `supersedes` and `parent`, `StoreError`.
@@ -118,20 +119,21 @@ class LastingMemories(NamespaceView):
     ) -> Recall[MemoryHit]:
         """The memories that matter for `query`: similarity × decay × reinforcement.
 
-        Notes about projects are memories here like others, of any project.
-        `mode="vector"` is the seed's formula to the letter. `filters` (see docs/filters.md) apply
-        before anything is cut, and what they let through comes, however far it is from the
-        question. `min_score` leaves out lower scores; 0 shows what has nothing in common with the
-        question, too, which without it and without filters is left out. `as_of` answers for a past
-        moment; `explain` also returns the rejected candidates with the reason. What holds now
-        stands before what it replaced. Where the probability that a hit answers is below
+        Notes about projects are memories here like others, of any project. `mode="vector"` is the
+        seed's formula to the letter. `filters` (see docs/filters.md) apply before anything is cut,
+        and what they let through comes, however far it is from the question. `min_score` leaves out
+        lower scores; 0 shows what has nothing in common with the question, too, which without it
+        and without filters is left out. `as_of` answers for a past moment; `explain` also returns
+        the rejected candidates with the reason. What holds now stands before what it replaced, and
+        names the last value of its path in `previous`; where the question asks for the past, the
+        value that held then stands first. Where the probability that a hit answers is below
         `min_confidence` (0 to 1, by default a calibrated floor; 0: never), there are no hits, and
         `Recall.nearest` has what came closest. The first `read` candidates (0 to 64, by default
         none) are read together with the question, which takes some milliseconds each and changes
-        their order among each other. After `timeout` seconds nothing is waited for any
-        more: words answer alone, and `Recall.degraded` says so. Raises `InvalidInput` and
-        `FilterError` naming the place, `TimedOut` where nothing could be read in the time,
-        `Cancelled` where a `Cancellation` ended the call.
+        their order among each other. After `timeout` seconds nothing is waited for any more: words
+        answer alone, and `Recall.degraded` says so. Raises `InvalidInput` and `FilterError` naming
+        the place, `TimedOut` where nothing could be read in the time, `Cancelled` where a
+        `Cancellation` ended the call.
         """
         with span("recall", mode=mode, top_k=top_k), limited(timeout):
             found = self._asked(
@@ -174,7 +176,7 @@ class LastingMemories(NamespaceView):
         return found
 
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
-        """Every value that a path had, the oldest first."""
+        """Every value that a path had, the oldest first; without one, of one in another case."""
         found = self._services().records.history(path)
         self._tell_audit("read", "memory", found)
         return found

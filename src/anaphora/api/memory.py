@@ -129,7 +129,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             sub_model=None if isinstance(sub_model, str) else sub_model,
             clock=clock,
         )
-        memory = cls(container, name)
+        memory = cls(container, container.standing_namespace(name))
         # A process that ends without closing must not end inside a model library either.
         atexit.register(container.close, EXIT_PATIENCE)
         if warm:
@@ -138,7 +138,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
     def scoped(self, namespace: str) -> Memory:
         """A cheap view on the same home in another namespace. Closing either closes the home."""
-        return Memory(self._container, _checked_namespace(namespace))
+        name = self._container.standing_namespace(_checked_namespace(namespace))
+        return Memory(self._container, name)
 
     # Conversations.
 
@@ -311,7 +312,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
     def tool_calls(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
         """What an agent did with its tools in a session, oldest first, a line each."""
-        return self._services().recall_calls.of(conversation_id)
+        services = self._services()
+        return services.recall_calls.of(services.conversations.standing_id(conversation_id))
 
     def note_session(
         self,
@@ -329,7 +331,9 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
         where = "" if directory is None else os.fspath(directory)
         place = SessionPlace(client, where, branch=branch_of(where))
-        self._services().sessions.note_place(conversation_ids, place)
+        services = self._services()
+        ids = (services.conversations.standing_id(one) for one in conversation_ids)
+        services.sessions.note_place(ids, place)
 
     # The home.
 
@@ -417,7 +421,13 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         from anaphora.store.tokens import Tokens
 
         home = self._container
-        return Tokens(home.truth, home.sealing.rows, clock=home.clock, ids=home.ids)
+        return Tokens(
+            home.truth,
+            home.sealing.rows,
+            clock=home.clock,
+            ids=home.ids,
+            standing=home.standing_namespace,
+        )
 
     @property
     def audit(self) -> Audit:

@@ -52,6 +52,10 @@ class RemoteConversations(Conversations):
         """Not offered by a server."""
         _refuse("files")
 
+    def _stands(self, conversation_id: str) -> bool:
+        # The server looks for other forms of an id.
+        return True
+
     def _extend(
         self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
     ) -> range:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.names import standing_form
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.disk import translate
 from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
@@ -52,10 +53,14 @@ def delete_namespace(container: Container, name: str) -> DeletedNamespace:
     if name == DEFAULT_NAMESPACE:
         reason = "it belongs to the home: to delete all of it, delete the home's folder"
         raise InvalidInput("name", name, reason)
-    # A process that was killed amid this may have left files of a name that is no longer listed.
-    if name not in container.namespaces() and not any(
-        map(os.path.lexists, _files(container, name))
-    ):
+    listed = container.namespaces()
+
+    def stands(one: str) -> bool:
+        # A process that was killed amid this may have left files of a name that is listed no more.
+        return one in listed or any(map(os.path.lexists, _files(container, one)))
+
+    name = standing_form(name, stands)
+    if not stands(name):
         raise NotFound("namespace", name)
     with (
         hold_namespace(container, "mirror", name),

@@ -15,6 +15,7 @@ from anaphora.container.languages import LanguageNotice
 from anaphora.container.namespace import NamespaceServices
 from anaphora.core.calls import Calls
 from anaphora.core.config import Settings, remember_embedder
+from anaphora.core.names import standing_form
 from anaphora.core.progress import Progress, prefixed
 from anaphora.core.zones import UserClock
 from anaphora.errors import Closed, StoreError
@@ -194,6 +195,16 @@ class Container:
                 found.add(name)
         found.discard(DEFAULT_NAMESPACE)
         return (DEFAULT_NAMESPACE, *sorted(found))
+
+    def standing_namespace(self, name: str) -> str:
+        """The form, composed or not, in which this namespace stands; composed where none does."""
+        if name.isascii():
+            return name
+        try:
+            return standing_form(name, self.namespaces().__contains__)
+        except StoreError:
+            # The first call on it says what is wrong with the database.
+            return name
 
     def erase_namespace(self, name: str) -> bool:
         """Delete everything that a namespace holds or held: rows, threads, index, and its name.

@@ -1,6 +1,7 @@
 """Checks what is to be remembered, and takes the secrets out of it.
 
-`InvalidInput` names the field. Words are never shortened, trimmed or normalised.
+`InvalidInput` names the field. Words are never shortened, trimmed or normalised; names (path, tags,
+category) are kept in one Unicode form.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
 from anaphora.core.arguments import MOST, checked_moment
+from anaphora.core.names import composed
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.redacting import RedactedText, redact, redact_path, redact_value
-from anaphora.values.memories import MEMORY_FIELDS, MemoryType, NewMemory
+from anaphora.values.memories import LABELS, MEMORY_FIELDS, MemoryType, NewMemory
 
 MAX_PATH: Final = 1_024
 """Characters in a path."""
@@ -64,7 +66,13 @@ def checked(new: NewMemory) -> NewMemory:
     for name in _BY_KIND:
         value = getattr(new, name)
         if value is not None or name not in _OPTIONAL:
-            found[name] = _CHECKS[MEMORY_FIELDS[name].kind](name, value)
+            kind = MEMORY_FIELDS[name].kind
+            is_name = name in LABELS and kind == "text"
+            found[name] = _name(name, value) if is_name else _CHECKS[kind](name, value)
+    path = found.get("path")
+    # What an adapter puts is kept as it is, under whatever name its files have.
+    if path is not None and new.dedupe and path.endswith("."):
+        raise InvalidInput("path", path, "must not end with a dot")
     return _with(new, found)
 
 
@@ -155,13 +163,17 @@ def _path(name: str, value: object) -> str:
         raise InvalidInput(name, path, f"must be at most {MAX_PATH} characters long")
     if not path.isprintable():
         raise InvalidInput(name, path, "must not contain control characters or lone surrogates")
-    return path
+    return composed(path)
+
+
+def _name(name: str, value: object) -> str:
+    return composed(_text(name, value))
 
 
 def _tags(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise InvalidInput(name, value, "must be a list of strings")
-    return tuple(dict.fromkeys(_text(name, tag) for tag in value))
+    return tuple(dict.fromkeys(_name(name, tag) for tag in value))
 
 
 def _whole(name: str, value: object) -> int:

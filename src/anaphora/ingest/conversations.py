@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from anaphora.errors import CorruptThread, InvalidInput
@@ -58,6 +59,7 @@ class ConversationImport:
         """Keep a conversation. StoreError and its kinds when the store cannot write."""
         if not item.turns and not item.calls:
             return
+        item = replace(item, conversation_id=self._store.standing_id(item.conversation_id))
         self.chats.add((item.source, item.key))
         try:
             with self._lock(item):

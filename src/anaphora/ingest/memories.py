@@ -136,7 +136,9 @@ class MemoryWriter:
                 links = work.linked([done.id], _TOLD)
         if fresh and early is None:
             links = self._inline(done.id, new.text)
-        return self._told([Remembered(done.id, done.action, redacted=redacted)], links)[0]
+        return self._told(
+            [Remembered(done.id, done.action, redacted=redacted, notices=done.notices)], links
+        )[0]
 
     def remember_many(
         self, items: Iterable[MemoryInput], progress: ProgressCount | None = None
@@ -164,7 +166,7 @@ class MemoryWriter:
                     progress(len(puts), len(prepared))
             self._begin(ahead, waiting)
         made = [
-            Remembered(done.id, done.action, redacted=redacted)
+            Remembered(done.id, done.action, redacted=redacted, notices=done.notices)
             for done, (_, redacted) in zip(puts, prepared, strict=True)
         ]
         return self._told(made, self._records.links({done.id for done in puts}, _TOLD))
@@ -201,7 +203,9 @@ class MemoryWriter:
                 done, links = rules.put(work, draft, self._ids), ()
         if draft is not None and done.id == draft.record.id:
             links = self._inline(done.id, draft.record.text)
-        return self._told([Remembered(done.id, done.action, redacted=redacted)], links)[0]
+        return self._told(
+            [Remembered(done.id, done.action, redacted=redacted, notices=done.notices)], links
+        )[0]
 
     def fill_vectors(
         self, limit: int | None = None, progress: ProgressCount | None = None

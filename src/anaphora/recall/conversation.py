@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from anaphora.core.analyser import QueryWord, analyse, query_words
 from anaphora.core.arguments import EARLIEST, from_epoch
-from anaphora.core.hidden_ids import is_hidden, named_so
 from anaphora.core.limits import check_cancelled
 from anaphora.core.recalled import quotes_recalled, strip_recalled
 from anaphora.index.turns.embedded import embedded_text
@@ -254,9 +253,7 @@ class ConversationRecall:
         """
         if conversation_id is not None:
             check_id(conversation_id)
-            if is_hidden(conversation_id):
-                ids = (whole for whole, _ in self._store.files())
-                conversation_id = named_so(conversation_id, ids)
+            conversation_id = self._store.standing_id(conversation_id)
         check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
         floor = FLOOR if min_confidence is None else min_confidence

@@ -27,7 +27,8 @@ from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
 from anaphora.rank.statements import asked_words, words_of
 from anaphora.reading.inputs import statement_text
-from anaphora.recall.currency import RELATED, Candidate, order_memories
+from anaphora.recall.currency import COMPARABLE, RELATED, Candidate, order_memories
+from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor, without_tail
 from anaphora.recall.narrowing import (
     asks_for_a_time_alone,
@@ -57,6 +58,7 @@ from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
+from anaphora.store.records.rows import as_mapping
 from anaphora.store.records.titles import record_title
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode, TimeSpan
 from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected, RelatedMemory
@@ -490,7 +492,40 @@ class _AnswerBuilder:
                 shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
                 standing = _Standing(candidate, versions, others, shown_once)
                 hits.append(_hit(record, scores, candidate.place, standing))
-        return tuple(hits)
+        return self._with_former(hits, top_k, least)
+
+    def _with_former(
+        self, hits: list[MemoryHit], top_k: int, least: float
+    ) -> tuple[MemoryHit, ...]:
+        """The hits with the former values of their paths; first the one that is asked for."""
+        if not self._lane.by_currency or all(hit.path is None for hit in hits):
+            return tuple(hits)
+        asked = PastAsked.read(self._question, self._wanted.moment)
+        records = [self._read[hit.id] for hit in hits]
+        chains = read_chains(records, self._records, asked.depth)
+        told = [replace(hit, previous=with_chain(hit.previous, chains[hit.id])) for hit in hits]
+        best = max(hit.score for hit in told)
+        # Where several are as good, the first.
+        for hit in sorted(told, key=lambda hit: -hit.score):
+            version = asked.version(self._read[hit.id], chains[hit.id])
+            if version is None or not self._hybrid or hit.score < COMPARABLE * best:
+                continue
+            former = None if version.id == hit.id else self._former_hit(version, hit)
+            shown = [hit] if former is None or former.score < least else [former, hit]
+            others = [one for one in told if one not in shown]
+            place = 0 if hit.score == best else told.index(hit)
+            return (*others[:place], *shown, *others[place:])[:top_k]
+        return tuple(told)
+
+    def _former_hit(self, version: MemoryRecord, newer: MemoryHit) -> MemoryHit | None:
+        """A value that a newer one of its path replaced, with its own score; None without one."""
+        every = self._lane.excluded(self._wanted)
+        allowed = self._wanted.keep.matches(as_mapping(version))
+        if version.id not in every.columns.ids or not allowed:
+            return None
+        hit = _hit(version, self._rank(every), every.columns.ids.index(version.id))
+        by = RelatedMemory(newer.id, newer.text, newer.created_at)
+        return replace(hit, current=False, older_than=by, reason=REASON, answers=newer.answers)
 
     @property
     def _is_rated(self) -> bool:

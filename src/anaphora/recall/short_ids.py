@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
 from anaphora.core.hidden_ids import hidden_id, is_hidden
+from anaphora.core.names import composed
 from anaphora.core.short_ids import LEAST, short_id
 from anaphora.errors import InvalidInput, NotFound
 
@@ -49,12 +50,18 @@ class ShortIds:
             self._threads() if kind != "memory" else (),
         )
         ends: set[str] = set()
-        hidden = is_hidden(wanted)
+        alike = ""
+        hidden, name = is_hidden(wanted), composed(wanted)
         for one in ids:
             if one == wanted or (hidden and hidden_id(one) == wanted):
                 return one
-            if len(wanted) >= LEAST and (one.endswith(wanted) or short_id(one) == wanted):
+            if composed(one) == name:
+                # The same to the eye: an id that is it to the letter may follow.
+                alike = one
+            if len(wanted) >= LEAST and (composed(one).endswith(name) or short_id(one) == wanted):
                 ends.add(one)
+        if alike:
+            return alike
         if len(ends) > 1:
             several = ", ".join(sorted(ends)[:_SHOWN])
             raise InvalidInput("id", wanted, f"several end so: {several}")

@@ -21,7 +21,8 @@ A lineage follows `parent` to any depth. Records do not hold theirs: `Filter.res
 in its place first.
 A field that a record lacks (absent, None, no tags) matches `ne` and `exists: false`, nothing else.
 NOT turns the answer round: what lacks a field is let through by NOT around a condition on it.
-Texts compare exactly, case and accents included. Times are aware datetimes or RFC 3339 texts.
+Texts compare exactly, case and accents included, in whatever Unicode form (NFC, NFD) either is
+written. Times are aware datetimes or RFC 3339 texts.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from operator import contains, eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
 from anaphora.core.arguments import has_utc
+from anaphora.core.names import composed, standing_form
 from anaphora.errors import FilterError
 from anaphora.store.threads.gojson import read_time
 from anaphora.values.memories import MEMORY_FIELDS
@@ -68,7 +70,7 @@ def read_flag(value: object, place: str) -> bool:
 def _text(value: object, place: str) -> str:
     if not isinstance(value, str):
         raise fault(place, value, _expected("a text", value))
-    return value
+    return composed(value)
 
 
 def _number(value: object, place: str) -> int | float:
@@ -135,7 +137,7 @@ def _json_key(value: object) -> _Key | None:
     if isinstance(value, int | float):
         return ("number", value)
     if isinstance(value, str):
-        return ("text", value)
+        return ("text", composed(value))
     return None
 
 
@@ -464,10 +466,10 @@ def _value_at(record: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     for name in path[1:]:
         if not isinstance(value, Mapping):
             return None
-        value = value.get(name)
-    if path[0] == "tags" and not value:
-        return None
-    return value
+        value = value.get(standing_form(name, value.__contains__))
+    if path[0] == "tags":
+        return tuple(map(composed, value)) if value else None
+    return composed(value) if isinstance(value, str) else value
 
 
 def _never(value: Any, operand: Any) -> bool:

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.arguments import checked_moment, checks_arguments
+from anaphora.core.names import composed
 from anaphora.errors import InvalidInput, NotFound, StoreError
 from anaphora.store.codecs import parsed, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
@@ -123,7 +124,10 @@ class _TokenTransaction(NamespaceTransaction):
 
 @checks_arguments
 class Tokens(NamespaceReader):
-    """The tokens of a home. `clock` gives aware times, `ids` new ids, `random(n)` n bytes."""
+    """The tokens of a home. `clock` gives aware times, `ids` new ids, `random(n)` n bytes.
+
+    `standing` gives the form in which a namespace stands that is called so.
+    """
 
     def __init__(
         self,
@@ -133,8 +137,10 @@ class Tokens(NamespaceReader):
         clock: Callable[[], datetime],
         ids: Callable[[], str],
         random: Callable[[int], bytes] = secrets.token_bytes,
+        standing: Callable[[str], str] = composed,
     ) -> None:
         super().__init__(truth, _HOME, sealer)
+        self._standing = standing
         self._clock = clock
         self._ids = ids
         self._random = random
@@ -159,7 +165,7 @@ class Tokens(NamespaceReader):
         token = Token(
             id=self._ids(),
             name=_checked_name(name),
-            namespaces=_checked(namespaces),
+            namespaces=tuple(dict.fromkeys(map(self._standing, _checked(namespaces)))),
             read_only=read_only,
             created_at=now,
             expires_at=expires_at,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from anaphora.core.names import composed
 from anaphora.ops.transfer.lines import LineFields, from_line, string, time_text, to_line
 from anaphora.store.namespace import NamespaceReader, portions
 from anaphora.store.records.forgetting import ForgottenRecords, describe_forgotten
@@ -101,7 +102,8 @@ def group_of(item: str, state: ItemState, secret: bytes) -> str:
     same = _same_of(kind, state)
     if path is None and not same:
         return item
-    return _digest(secret, f"{kind} path {path}" if path is not None else f"{kind} same {same}")
+    said = f"same {same}" if path is None else f"path {composed(path)}"
+    return _digest(secret, f"{kind} {said}")
 
 
 def _digest(secret: bytes, text: str) -> str:

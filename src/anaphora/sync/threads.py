@@ -18,7 +18,7 @@ from typing import Any, Final
 from anaphora.errors import CorruptThread
 from anaphora.store.disk import NO_FILE, identity_at
 from anaphora.store.hashing import stored_turn_hash
-from anaphora.store.threads.conversations import Replacement, replace_turns
+from anaphora.store.threads.conversations import Replacement, replace_turns, thread_as_stored
 from anaphora.store.threads.gojson import REDACTED, nanoseconds, read_time
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
@@ -129,7 +129,7 @@ class ThreadSync:
         item = item_name(THREAD, conversation_id)
         base = self._device.store.states([item], applied=True)[item]
         try:
-            thread = self._device.services.conversations.get(conversation_id)
+            thread = thread_as_stored(self._device.services.conversations, conversation_id)
         except CorruptThread:
             thread = None
         stamp = self._device.clock.next()
@@ -258,7 +258,7 @@ class ThreadSync:
             state = self._device.store.states([item])[item]
             before = self._applied(conversation_id)
             wanted = turns_of(state)
-            thread = self._device.services.conversations.get(conversation_id)
+            thread = thread_as_stored(self._device.services.conversations, conversation_id)
             here = () if thread is None else thread.turns
             turns = [Turn(t.role, t.text, read_time(t.time), t.time, t.intent) for t in wanted]
             notes = list(_notes(conversation_id, wanted))

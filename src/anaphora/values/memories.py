@@ -177,7 +177,9 @@ class Remembered:
 
     `redacted` are the kinds of secrets that were taken out before anything was stored. `conflicts`
     are memories that are close and say otherwise, the closest first: `settle_contradiction` says
-    what holds, or `remember` it again with `supersedes`. `notices` say what the user should know.
+    what holds, or `remember` it again with `supersedes`. `notices` say what the user should know:
+    where the path was read as another one that differs only in case, or of a language that is
+    hardly read.
     """
 
     id: str
@@ -217,8 +219,8 @@ class MemoryHit:
     `similarity` is absolute, 0…1. `factors` says how it came about. `related` are ids of close
     memories; `same_as` those that say the same and are not shown again. `current` is False where a
     later memory seems to say otherwise: `older_than` is that one, `reason` says what tells it, and
-    `previous` are those that this one seems to replace, the surest first. `sources` say where it
-    came from, in order.
+    `previous` are the former values of its path, the last first, then those that this one seems to
+    replace, the surest first. `sources` say where it came from, in order.
     """
 
     id: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -35,6 +35,9 @@ from anaphora.values.conversations import ImportProblem
 
 _SAID: Final = frozenset(("thread", "turn", "tool_call"))
 """Lines of what was said: it is stored word for word."""
+
+_RECORD_NAMES: Final = ("id", "document", "memory", "from_memory")
+"""Members of lines that name a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +101,21 @@ def _chosen(container: Container, namespaces: Iterable[str] | None) -> tuple[str
         return known
     if isinstance(namespaces, str):
         raise InvalidInput("namespaces", namespaces, "expected a list of names, or None for all")
-    chosen = tuple(dict.fromkeys(check_id(name) for name in namespaces))
+    chosen = tuple(
+        dict.fromkeys(container.standing_namespace(check_id(name)) for name in namespaces)
+    )
     for name in chosen:
         if name not in known:
             raise NotFound("namespace", name)
     return chosen
+
+
+def _without(hidden: set[str], lines: Iterable[Line]) -> Iterator[Line]:
+    """The lines but for those about records with these ids."""
+    for line in lines:
+        named = (line.get(name) for name in _RECORD_NAMES)
+        if hidden.isdisjoint(one for one in (*named, *line.get("between", ())) if one is not None):
+            yield line
 
 
 def _write(
@@ -148,6 +161,8 @@ def _write(
         write_all(namespace, thread_lines(live, problems, hashes, partial(tell, "threads")))
         with container.truth.snapshot() as truth:
             then = NamespaceServices(container, namespace, truth)
+            # Forgotten with a way back, which ends within a day: an export would outlive that.
+            hidden = {row["conversation_id"] for row in then.jobs.pending("erase")}
             for lines in (
                 note_lines(then, hashes),
                 session_lines(then, hashes),
@@ -157,7 +172,7 @@ def _write(
                 document_lines(then),
                 gap_lines(then, clock()),
             ):
-                write_all(namespace, lines)
+                write_all(namespace, _without(hidden, lines))
     write({"kind": "end", "lines": counts.total()})
     return Exported(
         target,

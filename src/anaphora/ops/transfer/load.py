@@ -121,7 +121,8 @@ def import_export(
     then stays, and importing again goes on from there.
     """
     path = Path(source).expanduser().absolute()
-    run = _Import(container, path, check_id(namespace) if namespace is not None else None, again)
+    into = None if namespace is None else container.standing_namespace(check_id(namespace))
+    run = _Import(container, path, into, again)
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -172,6 +173,7 @@ class _Import:
         self._container = container
         self._path = path
         self._into = into
+        self._namespaces: dict[str, str] = {}
         self._again = again
         self._counts: Counter[str] = Counter()
         self._problems = Problems(_MOST_PROBLEMS)
@@ -208,6 +210,11 @@ class _Import:
         self._problem(self.number + 1, reason)
         self._ended = True
 
+    def _namespace(self, named: str) -> str:
+        if named not in self._namespaces:
+            self._namespaces[named] = self._container.standing_namespace(check_id(named))
+        return self._namespaces[named]
+
     def _read(self, line: Line) -> None:
         kind = string(line, "kind")
         if kind == "end":
@@ -215,7 +222,7 @@ class _Import:
             return
         if kind not in _READERS:
             raise ValueError(f"unknown kind of line {kind!r}")
-        namespace = self._into or check_id(string(line, "namespace"))
+        namespace = self._into or self._namespace(string(line, "namespace"))
         reader = self._reader_of(namespace, kind)
         if reader is not self._reader:
             before, self._reader = self._reader, reader

@@ -17,6 +17,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from anaphora.container.auditing import tell_of_turns
+from anaphora.core.names import forms_of
 from anaphora.errors import CorruptThread, EncryptionError
 from anaphora.ops.transfer.lines import Line, LineFields, string
 from anaphora.ops.transfer.reading import BATCH, BatchReader, LineReader, Target
@@ -158,11 +159,11 @@ class ThreadReader(LineReader):
         if self._said != len(turns):
             reason = f"only the first {len(turns)} of {self._said} turns can be read"
             target.problem(self._number, reason)
-        if not target.again and self._was_deleted(thread.conversation_id):
+        if not target.again and any(map(self._was_deleted, forms_of(thread.conversation_id))):
             target.deleted_threads.add(thread.conversation_id)
             target.counts["forgotten"] += len(turns)
             return
-        here = thread.conversation_id
+        here = target.services.conversations.standing_id(thread.conversation_id)
         try:
             added = self._write(here, thread)
             if added is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
+from anaphora.core.names import composed, folded_path, forms_of
 from anaphora.store.codecs import DAMAGE, as_json, parsed
 from anaphora.store.db.table import Column
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT
@@ -129,10 +130,10 @@ LINK_MAPPING: Final = RowMapping(LINK, RecordLink)
 
 
 def same_key_of(record: MemoryRecord) -> str:
-    """A digest that two memories share when they are the same: type, path, payload, NFC text."""
+    """A digest that two memories share when they are the same: type, payload, NFC path and text."""
     payload = "" if record.payload is None else as_json(record.payload, sort_keys=True)
     text = unicodedata.normalize("NFC", record.text)
-    return digest("same", record.type, record.path or "", payload, text)
+    return digest("same", record.type, composed(record.path or ""), payload, text)
 
 
 def session_key(conversation_id: str) -> str:
@@ -141,8 +142,26 @@ def session_key(conversation_id: str) -> str:
 
 
 def path_key_of(path: str | None) -> str | None:
-    """The digest to find the versions of a path by."""
-    return None if path is None else digest("path", path)
+    """The digest to find the versions of a path by, and those of paths in another case."""
+    return None if path is None else digest("path", folded_path(path))
+
+
+def path_keys_of(path: str) -> tuple[str, ...]:
+    """All digests that rows of this path may have: earlier releases took the path as it came."""
+    forms = dict.fromkeys((folded_path(path), *forms_of(path)))
+    return tuple(digest("path", form) for form in forms)
+
+
+def is_at(record: MemoryRecord, path: str) -> bool:
+    """Whether a record is a value of this path, in whatever Unicode form either is written."""
+    return record.path is not None and composed(record.path) == composed(path)
+
+
+def is_near(record: MemoryRecord, path: str) -> bool:
+    """Whether a record's path differs from this one in nothing but case."""
+    if record.path is None or is_at(record, path):
+        return False
+    return folded_path(record.path) == folded_path(path)
 
 
 def as_mapping(record: MemoryRecord) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What restating, superseding and changing mean for memories: rules on a `RecordTransaction`.
 
 - The same memory (type, path, payload, NFC text) said again reinforces the one that is there.
+- Paths are compared in NFC, and one that differs from a standing one only in case is that one.
 - A path has one value at a time. The versions of a path are a line of intervals
   [valid_from, valid_to) that do not overlap, in the order of the times that were given, whatever
   the order in which they arrive: a value from before the present one goes into history, two equal
@@ -15,14 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final, Literal
 
+from anaphora.core.names import composed
 from anaphora.errors import Conflict, InvalidInput, NotFound
 from anaphora.store.records.rows import (
     IDENTITY_FIELDS,
     STANDS_ALONE,
     EventKind,
     RecordEvent,
+    is_at,
     same_key_of,
 )
 from anaphora.store.records.transaction import RecordTransaction
@@ -52,10 +56,11 @@ _UNTOLD: Final = {"tags", "parent", "expires_at"}
 
 @dataclass(frozen=True, slots=True)
 class PutResult:
-    """What became of a memory that was put."""
+    """What became of a memory that was put; `notices` say where its path was read as another."""
 
     id: str
     action: Literal["added", "reinforced", "superseded", "updated"]
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +121,38 @@ def put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResult
 
     A memory that supersedes one with a path and names no path has that path. What was superseded
     already is followed to the version that stands now; a guarded memory is refused there, with
-    `Conflict`. `new_id` is asked when a version must be split.
+    `Conflict`. A path that differs only in case from one with a value is that one, but for what
+    stands alone. `new_id` is asked when a version must be split.
     """
+    draft, notices = _at_standing_path(work, draft)
+    done = _put(work, draft, new_id)
+    return replace(done, notices=notices) if notices else done
+
+
+def _at_standing_path(
+    work: RecordTransaction, draft: MemoryDraft
+) -> tuple[MemoryDraft, tuple[str, ...]]:
+    """The draft at the path that has a value already, where its own differs from it in case."""
+    path = draft.record.path
+    if path is None or draft.same_key == STANDS_ALONE:
+        return draft, ()
+    near = [one for one in work.near(path) if one.valid_to is None]
+    if not near:
+        return draft, ()
+    other = near[-1].path or path
+    if any(one.valid_to is None for one in work.versions(path)):
+        return draft, (f"the path {other!r} differs from {path!r} only in case, and has a value",)
+    record = replace(draft.record, path=composed(other))
+    notice = f"kept under the path {other!r}, which differs from {path!r} only in case"
+    return replace(draft, record=record, same_key=same_key_of(record)), (notice,)
+
+
+def _put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResult:
     if draft.guarded:
         _refuse_changed(work, draft)
     replaced = None if draft.replaces is None else _standing(work, draft.replaces)
     if replaced is not None and draft.record.path is None and replaced.path is not None:
-        record = replace(draft.record, path=replaced.path)
+        record = replace(draft.record, path=composed(replaced.path))
         draft = replace(draft, record=record, same_key=draft.same_key and same_key_of(record))
     if draft.record.path is None:
         done = _put_without_path(work, draft)
@@ -180,7 +210,7 @@ def _superseding(
     old, by = work.find(replaced), work.find(done.id)
     assert old is not None
     assert by is not None
-    in_line = old.path is not None and old.path == by.path
+    in_line = by.path is not None and is_at(old, by.path)
     if in_line or old.valid_to is not None or by.valid_to is not None:
         return done
     work.change(replaced, valid_to=max(at, old.valid_from), superseded_by=by.id)
@@ -232,7 +262,7 @@ def _stands(record: MemoryRecord, at: datetime) -> bool:
 def _put_at_path(
     work: RecordTransaction, draft: MemoryDraft, path: str, new_id: NewId
 ) -> PutResult:
-    line = work.versions(path)
+    line = _one_line(work, path)
     draft = _after(work, draft, line)
     if draft.is_now and _settle_coming(work, line, draft.at):
         line = work.versions(path)
@@ -286,6 +316,18 @@ def _settle_coming(work: RecordTransaction, line: Sequence[MemoryRecord], now: d
     if coming and (earlier := [one for one in line if one.valid_from <= now]):
         work.change(earlier[-1].id, valid_to=now - _NEXT * len(coming))
     return bool(coming)
+
+
+def _one_line(work: RecordTransaction, path: str) -> Sequence[MemoryRecord]:
+    """The values of a path, of which the last alone stands.
+
+    An earlier release took one path in two Unicode forms for two, and let a value of each stand.
+    """
+    line = work.versions(path)
+    left = [(one, after) for one, after in pairwise(line) if one.valid_to is None]
+    for one, after in left:
+        work.change(one.id, valid_to=after.valid_from, superseded_by=after.id)
+    return work.versions(path) if left else line
 
 
 def _is_same(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft) -> bool:

@@ -33,7 +33,9 @@ from anaphora.store.records.rows import (
     RecordEvent,
     RecordLink,
     as_mapping,
-    path_key_of,
+    is_at,
+    is_near,
+    path_keys_of,
 )
 from anaphora.values.memories import MemoryRecord, Page
 
@@ -258,9 +260,18 @@ class Records(RecordReader[MemoryRecord]):
         return living[-1] if living else None
 
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
-        """Every value that the path had, oldest first, softly forgotten ones among them."""
-        key = self._lookup("path_key", str(path_key_of(path)))
-        found = self._records("AND path_key = :path_key", path_key=key)
+        """Every value that the path had, oldest first, softly forgotten ones among them.
+
+        Those of a path that differs only in case, where this one had none.
+        """
+        keys = [self._lookup("path_key", key) for key in path_keys_of(path)]
+        stored = [
+            record
+            for some, names in ids_named(keys)
+            for record in self._records(f"AND path_key IN ({names})", **some)
+        ]
+        found = [one for one in stored if is_at(one, path)]
+        found = found or [one for one in stored if is_near(one, path)]
         return tuple(
             # Databases differ in where an open end sorts.
             sorted(found, key=lambda r: (r.valid_from, r.valid_to is None, r.valid_to or 0, r.id))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from anaphora.core.names import composed
 from anaphora.errors import Unreadable
 from anaphora.store.audit import ToldChanges, is_kept
 from anaphora.store.codecs import from_micros, readable, to_micros
@@ -31,8 +32,11 @@ from anaphora.store.records.rows import (
     RECORD_MAPPING,
     RecordEvent,
     RecordLink,
+    is_at,
+    is_near,
     mended_row,
-    path_key_of,
+    path_keys_of,
+    same_key_of,
 )
 from anaphora.store.records.vectors import VectorRow, VectorTransaction
 from anaphora.store.records.written import WrittenRecords
@@ -88,7 +92,7 @@ class RecordTransaction(NamespaceTransaction):
         self._fetch("same_key", keys)
         self._known_same |= keys
         names = set(paths) - self._known_paths
-        self._fetch("path_key", {str(path_key_of(path)) for path in names})
+        self._fetch("path_key", {key for path in names for key in path_keys_of(path)})
         self._known_paths |= names
         wanted = {one for one in ids if one not in self._held} - self._missing
         self._fetch("record_id", wanted)
@@ -134,7 +138,12 @@ class RecordTransaction(NamespaceTransaction):
     def versions(self, path: str) -> Sequence[MemoryRecord]:
         """The values of this path that are not forgotten, oldest first."""
         self.load(paths=(path,))
-        return self._living(held for held in self._held.values() if held.record.path == path)
+        return self._living(held for held in self._held.values() if is_at(held.record, path))
+
+    def near(self, path: str) -> Sequence[MemoryRecord]:
+        """The values, not forgotten, of paths that differ from this one in nothing but case."""
+        self.load(paths=(path,))
+        return self._living(held for held in self._held.values() if is_near(held.record, path))
 
     def all_like(self, same_key: str, path: str | None) -> Sequence[MemoryRecord]:
         """The values of this path, or without one the records of this identity, forgotten too."""
@@ -142,7 +151,7 @@ class RecordTransaction(NamespaceTransaction):
             self.load(same_keys=(same_key,))
             return [held.record for held in self._held.values() if held.same_key == same_key]
         self.load(paths=(path,))
-        return [held.record for held in self._held.values() if held.record.path == path]
+        return [held.record for held in self._held.values() if is_at(held.record, path)]
 
     def latest_seen(self) -> datetime | None:
         """How far the clocks are of which sync has seen a change; None where nothing is synced."""
@@ -355,6 +364,9 @@ class RecordTransaction(NamespaceTransaction):
             at = record.last_reinforced
             self.tell(RecordEvent(record.id, "updated", at, details={"was": was}))
         of = dict(zip(RECORD.names, row, strict=True))
+        if of["same_key"] and record.path is not None and composed(record.path) != record.path:
+            # An earlier release took the path as it came.
+            of["same_key"] = same_key_of(record)
         return _Held(record, of["same_key"], from_micros(of["forgotten_at"]), dirty=bool(was))
 
     @staticmethod

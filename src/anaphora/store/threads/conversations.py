@@ -11,13 +11,14 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.core.arguments import MOST, has_utc
 from anaphora.core.hidden_ids import is_hidden, named_so
+from anaphora.core.names import composed, standing_form
 from anaphora.errors import InvalidTurn
 from anaphora.store.disk import Identity
 from anaphora.store.threads.gojson import Document, format_time, read_time
@@ -135,9 +136,9 @@ class Conversations(ABC):
         """
         if not self.enabled:
             return range(0)
-        conversation_id = self._named(self._check_id(conversation_id))
+        conversation_id = self.standing_id(self._check_id(conversation_id))
         _check_title(title)
-        news = [turn for turn in _check_turns(turns) if not _is_blank(turn)]
+        news = [_by_one_name(turn) for turn in _check_turns(turns) if not _is_blank(turn)]
         ready = [self._check_turn(turn) for turn in news]
         if not ready:
             return range(0)
@@ -215,11 +216,19 @@ class Conversations(ABC):
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and the file that it has or would have, in no order."""
 
-    def _named(self, conversation_id: str) -> str:
-        """The id that left the home under this name (`core.hidden_ids`); any other id as it is."""
-        if not is_hidden(conversation_id):
-            return conversation_id
-        return named_so(conversation_id, (whole for whole, _ in self.files()))
+    def standing_id(self, conversation_id: str) -> str:
+        """The id that a conversation has here which is called so.
+
+        That is the id that left the home under this name (`core.hidden_ids`), or the form of it,
+        composed or not, in which a conversation stands. Where none does: the id composed (NFC).
+        """
+        if is_hidden(conversation_id):
+            return named_so(conversation_id, (whole for whole, _ in self.files()))
+        return standing_form(conversation_id, self._stands)
+
+    @abstractmethod
+    def _stands(self, conversation_id: str) -> bool:
+        """Whether there is a conversation of exactly this id."""
 
     def _check_id(self, conversation_id: str) -> str:
         return check_id(conversation_id)
@@ -256,7 +265,7 @@ class Conversations(ABC):
     def _read(self, conversation_id: str, last: int | None) -> Thread | None:
         if not self.enabled:
             return None
-        conversation_id = self._named(self._check_id(conversation_id))
+        conversation_id = self.standing_id(self._check_id(conversation_id))
         return self._attempt(
             "read", conversation_id, None, lambda: self._thread(conversation_id, last)
         )
@@ -264,13 +273,13 @@ class Conversations(ABC):
     def _change(self, operation: str, conversation_id: str, change: Callable[[str], bool]) -> bool:
         if not self.enabled:
             return False
-        conversation_id = self._named(self._check_id(conversation_id))
+        conversation_id = self.standing_id(self._check_id(conversation_id))
         return self._attempt(operation, conversation_id, False, lambda: change(conversation_id))
 
     def _remove(self, operation: str, conversation_id: str, remove: Callable[[str], bool]) -> bool:
         if not self.enabled:
             return False
-        conversation_id = self._named(self._check_id(conversation_id))
+        conversation_id = self.standing_id(self._check_id(conversation_id))
         removed = self._change(operation, conversation_id, remove)
         if removed and self._on_removed is not None:
             self._on_removed(conversation_id)
@@ -308,6 +317,13 @@ def _is_blank(turn: NewTurn) -> bool:
     if not isinstance(turn.text, str):
         raise InvalidTurn("text", turn.text, "must be a string")
     return not turn.text.strip()
+
+
+def _by_one_name(turn: NewTurn) -> NewTurn:
+    """The turn with its speaker's name in one Unicode form."""
+    if not isinstance(turn.speaker, str) or (name := composed(turn.speaker)) == turn.speaker:
+        return turn
+    return replace(turn, speaker=name)
 
 
 def _check_turns(turns: object) -> Sequence[NewTurn]:
@@ -349,6 +365,14 @@ def replace_turns(
     if done and new.lost:
         store._tell_removed(conversation_id)
     return done
+
+
+def thread_as_stored(store: Conversations, conversation_id: str) -> Thread | None:
+    """The conversation of exactly this id, or None: what sync asks for."""
+    check_id(conversation_id)
+    return store._attempt(
+        "read", conversation_id, None, lambda: store._thread(conversation_id, None)
+    )
 
 
 def said_in(turns: Iterable[Turn]) -> list[tuple[str, str, str, str]]:

@@ -173,6 +173,9 @@ class ConversationStore(Conversations):
 
     # Reading.
 
+    def _stands(self, conversation_id: str) -> bool:
+        return self._folder.holds(conversation_id)
+
     def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
         document = self._document(self._folder.file(conversation_id))
         if document is None:

@@ -331,6 +331,19 @@ class ThreadFolder:
                 file.settle()
         return file
 
+    def holds(self, conversation_id: str) -> bool:
+        """Whether there is a file of exactly this id, and not of one that the disk confuses."""
+        try:
+            file = self._file(conversation_id)
+        except InvalidId:
+            # Another form of an id may be too long for one.
+            return False
+        if self._former(file) is not None:
+            return True
+        if not os.path.lexists(file.path):
+            return False
+        return self.form.id_in(file.path.name, file.path) == conversation_id
+
     def key(self, conversation_id: str) -> str:
         """A conversation's key in the names of its lock and its temporary files."""
         return lock_key(self.form.lock_name(conversation_id))

@@ -308,6 +308,9 @@ class SqlConversationStore(NamespaceReader, Conversations):
             self._add(work, conversation_id, head, turns)
             return True
 
+    def _stands(self, conversation_id: str) -> bool:
+        return self._stored(_LAST, conversation_id, 0) is not None
+
     def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
         statement, number = (_FROM, 0) if last is None else (_LAST, last)
         found = self._stored(statement, conversation_id, number)

@@ -110,6 +110,8 @@ def remember(
     show_notices(done.notices)
     if done.redacted:
         out.print(Text(f"  redacted before storing: {', '.join(done.redacted)}", "yellow"))
+    for notice in done.notices:
+        out.print(shown(f"  note: {notice}", "yellow"))
     against = {one.id for one in done.conflicts}
     for related in done.related:
         if related not in against:
@@ -119,12 +121,9 @@ def remember(
             shown(f"  {shown_day(one.created_at)} {short_id(one.id)} says otherwise:", "yellow")
         )
         show_text(out, one.text)
-        out.print(
-            shown(
-                f"  if it is replaced: anaphora settle {short_id(done.id)} {short_id(one.id)}",
-                "dim",
-            )
-        )
+        pair = f"anaphora settle {short_id(done.id)} {short_id(one.id)}"
+        out.print(shown(f"  if it is replaced: {pair} --as replaces", "dim"))
+        out.print(shown(f"  if both hold:      {pair} --as both_hold", "dim"))
 
 
 @app.command()

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from anaphora import __version__
+from anaphora.surfaces.cli.texts import let_texts_begin_with_dashes
 from anaphora.surfaces.cli.where import Where, place
 
 _PARTS: Final = (
@@ -58,6 +59,7 @@ def program(command: str | None = None) -> typer.Typer:
         register: Callable[[typer.Typer], Any]
         register = getattr(import_module(f"anaphora.surfaces.cli.{module}"), name)
         register(made)
+    let_texts_begin_with_dashes(made)
     return made
 
 

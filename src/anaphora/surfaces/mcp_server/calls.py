@@ -103,7 +103,10 @@ def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Keep one memory."""
     kept = dict(given)
     if "supersedes" in kept:
-        kept["supersedes"] = memory.resolve_id(kept["supersedes"], "memory")
+        try:
+            kept["supersedes"] = memory.resolve_id(kept["supersedes"], "memory")
+        except InvalidInput as error:
+            raise error.named("supersedes") from None
     if context.directory is not None and "source" not in kept:
         # Where it was learned says later which project it belongs to.
         kept["source"] = repository_of(context.directory) or context.directory

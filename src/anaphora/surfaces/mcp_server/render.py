@@ -153,6 +153,7 @@ def remembered_text(done: Remembered) -> str:
     lines = [f"{said} {done.id}."]
     if done.redacted:
         lines.append(f"Taken out before it was stored: {', '.join(done.redacted)}.")
+    lines += [f"Note: {notice}." for notice in done.notices]
     against = {one.id for one in done.conflicts}
     if close := [one for one in done.related if one not in against]:
         lines.append(f"Close to it: {_names(close)}.")
@@ -160,8 +161,9 @@ def remembered_text(done: Remembered) -> str:
     if not done.conflicts:
         return "\n".join(lines)
     lines.append(
-        "What is kept says otherwise. If the new words replace it, call store_memory once more "
-        "with supersedes and the id below; else both stay."
+        "What is kept says otherwise. Only if the new words replace it, call store_memory once "
+        "more with supersedes and the id below. If both hold, as values of two things do, both "
+        'stay: call nothing, or settle_contradiction with the verdict "both_hold".'
     )
     told: list[str] = []
     for one in done.conflicts:

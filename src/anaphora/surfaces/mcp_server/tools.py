@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 
+_NOTHING: Final = frozenset(("", "null", "None", "undefined"))
+"""Texts that stand for no value where one may be left out: of JSON, Python and JavaScript."""
 _MOST: Final = 300
 """Characters of what a checker says of an argument."""
 
@@ -333,7 +335,7 @@ _SPECS = (
         enveloped(
             result(
                 Remembered,
-                "id action related redacted conflicts",
+                "id action related redacted conflicts notices",
                 action={"type": "string", "enum": ["added", "reinforced", "superseded"]},
             )
         ),
@@ -354,7 +356,7 @@ _SPECS = (
         enveloped(
             result(
                 Remembered,
-                "id action related? redacted? conflicts?",
+                "id action related? redacted? conflicts? notices?",
                 action={"type": "string", "enum": ["updated", "superseded", "none"]},
             )
         ),
@@ -619,10 +621,9 @@ DEFAULT_TOOLS: Final = tuple(spec.name for spec in _SPECS if spec.by_default)
 
 def checked(spec: ToolSpec, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """The arguments by the facade's names, defaults filled in. `InvalidInput` names the field."""
-    # Some clients send null for what they leave out.
     kept = {
         name: value
-        for name, value in (given or {}).items()
+        for name, value in ((n, _given(spec, n, v)) for n, v in (given or {}).items())
         if value is not None or name not in spec.parameters
     }
     unknown = [name for name in kept if name not in spec.parameters]
@@ -640,6 +641,23 @@ def checked(spec: ToolSpec, given: Mapping[str, Any] | None) -> dict[str, Any]:
     defaults = {n: s["default"] for n, s in spec.parameters.items() if "default" in s}
     kept = {**defaults, **{name: _whole(spec, name, value) for name, value in kept.items()}}
     return {spec.parameter(name): value for name, value in kept.items()}
+
+
+def _given(spec: ToolSpec, name: str, value: Any) -> Any:
+    """The value of an optional argument; None for what some clients send where they leave it out.
+
+    That is null, its text, a blank text, or a list of nothing else. What a tool requires is taken
+    as it is: "null" may be the question.
+    """
+    if name in spec.required or name not in spec.parameters:
+        return value
+    if isinstance(value, list):
+        return [one for one in value if not _is_nothing(one)] or None
+    return None if _is_nothing(value) else value
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip() in _NOTHING)
 
 
 def _place(error: ValidationError) -> str:

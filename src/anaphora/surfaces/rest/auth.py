@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import Headers
 
+from anaphora.core.names import standing_form
 from anaphora.errors import InvalidInput
 from anaphora.store.threads.ids import check_id
 from anaphora.store.tokens import Token, Tokens
@@ -93,6 +94,8 @@ class Authenticator:
             # Not everybody has the default one: without a wish it is the first of those they have.
             namespace = token.namespaces[0]
         namespace = namespace or _DEFAULT
+        if token is not None:
+            namespace = standing_form(namespace, token.opens)
         if token is not None and not token.opens(namespace):
             raise Problem(403, "namespace", "this token has no access to that namespace")
         return Caller(namespace, token)

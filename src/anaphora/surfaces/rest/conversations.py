@@ -140,8 +140,7 @@ async def get_seed_conversation(request: Request, conversation_id: Name) -> Resp
         except InvalidInput:
             # What can name no conversation names none.
             raise NotFound("conversation", conversation_id) from None
-        whole = named_so(conversation_id, (name for name, _ in threads.files()))
-        data = threads.read_file(whole)[0]
+        data = threads.read_file(threads.standing_id(conversation_id))[0]
         return data if verbatim else _masked_record(data)
 
     return Response(await service.run("question", record), media_type="application/json")

@@ -288,6 +288,7 @@ function outcome(done) {
     superseded: "It is the value now; the one before is in the history.", updated: "It was changed." };
   return [h("p", null, words[done.action] ?? done.action),
     done.redacted?.length ? h("div", { class: "note warn" }, `Taken out before it was stored: ${done.redacted.join(", ")}.`) : null,
+    done.notices?.length ? h("div", { class: "note warn" }, done.notices.map((notice) => h("p", null, said(`Note: ${notice}.`, "span")))) : null,
     done.conflicts?.length ? h("div", { class: "note warn" }, h("p", null, "What is kept says otherwise:"),
       h("ul", null, done.conflicts.map((one) => h("li", null, when(one.created_at), " ", said(one.text, "span")))),
       h("p", null, h("a", { href: "#/contradictions", onclick: () => document.getElementById("dialog").close() }, "Say what holds"))) : null,

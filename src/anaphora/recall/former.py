@@ -1,0 +1,104 @@
+"""The former values of a path: what a hit replaced, and which of them a question asks for.
+
+Truth knows what each value of a path superseded, so nothing is judged here: a question for the past
+("my previous number", "in October") means the version that held then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from anaphora.core.names import composed
+from anaphora.rank.statements import read_cues
+from anaphora.recall.times.reading import read_times
+from anaphora.values.memories import MemoryRecord, RelatedMemory
+
+__all__ = ["REASON", "PastAsked", "read_chains", "with_chain"]
+
+REASON: Final = "its path has a newer value"
+SHOWN: Final = 3
+"""Former values that a hit names where the past is asked for; else the last one."""
+_LOOKED_AT: Final = 16
+"""Versions that are gone back where the past is asked for: each takes a look at truth."""
+
+Read: TypeAlias = Callable[[Iterable[str]], Mapping[str, MemoryRecord]]
+Chain: TypeAlias = tuple[MemoryRecord, ...]
+"""The former values of a path, the last first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastAsked:
+    """What a question asks of the past: by words ("previous"), by the first of all, by times."""
+
+    by_words: bool
+    first: bool
+    spans: tuple[tuple[datetime, datetime], ...]
+
+    @classmethod
+    def read(cls, question: str, now: datetime) -> PastAsked:
+        """What `question`, asked at `now`, asks for."""
+        cues = read_cues(question)
+        # "What is it now?" may name a day, too, and asks for no other value.
+        times = () if cues.now else read_times(question, now)
+        spans = tuple((one.start, one.end) for one in times)
+        return cls(cues.past >= 2, cues.first, spans)
+
+    def __bool__(self) -> bool:
+        return self.by_words or bool(self.spans)
+
+    @property
+    def depth(self) -> int:
+        """How many versions to go back."""
+        return _LOOKED_AT if self else 1
+
+    def version(self, current: MemoryRecord, chain: Chain) -> MemoryRecord | None:
+        """Which value of the path is asked for, of `current` and before; None where none is."""
+        if not chain:
+            return None
+        for start, end in self.spans:
+            held = (one for one in (current, *chain) if _held(one, start, end))
+            if (last := next(held, None)) is not None:
+                return last
+        if self.spans or not self.by_words:
+            return None
+        return chain[-1] if self.first else chain[0]
+
+
+def _held(record: MemoryRecord, start: datetime, end: datetime) -> bool:
+    return record.valid_from < end and (record.valid_to is None or record.valid_to > start)
+
+
+def read_chains(records: Sequence[MemoryRecord], read: Read, depth: int) -> dict[str, Chain]:
+    """By id, at most `depth` former values of each record's path; none forgotten or never held."""
+    chains: dict[str, Chain] = {record.id: () for record in records}
+    ends = {record.id: record for record in records if record.path is not None}
+    for _ in range(depth):
+        wanted = [one.supersedes for one in ends.values() if one.supersedes is not None]
+        if not wanted:
+            break
+        known = read(wanted)
+        further: dict[str, MemoryRecord] = {}
+        for own, end in ends.items():
+            former = known.get(end.supersedes or "")
+            if former is None or not _same_path(former, end):
+                continue
+            further[own] = former
+            never_held = former.valid_to is not None and former.valid_to <= former.valid_from
+            if not former.forgotten and not never_held:
+                chains[own] += (former,)
+        ends = further
+    return chains
+
+
+def _same_path(one: MemoryRecord, other: MemoryRecord) -> bool:
+    return one.path is not None and composed(one.path) == composed(other.path or "")
+
+
+def with_chain(previous: Iterable[RelatedMemory], chain: Chain) -> tuple[RelatedMemory, ...]:
+    """What a hit replaced: the former values of its path, then what its words tell."""
+    former = [RelatedMemory(one.id, one.text, one.created_at) for one in chain[:SHOWN]]
+    known = {one.id for one in former}
+    return (*former, *(one for one in previous if one.id not in known))
