@@ -391,8 +391,6 @@ def _moved(name: str, before: Mapping[str, float], after: Fitted) -> str:
 
 # -- silence
 
-LOST: Final = 0.03
-"""The share of questions that can be answered and get nothing, at most."""
 SILENCE_HELD: Final = f"the second half of changes; {REPORT_CHATS}; {HELD_AUTHORS}"
 READ_FITTED: Final = 3
 """Of the held-out authors so many have a part in what a reader's judgement is worth."""
@@ -409,20 +407,12 @@ def fit_silence(given: Given) -> Outcome:
         *_ask_corpus(given.corpus(held_out=True), given, fitted=False),
     ]
     weights = silence.fit(asked)
-    groups: dict[str, list[silence.Asked]] = {}
-    for one in asked:
-        if one.fitted and one.kind == silence.ANSWERED:
-            groups.setdefault(one.where, []).append(one)
-    good = [
-        floor
-        for floor in silence.FLOORS
-        if fmean(_silent(own, weights, floor) for own in groups.values()) <= LOST
-    ]
-    floor = max(good, default=min(silence.FLOORS))
     old = (silent.CONSTANT, silent.MEANING, silent.UNSEEN)
-    names = ("CONSTANT", "MEANING", "UNSEEN", "FLOOR")
-    found = _silence_constants(names, (*weights, floor)) | _hit_constants("HIT", asked)
-    return Outcome(found, SILENCE_HELD, _silences(asked, (old, silent.FLOOR), (weights, floor)))
+    names = ("CONSTANT", "MEANING", "UNSEEN")
+    found = _silence_constants(names, weights) | _hit_constants("HIT", asked)
+    return Outcome(
+        found, SILENCE_HELD, _silences(asked, (old, silent.FLOOR), (weights, silent.FLOOR))
+    )
 
 
 def fit_silence_read(given: Given) -> Outcome:

@@ -91,7 +91,6 @@ class NamespaceServices:
         self.truth = container.truth if truth is None else truth
         self.sealing = container.sealing
         self.embedder = container.embedder
-        # `local_clock` is for what reads or keeps days: the present in the user's zone.
         self.clock, self.local_clock = container.clock, container.clock.local
         self.ids = container.ids
         self.closed = False

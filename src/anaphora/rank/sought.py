@@ -19,6 +19,8 @@ from anaphora.core.languages.language import language_of, languages
 from anaphora.rank.statements import HEAD, asked_words, words_of
 
 _FRAMES: Final = ("happening", "framing")
+_MOST_NAMED: Final = 20_000
+"""Characters of lines with digits in which identifiers are looked for."""
 _SHORTEST: Final = 3
 """Characters of a word that is looked for in a text as it is written."""
 
@@ -53,7 +55,7 @@ def _framing() -> frozenset[str]:
 def read_sought(question: str) -> Sought:
     """What `question` asks for."""
     words = asked_words(question)
-    identifiers = {word.tokens[0] for word in words if _is_identifier(word.tokens[0])}
+    identifiers = {word.tokens[0] for word in words if word.exact and not word.tokens[0].isdigit()}
     # "qx-771" is looked up by its parts as well; they are one word.
     distinct = tuple(word for word in words if not _is_part(word.tokens[0], identifiers))
     framing = _framing()
@@ -71,26 +73,34 @@ def _is_part(token: str, identifiers: Collection[str]) -> bool:
     return any(token in identifier and token != identifier for identifier in identifiers)
 
 
-def _is_identifier(token: str) -> bool:
-    return any(map(str.isdigit, token)) and not token.isdigit()
-
-
 @lru_cache(maxsize=4096)
 def held_terms(question: str, text: str) -> frozenset[str]:
     """The terms of `read_sought(question)` that `text` holds, wherever they stand in it."""
     held = set()
     tokens = words_of(text)
     code = language_of(text[:HEAD])
-    small = ""
+    codes = (code,) if code in languages() else ()
+    beyond = text[HEAD:]
     for word in read_sought(question).words:
-        term = word.tokens[0]
-        if tokens.intersection(word.tokens_in((code,) if code in languages() else ())):
-            held.add(term)
-            continue
-        small = small or typed_text(text).casefold()
-        if _is_written(word, small, beyond=len(text) > HEAD):
-            held.add(term)
+        if not tokens.isdisjoint(word.tokens_in(codes)) or (
+            not _named(beyond).isdisjoint(word.tokens)
+            if word.exact
+            else _is_written(word, _folded(text), beyond=bool(beyond))
+        ):
+            held.add(word.tokens[0])
     return frozenset(held)
+
+
+@lru_cache(maxsize=256)
+def _folded(text: str) -> str:
+    return typed_text(text).casefold()
+
+
+@lru_cache(maxsize=256)
+def _named(text: str) -> frozenset[str]:
+    """The tokens of the lines of a text that hold a digit, as all identifiers do."""
+    lines = [line for line in text.splitlines() if any(map(str.isdigit, line))]
+    return frozenset(analyse("\n".join(lines)[:_MOST_NAMED].lower()))
 
 
 @lru_cache(maxsize=1024)
