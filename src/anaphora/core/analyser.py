@@ -57,7 +57,7 @@ __all__ = [
     "token_of",
 ]
 
-ANALYSER = "3"
+ANALYSER = "4"
 """The version of these rules: an index made with another one is made again."""
 
 SHORTEST_FORM: Final = 4
@@ -120,6 +120,9 @@ _JOINTS = (
 # "2.3.1" with or without its "v", and what stands before and behind such a number without a joint.
 _DOTTED = re.compile(r"([^\W\d_]*)(\d+(?:\.\d+)+)(\w*)")
 _NUMBERED = re.compile(r"([^\W\d_]+)[-_](\d+)([^\W\d_]?)")
+# A number that tells a thing from others of its kind, with what ends a sentence.
+_SHORT_NUMBER = re.compile(r"\d{1,3}[.,;:!?)]*")
+_WITH_NUMBER: Final = "#"
 _ISO_DAY = re.compile(r"(?<!\d)(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _SHORT_HEX: Final = 7
 # An exact name of something: not a count, an ordinal or a year.
@@ -317,6 +320,9 @@ def _lookups(part: _Part, code: str) -> Iterator[QueryWord]:
     else:
         exact = bool(part.others) or _EXACT.fullmatch(part.token) is not None
         yield QueryWord((part.token, *part.others), part.folded, exact=exact)
+        for token in part.held:
+            if _WITH_NUMBER in token:
+                yield QueryWord((token,), exact=True)
 
 
 def _spellings(part: _Part) -> tuple[str, ...]:
@@ -386,10 +392,30 @@ def _parts(text: str) -> list[_Part]:
             found += _moment_parts(stretch, moment)
             continue
         # No piece holds white space, and none looks beyond it: most runs were met before.
+        noun = ""
         for run in stretch.split():
             # A cache of very long runs would hold megabytes and never hit.
-            found += _cached_run(run) if len(run) <= MAX_TOKEN else _run(run)
+            parts = _cached_run(run) if len(run) <= MAX_TOKEN else tuple(_run(run))
+            if noun and _SHORT_NUMBER.fullmatch(run):
+                parts = (_numbered_part(noun, parts[0]), *parts[1:])
+            noun = parts[0].token if len(parts) == 1 and _names_kind(run, parts[0]) else ""
+            found += parts
     return found
+
+
+def _names_kind(run: str, part: _Part) -> bool:
+    """Whether a run is a plain word, which a number after it tells from others of its kind."""
+    return run.isalpha() and bool(part.folded) and part.folded not in _function_words()
+
+
+@lru_cache(maxsize=1)
+def _function_words() -> frozenset[str]:
+    return frozenset().union(*(one.stop for one in languages().values()))
+
+
+def _numbered_part(noun: str, number: _Part) -> _Part:
+    """A number with the token that it makes with the word before it: "locker 3"."""
+    return number._replace(held=(*number.held, f"{noun}{_WITH_NUMBER}{number.token}"[:MAX_TOKEN]))
 
 
 def _stretches(text: str) -> Iterator[tuple[str, Moment | None]]:
