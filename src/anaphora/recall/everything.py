@@ -19,6 +19,7 @@ from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
 from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
+from anaphora.recall.opposed import mark_opposed
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -31,7 +32,7 @@ from anaphora.recall.render import version_lines
 from anaphora.recall.snippets import best_part, snippet
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.documents import section_title
-from anaphora.values.conversations import Degraded, Recall, TurnChoice, TurnHit
+from anaphora.values.conversations import Degraded, Recall, RelatedTurn, TurnChoice, TurnHit
 from anaphora.values.memories import MemoryHit, MemoryRecord
 from anaphora.values.projects import NOTE_KINDS, Quality
 from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchHit, SearchKind
@@ -221,7 +222,8 @@ class EverythingRecall:
             if any(map(choice.has, kinds)):
                 check_cancelled()
                 lanes.append(_in_time(part, partial(ask, asked)))
-        return _merged(asked, lanes, budget)
+        near = (one.hit for lane in lanes for one in (*lane.hits, *lane.nearest))
+        return mark_opposed(_merged(asked, lanes, budget), near, self.memories.records)
 
     def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
         sessions = None
@@ -470,7 +472,7 @@ def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
     shown, matches = asked.snippet(hit.text)
     return SearchHit(
         "turn",
-        f"{hit.conversation_id}#{hit.index}",
+        _turn_id(hit),
         hit.text,
         shown,
         hit.score,
@@ -483,14 +485,25 @@ def _of_turn(hit: TurnHit, asked: _Asked) -> SearchHit:
         versions=tuple(version_lines(hit)),
         factors=hit.factors,
         answers=hit.answers,
+        older_than="" if (newer := hit.older_than) is None else _turn_id(newer),
     )
+
+
+def _turn_id(turn: TurnHit | RelatedTurn) -> str:
+    return f"{turn.conversation_id}#{turn.index}"
 
 
 def _of_memory(hit: MemoryHit, asked: _Asked) -> SearchHit:
     kind: SearchKind = "note" if hit.type in NOTE_KINDS else "memory"
     title = hit.path or next(iter(hit.sources), hit.type)
     return _of_record(
-        kind, hit, title, asked, current=hit.current, versions=tuple(version_lines(hit))
+        kind,
+        hit,
+        title,
+        asked,
+        current=hit.current,
+        versions=tuple(version_lines(hit)),
+        older_than="" if hit.older_than is None else hit.older_than.id,
     )
 
 

@@ -29,8 +29,9 @@ class SearchHit:
     those of its lane. `speaker` is who said it, `title` the path of a memory, else where it came
     from, what a file is about, or what a document is called with page and headings, `project` where
     it belongs. `current` is False where something later seems to say otherwise; `versions` says in
-    words what replaced it, what it replaced, and when it was said again. `answers` is that of its
-    lane's hit.
+    words what replaced it, what it replaced, when it was said again, and what contradicts it.
+    `older_than` is the id of what seems to replace it, where that is one; `contradicts` are ids of
+    memories with which it stands in an open contradiction. `answers` is that of its lane's hit.
     """
 
     kind: SearchKind
@@ -50,3 +51,5 @@ class SearchHit:
     versions: tuple[str, ...] = ()
     factors: Mapping[str, float] = field(default_factory=dict)
     answers: float | None = None
+    older_than: str = ""
+    contradicts: tuple[str, ...] = ()
