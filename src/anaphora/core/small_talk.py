@@ -80,7 +80,7 @@ def _stops(code: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4)
 def _phrases(name: str) -> re.Pattern[str]:
-    """The phrases of all languages under a cue; those of several words first, as they hold others."""
+    """The phrases of all languages under a cue; those of several words first: they hold others."""
     found = [
         one.any_of(some)
         for several in (True, False)

@@ -1,8 +1,8 @@
 """What a client writes in the user's name: notices, output of commands, context of its own.
 
-A client sends such blocks as prompts, and beside what was typed. One list tells them, for importers,
-which leave them out of what was said, and for hooks, which ask by what was typed alone. Pure; the
-work grows with the length of the text alone.
+A client sends such blocks as prompts, and beside what was typed. One list tells them: importers
+leave them out of what was said, and hooks ask by what was typed alone. Pure; the work grows with
+the length of the text alone.
 """
 
 from __future__ import annotations

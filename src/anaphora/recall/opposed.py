@@ -7,16 +7,17 @@ is older where the memory was replaced, or declared wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.display import cut
 from anaphora.rank.statements import words_of
 from anaphora.recall.render import quoted_line
 from anaphora.store.records.rows import CONTRADICTION, OPEN
 from anaphora.values.conversations import Recall
-from anaphora.values.memories import MemoryRecord
+from anaphora.values.memories import MemoryRecord, RelatedMemory
 from anaphora.values.search import SearchHit
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _SAYS: Final = 0.6
 """The words of a memory that a turn has at least, as a share, to say the same."""
 _MOST_LINES: Final = 2
+_SHOWN: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,36 @@ def open_contradictions(
             yield older, newer
 
 
+def opposing(
+    records: Records,
+    held: Iterable[MemoryRecord],
+    is_left_out: Callable[[MemoryRecord], bool] = lambda _: False,
+) -> dict[str, tuple[RelatedMemory, ...]]:
+    """By the id of a held memory what openly contradicts it, the newest first, at most two."""
+    ids = {record.id for record in held}
+    found: dict[str, list[MemoryRecord]] = {}
+    for older, newer in open_contradictions(records, ids):
+        for one, other in ((older, newer), (newer, older)):
+            if one.id in ids and not is_left_out(other):
+                found.setdefault(one.id, []).append(other)
+    return {
+        one: tuple(
+            RelatedMemory(other.id, cut(other.text, _SHOWN), other.created_at)
+            for other in sorted(others, key=lambda record: record.created_at, reverse=True)
+        )[:_MOST_LINES]
+        for one, others in found.items()
+    }
+
+
+def opposing_lines(others: Iterable[RelatedMemory], since: datetime) -> str:
+    """What stands under a memory of `since` about those that contradict it; "" for none."""
+    return "".join(
+        f"\n(contradict{'ed' if one.created_at > since else 's'}, not settled: "
+        f"{quoted_line(one.text, one.created_at)})"
+        for one in others
+    )
+
+
 def _pairs(records: Records, ids: set[str]) -> Iterator[_Pair]:
     for older, newer in open_contradictions(records, ids):
         yield _Pair(older, newer, ended=False)
@@ -73,11 +105,9 @@ def _pairs(records: Records, ids: set[str]) -> Iterator[_Pair]:
     near = records.many({*ids, *(end for link in links for end in (link.record_id, link.other_id))})
     replaced = records.many(record.supersedes for record in near.values() if record.supersedes)
     ended = {**near, **replaced}
-    newer = records.many(
-        record.superseded_by for record in ended.values() if record.superseded_by
-    )
+    later = records.many(record.superseded_by for record in ended.values() if record.superseded_by)
     for record in ended.values():
-        by = newer.get(record.superseded_by or "")
+        by = later.get(record.superseded_by or "")
         if record.valid_to is not None and by is not None and _holds(by):
             yield _Pair(record, by, ended=True)
 
@@ -99,7 +129,8 @@ def _marked(hit: SearchHit, pairs: Iterable[_Pair]) -> SearchHit:
             if hit.current:
                 hit = replace(hit, current=False, older_than=opposed.id)
         else:
-            line = f"contradicts, not settled: {line}"
+            later = hit.ts is not None and opposed.created_at > hit.ts
+            line = f"contradict{'ed' if later else 's'}, not settled: {line}"
             against.append(opposed.id)
         lines.append(line)
     new = [line for line in dict.fromkeys(lines) if line not in hit.versions][:_MOST_LINES]

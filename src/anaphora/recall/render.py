@@ -95,7 +95,7 @@ def render_hits(hits: Iterable[SearchHit], *, budget: int = 600, header: str = H
 def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
     """A hit in one line: its day, who said it or what it is, its snippet; then its versions."""
     who = one_line(hit.speaker or _title(hit) or hit.kind, _LABEL)
-    label = who if hit.kind == "turn" or who == hit.kind else f"{hit.kind} {who}".strip()
+    label = who if hit.kind in {"turn", who} else f"{hit.kind} {who}".strip()
     day = "" if hit.ts is None else _day(hit.ts)
     head = ", ".join(part for part in (day, label) if part)
     yield f"- {head}: {one_line(strip_recalled(hit.snippet).strip(), length)}"

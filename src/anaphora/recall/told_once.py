@@ -42,10 +42,12 @@ def present_hits(chosen: Iterable[SearchHit], found: Sequence[SearchHit]) -> lis
 
 
 def tell_once(hits: Sequence[SearchHit]) -> list[list[SearchHit]]:
-    """The hits in groups that say one fact, in their order; the first of each is the one to show."""
+    """The hits in groups that say one fact, in order; the first of each is the one to show."""
     groups: list[list[SearchHit]] = []
     for hit in hits:
-        own = next((group for group in groups if any(say_the_same(hit, one) for one in group)), None)
+        own = next(
+            (group for group in groups if any(say_the_same(hit, one) for one in group)), None
+        )
         if own is None:
             groups.append([hit])
         else:
@@ -69,7 +71,7 @@ def say_the_same(one: SearchHit, other: SearchHit) -> bool:
 
 
 def stands_in(text: str, said: Iterable[str]) -> bool:
-    """Whether one of the texts, in small letters, holds within `_NEAR` characters what a text tells.
+    """Whether one of the texts, in small letters, holds what a text tells, in `_NEAR` characters.
 
     Words are looked for by their stems, so that no text that was said need be analysed.
     """
@@ -89,7 +91,7 @@ def stands_in(text: str, said: Iterable[str]) -> bool:
 
 
 def _present(hit: SearchHit, by_id: dict[str, SearchHit]) -> SearchHit:
-    """What holds now in place of a hit: the end of a chain of newer ones, as far as it was found."""
+    """What holds now in place of a hit: the end of a chain of newer ones that were found."""
     for _ in range(_CHAIN):
         newer = by_id.get(hit.older_than)
         if hit.current or newer is None:

@@ -64,7 +64,6 @@ _MOST_GIVEN: Final = 400
 _AT_ONCE: Final = 20
 _LIVE: Final = 1 << 19
 _COMPACTION: Final = re.compile(r'"(?:compact_boundary|compacted|isCompactSummary)"')
-_WRITING: Final = re.compile(r"edit|write|replace|patch|create|delete|notebook", re.IGNORECASE)
 
 Background = Callable[[Callable[[], object]], None]
 
@@ -207,6 +206,7 @@ class SessionHooks:
     def _restored(self, event: HookEvent) -> str:
         """What the user said in this session before the compaction, and which files it changed."""
         from anaphora.ingest.secrets.masking import mask
+        from anaphora.recall.context.standing import changed_files
 
         self._bring_in(event)
         self._change(event, compacted=False, given=[])
@@ -215,12 +215,8 @@ class SessionHooks:
         if thread is None:
             return ""
         lines = [_turn_line(mask(turn)) for turn in thread.turns if turn.role == "user"]
-        files = dict.fromkeys(
-            call.text.partition(" ")[2].partition(":")[0]
-            for call in self._memory.tool_calls(own)
-            if _WRITING.search(call.text.partition(" ")[0])
-        )
-        changed = [name for name in files if name][-_MOST_FILES:]
+        files = dict.fromkeys(changed_files(self._memory.tool_calls(own)))
+        changed = list(files)[-_MOST_FILES:]
         if changed:
             lines.append(mask(f"- files changed: {', '.join(changed)}"))
         # The last ones count most; they stand in the order in which they were said.
