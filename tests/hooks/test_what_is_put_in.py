@@ -266,6 +266,22 @@ def stale_lines(given: str, old: str, new: str) -> list[str]:
     ]
 
 
+@pytest.mark.promise("hooks.marked")
+def test_a_turn_of_long_ago_is_marked_by_what_holds_after_several_changes(desk: Desk) -> None:
+    """Three values of one path: the turns of the first two name the last."""
+    for value, days in (("15", 30), ("20", 20), ("45", 3)):
+        text = f"The login token of kestrel lives for {value} minutes."
+        desk.keep(text, days=days, path="kestrel.token")
+        if value != "45":
+            desk.say(f"day-{days}", text, days=days)
+    assert desk.memory.ready(60)
+    hits = desk.memory.search("how many minutes does the login token of kestrel live?").hits
+    turns = [hit for hit in hits if hit.kind == "turn"]
+    assert len(turns) == 2
+    assert not any(hit.current for hit in turns)
+    assert all(any("45 minutes" in line for line in hit.versions) for hit in turns)
+
+
 VALUES = (
     ("The webhooks of {} are retried {} times.", ("5", "8"), "how often are webhooks of {} tried?"),
     ("The token of {} lives for {} minutes.", ("15", "20"), "how long does the token of {} live?"),

@@ -19,7 +19,7 @@ from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
 from anaphora.rank.silence import FLOOR, probability
 from anaphora.rank.turns import DEFAULT_WEIGHTS
-from anaphora.recall.opposed import mark_opposed
+from anaphora.recall.opposed import OpposedPairs, mark_opposed
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -57,6 +57,7 @@ FILES: Final[Mapping[Quality, float]] = {"strong": 0.6, "partial": 0.3, "weak": 
 _READ: Final = 2_000
 _KEPT: Final = 2_000_000
 """Characters of texts whose snippets are held for the next question."""
+_QUESTIONS: Final = 64
 _OVERHEAD: Final = 500
 _WIDER: Final = 3
 _FILES_BUDGET: Final = 4_000
@@ -183,6 +184,7 @@ class EverythingRecall:
     context: Callable[[], ContextRecall | None]
     documents: Callable[[], MemoryRecall | None] = lambda: None
     shown: ViewCache[_TextReading] = field(default_factory=lambda: ViewCache(_KEPT, _size_of))
+    opposed: ViewCache[OpposedPairs] = field(default_factory=lambda: ViewCache(_QUESTIONS))
 
     def recall(
         self,
@@ -223,7 +225,8 @@ class EverythingRecall:
                 check_cancelled()
                 lanes.append(_in_time(part, partial(ask, asked)))
         near = (one.hit for lane in lanes for one in (*lane.hits, *lane.nearest))
-        return mark_opposed(_merged(asked, lanes, budget), near, self.memories.records)
+        found = _merged(asked, lanes, budget)
+        return mark_opposed(found, near, self.memories.records, self.opposed)
 
     def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
         sessions = None

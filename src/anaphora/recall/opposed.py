@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.core.display import cut
 from anaphora.rank.statements import words_of
@@ -21,12 +21,15 @@ from anaphora.values.memories import MemoryRecord, RelatedMemory
 from anaphora.values.search import SearchHit
 
 if TYPE_CHECKING:
+    from anaphora.recall.view_cache import ViewCache
     from anaphora.store.records.store import Records
 
 _SAYS: Final = 0.6
 """The words of a memory that a turn has at least, as a share, to say the same."""
 _MOST_LINES: Final = 2
 _SHOWN: Final = 300
+_CHAIN: Final = 6
+"""Versions of a memory that are followed, one to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,23 @@ class _Pair:
     ended: bool
 
 
+OpposedPairs: TypeAlias = tuple[_Pair, ...]
+
+
 def mark_opposed(
-    found: Recall[SearchHit], near: Iterable[SearchHit], records: Records
+    found: Recall[SearchHit],
+    near: Iterable[SearchHit],
+    records: Records,
+    reads: ViewCache[OpposedPairs],
 ) -> Recall[SearchHit]:
-    """The answer with marks on hits that a memory speaks against; `near` were found for it."""
-    ids = {hit.id for hit in near if hit.kind == "memory"}
+    """The answer with marks on hits that a memory speaks against; `near` were found for it.
+
+    `reads` has what was read for questions before, as long as nothing was written.
+    """
+    ids = tuple(sorted({hit.id for hit in near if hit.kind == "memory"}))
     if not ids:
         return found
-    pairs = list(_pairs(records, ids))
+    pairs = reads.of(records.version(), ids, lambda: tuple(_pairs(records, ids)))
     if not pairs:
         return found
     return replace(
@@ -98,18 +110,25 @@ def opposing_lines(others: Iterable[RelatedMemory], since: datetime) -> str:
     )
 
 
-def _pairs(records: Records, ids: set[str]) -> Iterator[_Pair]:
+def _pairs(records: Records, ids: Iterable[str]) -> Iterator[_Pair]:
     for older, newer in open_contradictions(records, ids):
         yield _Pair(older, newer, ended=False)
     links = records.links(ids, CONTRADICTION)
-    near = records.many({*ids, *(end for link in links for end in (link.record_id, link.other_id))})
-    replaced = records.many(record.supersedes for record in near.values() if record.supersedes)
-    ended = {**near, **replaced}
-    later = records.many(record.superseded_by for record in ended.values() if record.superseded_by)
-    for record in ended.values():
-        by = later.get(record.superseded_by or "")
-        if record.valid_to is not None and by is not None and _holds(by):
-            yield _Pair(record, by, ended=True)
+    known = records.many(
+        {*ids, *(end for link in links for end in (link.record_id, link.other_id))}
+    )
+    for name in ("superseded_by", "supersedes"):
+        for _ in range(_CHAIN):
+            named = {getattr(record, name) for record in known.values()} - known.keys() - {None}
+            if not named:
+                break
+            known |= records.many(named)
+    for record in known.values():
+        newest = record
+        for _ in range(_CHAIN):
+            newest = known.get(newest.superseded_by or "", newest)
+        if record.valid_to is not None and newest is not record and _holds(newest):
+            yield _Pair(record, newest, ended=True)
 
 
 def _holds(record: MemoryRecord) -> bool:

@@ -160,15 +160,15 @@ class Standing:
                 )
         return rules[::-1][:MOST_RULES]
 
-    def sessions(self) -> Iterator[ContextMemory]:
+    def sessions(self, rules: Collection[str] = ()) -> Iterator[ContextMemory]:
         """The conversations that were last spoken in, the newest first.
 
-        Of each what was decided, what was asked for last, what came of it, and the files that were
-        changed; those in which nothing was said but greetings are left out.
+        Of each what was decided, unless `rules` say it, what was asked for last, what came of it,
+        and the files that were changed; those of nothing but greetings are left out.
         """
         told = 0
         for conversation_id, thread in self._own_threads():
-            lines = list(_told_of(thread))
+            lines = list(_told_of(thread, rules))
             if not lines:
                 continue
             first = next((turn.text for turn in _telling(thread) if turn.role == "user"), "")
@@ -179,7 +179,8 @@ class Standing:
             yield ContextMemory(
                 id=conversation_id,
                 kind=f"session of {len(thread.turns)} turns",
-                title=thread.title or ("" if f"user: {begun}" in lines else begun),
+                title=thread.title
+                or ("" if f"user: {begun}" in lines or begun in rules else begun),
                 text="\n".join(lines),
                 score=0.0,
                 created_at=thread.turns[-1].ts,
@@ -212,14 +213,18 @@ def _telling(thread: Thread) -> list[Turn]:
     return [turn for turn in thread.turns if not is_small_talk(strip_recalled(turn.text))]
 
 
-def _told_of(thread: Thread) -> Iterator[str]:
+def _told_of(thread: Thread, rules: Collection[str]) -> Iterator[str]:
     """What a session was about, in lines: the last decision, the last request, what came of it."""
     turns = _telling(thread)
     asked = [turn for turn in turns if turn.role == "user"]
     last = asked[-1:]
     if last and len(words_of(last[0].text)) < _TELLING:
         last = [max(asked[-_LOOKED_BACK:], key=lambda turn: len(words_of(turn.text)))]
-    decided = [turn for turn in asked if _DECIDED.search(turn.text)][-1:]
+    decided = [
+        turn
+        for turn in asked
+        if _DECIDED.search(turn.text) and not set(sentences_of(turn.text)) <= set(rules)
+    ][-1:]
     answered = [turn for turn in turns if turn.role == "assistant"][-1:]
     for turn in {id(turn): turn for turn in (*decided, *last, *answered)}.values():
         yield f"{turn.role}: {cut(strip_recalled(turn.text), TEXT)}"

@@ -110,8 +110,10 @@ class WarmUpRecall:
         shown = {one.id for one in notes["core"]}
         told = len(shown) < len(core) and left.pay(left_out_line(len(core)), _HEADINGS["core"])
         found = self._notes(names, directory, one_project=project is not None)
-        lasting = standing.memories(held, shown) | {"sessions": list(standing.sessions())}
-        lasting["constraints"] = [*standing.rules_said(held), *lasting.get("constraints", ())]
+        lasting = standing.memories(held, shown)
+        rules = standing.rules_said(held)
+        lasting["constraints"] = [*rules, *lasting.get("constraints", ())]
+        lasting["sessions"] = list(standing.sessions([rule.text for rule in rules]))
         for part, heading in _HEADINGS.items():
             if part != "core":
                 items = [*found.get(part, ()), *lasting.get(part, ())]
