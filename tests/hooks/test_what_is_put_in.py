@@ -157,6 +157,25 @@ def test_a_tag_that_is_only_named_is_typed(shop: Desk) -> None:
     assert "disk of the build server" in given
 
 
+def test_tags_that_people_write_stay(desk: Desk) -> None:
+    """A block of a client begins a line; within a sentence the user's own tag counts."""
+    desk.say("a", "The timetable export of the harbour holds seconds, no minutes.", "Noted.")
+    assert desk.memory.ready(60)
+    asked = "what about the <skill>timetable export of the harbour, seconds or minutes?</skill>"
+    assert "holds seconds" in desk.prompt(asked)
+
+
+def test_a_mere_question_is_no_answer(desk: Desk) -> None:
+    """An earlier question in nearly the same words stays away, its answer comes."""
+    asked = "which port does the staging database of the ferry shop listen on?"
+    desk.say("question", "Which port is the staging database of the ferry shop on?", days=9)
+    desk.say("fact", FACTS[1], "Noted.", days=8)
+    assert desk.memory.ready(60)
+    given = desk.prompt(asked)
+    assert "5439" in given
+    assert "?" not in given.partition("conflict):")[2]
+
+
 CHATTER = (
     *("ok nevermind", "good weekend!", "yes, do it", "sí, gracias", "danke, gute nacht"),
     *("ok merci", "good night", "rename total to amount", "run the tests", "commit this"),

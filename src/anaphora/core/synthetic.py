@@ -44,6 +44,8 @@ _AGENTS: Final = "# AGENTS.md instructions"
 _OF_CODEX: Final = re.compile(rf"\s*(?:<(?:{_CODEX})\b|{_AGENTS})")
 _BEGIN: Final = re.compile(rf"<(?P<tag>{_NAMES})(?:\s[^<>]*)?>")
 _HEADS: Final = re.compile(rf"^{re.escape(_INTERRUPTED)}[^\]\n]*\]?|^{_AGENTS}[^\n]*", re.MULTILINE)
+# Names that people give to tags, too: a block of a client begins a line.
+_COMMON: Final = frozenset(("skill", "timestamp", "user_info", "git_status", "attached_files"))
 _TYPED: Final = re.compile(r"</?user_query>")
 
 
@@ -77,7 +79,9 @@ def typed_words(prompt: str) -> str:
         end = -1 if ending in endless else prompt.find(ending, begin.end())
         if end < 0:
             endless.add(ending)
-            if prompt[prompt.rfind("\n", 0, begin.start()) + 1 : begin.start()].strip():
+        if end < 0 or begin["tag"] in _COMMON:
+            line = max(at, prompt.rfind("\n", 0, begin.start()) + 1)
+            if prompt[line : begin.start()].strip():
                 continue
         kept.append(prompt[at : begin.start()])
         at = len(prompt) if end < 0 else end + len(ending)

@@ -1,6 +1,6 @@
 """Of hits that are put in unasked: each fact once, what holds now, and nothing that says nothing.
 
-- Small talk and plain commands are no news, whoever said them.
+- Small talk, plain commands and mere questions are no news, whoever said them.
 - What something newer replaced gives way to that; where that was not found, it says so itself.
 - Of two that openly contradict each other the newer comes, with the older in its mark.
 - The user's words, the agent's "Noted: …" and the memory that was made of both are one fact.
@@ -24,6 +24,8 @@ _LEAST: Final = 2
 _SAID: Final = 0.8
 """The words of a hit that the session has before it, as a share, where that is no news."""
 _NEAR: Final = 600
+_SHORT: Final = 240
+"""Characters of a turn that may be a mere question; a longer one tells something beside it."""
 _LABEL: Final = re.compile(r"\s*[^\W_][\w./-]{0,30}: ")
 _DIGITS: Final = re.compile(r"\d")
 _ANCIENT: Final = datetime(1, 1, 1, tzinfo=UTC)
@@ -35,7 +37,7 @@ def present_hits(chosen: Iterable[SearchHit], found: Sequence[SearchHit]) -> lis
     kept: dict[str, SearchHit] = {}
     for hit in chosen:
         newest = _present(hit, by_id)
-        if not is_small_talk(newest.text):
+        if not (is_small_talk(newest.text) or _only_asks(newest)):
             kept.setdefault(newest.id, newest)
     hits = list(kept.values())
     return [hit for hit in hits if not any(_gives_way(hit, other) for other in hits)]
@@ -98,6 +100,14 @@ def _present(hit: SearchHit, by_id: dict[str, SearchHit]) -> SearchHit:
             break
         hit = newer
     return hit
+
+
+def _only_asks(hit: SearchHit) -> bool:
+    """Whether a turn is a question and nothing else: what it asks for, another one tells."""
+    if hit.kind != "turn" or len(hit.text) > _SHORT:
+        return False
+    read = read_statement(hit.text)
+    return read.asks and len(read.told) < _LEAST
 
 
 def _gives_way(hit: SearchHit, other: SearchHit) -> bool:
