@@ -302,36 +302,48 @@ def test_a_turn_of_long_ago_is_marked_by_what_holds_after_several_changes(desk: 
 
 
 VALUES = (
-    ("The webhooks of {} are retried {} times.", ("5", "8"), "how often are webhooks of {} tried?"),
-    ("The token of {} lives for {} minutes.", ("15", "20"), "how long does the token of {} live?"),
-    ("{} is deployed on {}.", ("Tuesday", "Thursday"), "on which day is {} deployed?"),
-    ("The batch size of {} is {}.", ("200", "500"), "what is the batch size of {}?"),
+    ("The webhooks of {} are tried {} times.", "Now webhooks of {} are tried {} times.", "5", "8"),
+    ("{} is deployed on {} mornings.", "From July {} is deployed on {}s.", "Wednesday", "Thursday"),
+    ("The token of {} lives {} minutes.", "The token of {} lives {} minutes.", "15", "20"),
+    ("The batch size of {} is {}.", "We raised the batch size of {} to {}.", "200", "500"),
+)
+ASKED = (
+    "how often are the webhooks of {} tried?",
+    "on which day is {} deployed?",
+    "how many minutes does the token of {} live?",
+    "what is the batch size of {}?",
 )
 
 
 @pytest.mark.promise("hooks.marked")
-@pytest.mark.parametrize("seed", range(6))
-def test_nothing_stale_is_put_in_unmarked(desk: Desk, seed: int) -> None:
+def test_nothing_stale_is_put_in_unmarked(desk: Desk) -> None:
     """Homes of changed values, in memories, turns or both, with paths, settled, or left open."""
-    chance = random.Random(seed)
-    names = chance.sample(["kestrel", "tideline", "harbour", "lantern", "orchard"], 4)
-    for name, (said, (old, new), _) in zip(names, VALUES, strict=True):
-        ways = chance.choice([("memory",), ("turn",), ("memory", "turn")])
-        path = chance.choice([None, f"{name}.value"])
-        kept = []
-        for value, days in ((old, 20), (new, 3)):
-            text = said.format(name, value)
-            if "turn" in ways:
-                desk.say(f"{name}-{days}", text, f"Noted: {text}", days=days)
-            if "memory" in ways:
-                kept.append(desk.keep(text, days=days, path=path))
-        if desk.memory.contradictions() and kept and path is None and chance.random() < 0.5:
-            desk.memory.settle_contradiction(kept[1], kept[0], "replaces")
-    assert desk.memory.ready(60)
-    for name, (_, (old, new), asked) in zip(names, VALUES, strict=True):
-        given = desk.prompt(asked.format(name))
-        assert stale_lines(given, f" {old}", new) == []
-    assert desk.prompt("ok, thanks!") == ""
+    for seed in range(8):
+        chance = random.Random(seed)
+        home = Desk.__new__(Desk)
+        home.now, home.memory = NOW, desk.memory.scoped(f"home-{seed}")
+        home.hooks = SessionHooks(
+            home.memory, user=Path(), background=lambda _: None, clock=NOW.timestamp
+        )
+        names = chance.sample(["kestrel", "tideline", "harbour", "lantern", "orchard"], 4)
+        for name, (first, then, old, new) in zip(names, VALUES, strict=True):
+            ways = chance.choice([("memory",), ("turn",), ("memory", "turn")])
+            path = chance.choice([None, None, f"{name}.value"])
+            kept = []
+            for said, value, days in ((first, old, 20), (then, new, 3)):
+                text = said.format(name, value)
+                if "turn" in ways:
+                    home.say(f"{name}-{days}", text, f"Noted: {text}", days=days)
+                if "memory" in ways:
+                    kept.append(home.keep(text, days=days, path=path))
+            pairs = [{one.older.id, one.newer.id} for one in home.memory.contradictions()]
+            if set(kept) in pairs and chance.random() < 0.5:
+                home.memory.settle_contradiction(kept[1], kept[0], "replaces")
+        assert home.memory.ready(60)
+        for name, asked, (_, _, old, new) in zip(names, ASKED, VALUES, strict=True):
+            given = home.prompt(asked.format(name))
+            assert stale_lines(given, f" {old}", new) == [], f"seed {seed}"
+        assert home.prompt("ok, thanks!") == ""
 
 
 @pytest.mark.promise("hooks.once")
