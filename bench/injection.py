@@ -47,7 +47,7 @@ from anaphora.values.conversations import READ_IN_HOOKS
 from anaphora.values.search import SearchHit
 from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories
 from bench.datasets import SETS, Haystack, haystacks
-from bench.figures import Figure, at_least, machine_and_day, write
+from bench.figures import Figure, at_least, exactly, machine_and_day, write
 from bench.fitting import fit_logistic
 from bench.homes import home_of, load_reader, tell_once
 from bench.project.sets import ProjectSet, read_project_sets
@@ -72,6 +72,11 @@ CHIT_CHAT: Final = (
     *("danke, das hat geklappt", "ja bitte, mach weiter", "merci beaucoup, c'est parfait"),
     *("d'accord, vas-y", "gracias, muy bien", "sí, adelante por favor", "obrigado, ficou ótimo"),
     *("ありがとう、助かりました", "great job so far", "could you make it a bit shorter?"),
+    *("ok nevermind", "good weekend!", "yes, do it", "sí, gracias", "danke, gute nacht"),
+    *("ok merci", "good night", "commit this", "rename total to amount", "Good night, Noor."),
+    *("bis morgen, schönen Feierabend", "à demain, bonne soirée", "hasta mañana, buenas noches"),
+    *("valeu, até amanhã", "はい、続けてください", "谢谢，晚安", "好的，继续"),
+    "<task-notification><status>completed</status></task-notification>",
 )
 # Prompts of each kind in a session, evenly spread over what there is.
 EACH: Final[Mapping[str, int]] = {NEEDED: 60, OTHER_TURN: 30, OTHER_QUESTION: 20, COMMIT: 20}
@@ -86,18 +91,20 @@ ItemT = TypeVar("ItemT")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt of a session: what kind it is, and which hits are evidence for it."""
+    """One prompt of a session: what kind it is, which hits are evidence for it, which outdated."""
 
     kind: str
     text: str
     judge: Judge
+    stale: Judge = lambda _: False
 
 
 @dataclass(frozen=True, slots=True)
 class Injected:
     """What one prompt got: hits put in, those of them that are evidence, tokens of the block.
 
-    `always` is the same for the five best hits. `features` and `labels` are of the turns that were
+    `always` is the same for the five best hits. `stale` are those that hold an outdated value and
+    no mark that says so. `features` and `labels` are of the turns that were
     looked at, for the fit.
     """
 
@@ -110,6 +117,7 @@ class Injected:
     always: tuple[int, int, int]
     features: tuple[tuple[float, ...], ...] = ()
     labels: tuple[bool, ...] = ()
+    stale: int = 0
 
 
 def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Injected]:
@@ -209,10 +217,23 @@ def _over_facts(story: Story, other: Story, home: Path) -> Iterator[Injected]:
 def _of_story(story: Story, other: Story) -> Iterator[Prompt]:
     for one in story["questions"]:
         if one["kind"] != ABSENT:
-            yield Prompt(NEEDED, one["q"], _holding(one["answer"]))
+            outdated = _outdated(one["answer"], one.get("stale") or ())
+            yield Prompt(NEEDED, one["q"], _holding(one["answer"]), outdated)
     for one in other["questions"]:
         if one["kind"] != ABSENT:
             yield Prompt(OTHER_QUESTION, one["q"], _never)
+    for text in CHIT_CHAT:
+        yield Prompt(CHAT, text, _never)
+
+
+def _outdated(answer: Sequence[str], stale: Sequence[str]) -> Judge:
+    """Whether a hit holds an outdated value alone, and nothing beside it says so."""
+    return lambda hit: (
+        holds_any(hit.text, stale)
+        and not holds_any(hit.text, answer)
+        and hit.current
+        and not hit.contradicts
+    )
 
 
 def _holding(answer: Sequence[str]) -> Judge:
@@ -270,6 +291,7 @@ def _session(
             ),
             tuple(relevance_features(seen, at) for at in looked),
             tuple(prompt.judge(turns[at]) for at in looked),
+            sum(map(prompt.stale, given)),
         )
 
 
@@ -333,6 +355,9 @@ def measured(seen: Sequence[Injected]) -> list[Figure]:
             "chit-chat gets nothing",
             _share(sum(not one.hits for one in small_talk), len(small_talk)),
             1.0,
+        ),
+        exactly(
+            "facts: outdated values put in without a mark", sum(one.stale for one in held_out), 0
         ),
     ]
 

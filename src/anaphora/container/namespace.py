@@ -579,18 +579,18 @@ class NamespaceServices:
     @service
     def warm_up(self) -> WarmUpRecall:
         """The context lane at the beginning of a session."""
+        from anaphora.recall.context.belonging import EVERYTHING, project_around
         from anaphora.recall.context.standing import Standing
         from anaphora.recall.context.warm_up import WarmUpRecall
 
         def standing(directory: str | None) -> Standing:
             _, view = self.turns.synced_view(None, embed="none")
-            found = Standing(self.records, self.conversations, view, self.clock())
-            if directory is None:
-                return found
-            own, known = self.places.around(directory), self.places.all()
-            foreign = known.keys() - own
-            repositories = {known[one].repository for one in foreign} - {""}
-            return replace(found, own=own, foreign=frozenset(foreign | repositories))
+            project = EVERYTHING
+            if directory is not None:
+                indexed = {row.root: row.name for row in self.projects.rows()}
+                project = project_around(directory, self.places, indexed)
+            calls = self.recall_calls.of
+            return Standing(self.records, self.conversations, view, self.clock(), project, calls)
 
         return WarmUpRecall(self.recall_context, standing, self.container.settings.core_tokens)
 

@@ -21,6 +21,7 @@ from anaphora.rank.budget import token_cost
 from anaphora.rank.currency import COMING
 from anaphora.rank.silence import FLOOR
 from anaphora.recall.likelihood import without_tail
+from anaphora.recall.opposed import OpposedPairs, mark_opposed
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -61,6 +62,7 @@ _SAID: Final = _KEPT_WORDS | {"turn"}
 
 _KEPT: Final = 2_000_000
 """Characters of texts whose snippets are held for the next question."""
+_QUESTIONS: Final = 64
 _OVERHEAD: Final = 500
 _WIDER: Final = 3
 _FILES_BUDGET: Final = 4_000
@@ -197,6 +199,7 @@ class EverythingRecall:
     context: Callable[[], ContextRecall | None]
     documents: Callable[[], MemoryRecall | None] = lambda: None
     shown: ViewCache[_TextReading] = field(default_factory=lambda: ViewCache(_KEPT, _size_of))
+    opposed: ViewCache[OpposedPairs] = field(default_factory=lambda: ViewCache(_QUESTIONS))
 
     def recall(
         self,
@@ -236,7 +239,9 @@ class EverythingRecall:
             if any(map(choice.has, kinds)):
                 check_cancelled()
                 lanes.append(_in_time(part, partial(ask, asked)))
-        return _merged(asked, self._with_origins(lanes), budget)
+        near = (one.hit for lane in lanes for one in (*lane.hits, *lane.nearest))
+        found = _merged(asked, self._with_origins(lanes), budget)
+        return mark_opposed(found, near, self.memories.records, self.opposed)
 
     def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
         sessions = None
@@ -498,7 +503,7 @@ def _of_turn(hit: TurnHit, asked: _Asked, title: str) -> SearchHit:
     shown, matches = asked.snippet(hit.text)
     return SearchHit(
         "turn",
-        f"{hit.conversation_id}#{hit.index}",
+        _turn_id(hit),
         hit.text,
         shown,
         hit.score,
@@ -513,14 +518,25 @@ def _of_turn(hit: TurnHit, asked: _Asked, title: str) -> SearchHit:
         factors=hit.factors,
         answers=hit.answers,
         read=hit.read,
+        older_than="" if (newer := hit.older_than) is None else _turn_id(newer),
     )
+
+
+def _turn_id(turn: TurnHit | RelatedTurn) -> str:
+    return f"{turn.conversation_id}#{turn.index}"
 
 
 def _of_memory(hit: MemoryHit, asked: _Asked) -> SearchHit:
     kind: SearchKind = "note" if hit.type in NOTE_KINDS else "memory"
     title = hit.path or next(iter(hit.sources), hit.type)
     return _of_record(
-        kind, hit, title, asked, current=hit.current, versions=tuple(version_lines(hit))
+        kind,
+        hit,
+        title,
+        asked,
+        current=hit.current,
+        versions=tuple(version_lines(hit)),
+        older_than="" if hit.older_than is None else hit.older_than.id,
     )
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, get_args
 
 from anaphora.core.display import one_line, visible
 from anaphora.core.recalled import enclose_recalled, strip_recalled
 from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
 from anaphora.values.conversations import Excerpt, RelatedTurn, TurnHit
-from anaphora.values.memories import MemoryHit, RelatedMemory
+from anaphora.values.memories import MemoryHit, MemoryType, RelatedMemory
 from anaphora.values.search import SearchHit
 
 # The wording is the recall lane's contract with the model: what is live wins over what is old.
@@ -37,6 +37,7 @@ HEADER_FOUND: Final = (
 )
 """Stands over the hits of a search."""
 
+_TYPES: Final = get_args(MemoryType)
 _LABEL: Final = 80
 """Characters of a label that are shown."""
 
@@ -94,13 +95,20 @@ def render_hits(hits: Iterable[SearchHit], *, budget: int = 600, header: str = H
 
 def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
     """A hit in one line: its day, who said it or what it is, its snippet; then its versions."""
-    who = one_line(hit.speaker or hit.title or hit.kind, _LABEL)
-    label = who if hit.kind == "turn" else f"{hit.kind} {who}".strip()
+    who = one_line(hit.speaker or _title(hit) or hit.kind, _LABEL)
+    label = who if hit.kind in {"turn", who} else f"{hit.kind} {who}".strip()
     day = shown_day(hit.ts)
     head = ", ".join(part for part in (day, label) if part)
     yield f"- {head}: {one_line(strip_recalled(hit.snippet).strip(), length)}"
     for line in hit.versions[:2]:
         yield f"  ({one_line(line, _RELATED)})"
+
+
+def _title(hit: SearchHit) -> str:
+    """What tells something beside the words: of a memory neither its type nor a folder does."""
+    if hit.kind == "memory" and ("/" in hit.title or "\\" in hit.title or hit.title in _TYPES):
+        return ""
+    return hit.title
 
 
 def version_lines(hit: TurnHit | MemoryHit, *, days: bool = True) -> list[str]:
@@ -147,9 +155,13 @@ def _turn(hit: TurnHit) -> str:
 
 
 def _quoted(other: RelatedTurn | RelatedMemory, *, days: bool) -> str:
-    day = shown_day(_moment(other)) if days else ""
-    words = one_line(other.text, _RELATED)
-    return f'{f"on {day} " if day else ""}"{words}"'
+    return quoted_line(other.text, _moment(other) if days else None)
+
+
+def quoted_line(text: str, when: datetime | None) -> str:
+    """Words of others in one line and in quotation marks, after their day, where one is known."""
+    day = "" if when is None else shown_day(when)
+    return f'{f"on {day} " if day else ""}"{one_line(text, _RELATED)}"'
 
 
 def _moment(one: TurnHit | MemoryHit | RelatedTurn | RelatedMemory) -> datetime:

@@ -253,7 +253,8 @@ class CoreEntry:
 
     `position` is its place among the pinned ones, from 1; None where it comes by its `kind`, a rule
     ("constraint") or a preference. `sources`, `conversation_id` and `turn_index` say where it comes
-    from, `since` from when on it holds, `previous` what it replaced in the last two weeks.
+    from, `since` from when on it holds, `previous` what it replaced in the last two weeks,
+    `contradicts` what it stands against in an open contradiction.
     """
 
     id: str
@@ -267,6 +268,7 @@ class CoreEntry:
     turn_index: int | None = None
     previous: RelatedMemory | None = None
     tokens: int = 0
+    contradicts: tuple[RelatedMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,9 @@ class SearchHit:
     from, what a file is about, what a document is called with page and headings, or the title of
     the conversation by which a turn was found; `project` where it belongs. `current` is False where
     something later seems to say otherwise; `versions` says in words what replaced it, what it
-    replaced, and when it was said again. `answers` and `read` are those of its lane's hit.
+    replaced, when it was said again, and what contradicts it. `older_than` is the id of what seems
+    to replace it, where that is one; `contradicts` are ids of memories with which it stands in an
+    open contradiction. `answers` and `read` are those of its lane's hit.
     """
 
     kind: SearchKind
@@ -51,3 +53,5 @@ class SearchHit:
     factors: Mapping[str, float] = field(default_factory=dict)
     answers: float | None = None
     read: float | None = None
+    older_than: str = ""
+    contradicts: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from anaphora.core.synthetic import is_context_of_codex
 from anaphora.core.word_lists import by_word, words
 from anaphora.ingest.importers.base import (
     Format,
@@ -40,12 +41,6 @@ _ITEMS = by_word(
 _CALLS = words("function_call custom_tool_call local_shell_call web_search_call tool_search_call")
 _OUTPUTS = words("function_call_output custom_tool_call_output tool_search_output")
 _ALL_ITEMS = frozenset({"message", *_ITEMS, *_CALLS, *_OUTPUTS})
-# Text that the program sent in the user's name.
-_WRAPPER = re.compile(
-    r"\s*(<(environment_context|user_instructions|INSTRUCTIONS|permissions instructions"
-    r"|turn_aborted|user_shell_command|skill|collaboration_mode|subagent_notification)\b"
-    r"|# AGENTS\.md instructions)"
-)
 
 
 def _detect(sample: Sample) -> bool:
@@ -153,7 +148,7 @@ class _Rollout:
             raise Malformed(f"the message's content is a {type(content).__name__}, not blocks")
         words: list[str] = []
         for text in blocks_of(self.draft, content, texts=_TEXTS):
-            if typed and _WRAPPER.match(text):
+            if typed and is_context_of_codex(text):
                 self.draft.left_out[LeftOut.INSTRUCTIONS] += 1
             elif text.strip():
                 words.append(text)
@@ -166,7 +161,7 @@ class _Rollout:
             self.draft.left_out[LeftOut.THINKING if thought else LeftOut.RECORD] += 1
             return
         text = text_at(event, "message")
-        if _EVENTS[kind] == "user" and _WRAPPER.match(text):
+        if _EVENTS[kind] == "user" and is_context_of_codex(text):
             # Its item is counted.
             return
         if text.strip():

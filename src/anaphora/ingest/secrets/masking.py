@@ -33,10 +33,10 @@ _STORED_WITHOUT: Final = (MemoryRecord, MemoryHit, RelatedMemory)
 _HANDLES: Final = frozenset((
     *("id", "conversation_id", "kind", "role", "type", "status", "name", "home", "namespace"),
     *("ts_text", "updated_text", "intent_id", "part", "action", "created_at", "project"),
-    *("thread", "key"),
+    *("older_than", "thread", "key"),
 ))  # fmt: skip
 """Fields by which a value is asked for again, and words of our own."""
-_IDS: Final = frozenset(("id", "conversation_id", "thread", "key"))
+_IDS: Final = frozenset(("id", "conversation_id", "older_than", "thread", "key"))
 """Those of them that somebody else may have chosen."""
 # A word of letters and digits together, or one that begins like a key: "ghp_", "sk-proj-".
 _FRAGMENT: Final = re.compile(
@@ -167,7 +167,7 @@ def _masked_hit(hit: SearchHit) -> SearchHit:
     """A hit of a search; its snippet may begin or end within a secret of the whole text."""
     if hit.kind == "memory":
         return hit
-    hit = _masked_fields_of(hit, ("id", "conversation_id"))
+    hit = _masked_fields_of(hit, ("id", "conversation_id", "older_than"))
     known = secrets_in(hit.text)
     if not known and not redact(hit.title).kinds and not redact(hit.snippet).kinds:
         versions = _masked(hit.versions)

@@ -2,7 +2,9 @@
 
 First what somebody has pinned, in their order, then rules, then preferences, as `standing` tells
 them by labels and words. A memory that another one replaced gives way to it, and so does its pin;
-what was taken out of the block stays out, whatever its kind.
+what was taken out of the block stays out, whatever its kind. Of two that openly contradict each
+other each says what stands against it. What belongs to another project than a session's does not
+open it, unless it is pinned.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import TokenBudget, check_budget, rendered_memory
 from anaphora.recall.context.standing import LATELY, LOOKED_AT, TEXT, kind_of, weightiest
+from anaphora.recall.opposed import opposing, opposing_lines
 from anaphora.store.records.pins import standing_pins
 from anaphora.store.records.rows import IN_CORE, RULE
 from anaphora.values.memories import CoreBlock, CoreEntry, MemoryRecord, RelatedMemory
@@ -83,6 +86,7 @@ def as_context(entry: CoreEntry) -> ContextMemory:
     old, was = entry.previous, ""
     if old is not None:
         was = f"\n(until {shown_day(entry.since)}: {cut(old.text, TEXT)})"
+    was += opposing_lines(entry.contradicts, entry.since)
     return ContextMemory(
         id=entry.id,
         kind="memory" if entry.kind == "fact" else entry.kind,
@@ -98,8 +102,16 @@ def held_memories(records: Records, now: datetime) -> list[MemoryRecord]:
     return weightiest(records.list(limit=LOOKED_AT, now=now).items)
 
 
-def core_entries(records: Records, held: Sequence[MemoryRecord], now: datetime) -> list[CoreEntry]:
-    """All that belongs into the block, in order. `held` are among what comes by its kind."""
+def core_entries(
+    records: Records,
+    held: Sequence[MemoryRecord],
+    now: datetime,
+    is_foreign: Callable[[MemoryRecord], bool] = lambda _: False,
+) -> list[CoreEntry]:
+    """All that belongs into the block, in order. `held` are among what comes by its kind.
+
+    What `is_foreign` comes only where it is pinned.
+    """
     said = standing_pins(records.marked(IN_CORE), records.find, records.current)
     pinned = sorted(
         (pin, record.id)
@@ -107,15 +119,16 @@ def core_entries(records: Records, held: Sequence[MemoryRecord], now: datetime) 
         if pin > 0 and not _has_expired(record, now)
     )
     rules = [one for one in records.marked(RULE, LOOKED_AT) if not _has_expired(one, now)]
-    known = {one.id: one for one in (*held, *rules) if one.id not in said}
+    known = {one.id: one for one in (*held, *rules) if one.id not in said and not is_foreign(one)}
     by_kind: dict[str, list[MemoryRecord]] = {kind: [] for kind in _BY_KIND}
     for record in weightiest(known.values()):
         by_kind.get(kind_of(record), []).append(record)
     chosen = [said[record_id][0] for _, record_id in pinned]
     chosen += [record for kind in _BY_KIND for record in by_kind[kind]]
+    against = opposing(records, chosen, lambda one: _has_expired(one, now) or is_foreign(one))
     before = records.many(replaced_lately(chosen, now))
     return [
-        _entry(record, at if at <= len(pinned) else None, before)
+        _entry(record, at if at <= len(pinned) else None, before, against.get(record.id, ()))
         for at, record in enumerate(chosen, 1)
     ]
 
@@ -128,7 +141,10 @@ def replaced_lately(held: Iterable[MemoryRecord], now: datetime) -> Iterator[str
 
 
 def _entry(
-    record: MemoryRecord, position: int | None, before: Mapping[str, MemoryRecord]
+    record: MemoryRecord,
+    position: int | None,
+    before: Mapping[str, MemoryRecord],
+    against: Iterable[RelatedMemory],
 ) -> CoreEntry:
     old = before.get(record.supersedes or "")
     return CoreEntry(
@@ -144,6 +160,7 @@ def _entry(
         previous=None
         if old is None or old.forgotten
         else RelatedMemory(old.id, cut(old.text, TEXT), old.created_at),
+        contradicts=tuple(against),
     )
 
 

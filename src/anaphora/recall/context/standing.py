@@ -1,17 +1,19 @@
 """What was kept by `remember`, as a new session needs it: rules, preferences, decisions, the rest.
 
 What a memory is, its labels say (path, category, tags, type), else its words. What holds now alone
-comes: neither what was replaced, nor what has expired. Of a kind, what was said most often comes
-first, then the newest.
+comes: neither what was replaced, nor what has expired; what stands in an open contradiction says
+so. Of a kind, what was said most often comes first, then the newest. Rules that the user said in
+the project's own sessions stand beside those that were remembered, until something later says
+otherwise.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,6 +21,11 @@ import numpy as np
 from anaphora.core.display import cut
 from anaphora.core.recalled import strip_recalled
 from anaphora.core.shown_times import shown_day
+from anaphora.core.small_talk import is_small_talk
+from anaphora.rank.house_rules import is_rule, repeats_rule, sentences_of, takes_back, tells_rule
+from anaphora.rank.statements import words_of
+from anaphora.recall.context.belonging import EVERYTHING, Belonging
+from anaphora.recall.opposed import opposing, opposing_lines
 from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
 from anaphora.values.projects import ContextMemory
 
@@ -26,12 +33,23 @@ if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
     from anaphora.store.records.store import Records
     from anaphora.store.threads.conversations import Conversations
+    from anaphora.values.conversations import Thread, Turn
+    from anaphora.values.sessions import ToolCallHit
 
 LOOKED_AT: Final = 500
 """Memories, the last changed first, among which those of a warm-up are chosen."""
 LATELY: Final = timedelta(days=14)
 """How long a new value counts as a change."""
 SESSIONS: Final = 3
+RULE_SESSIONS: Final = 20
+"""Sessions of the project in which rules of the user are looked for."""
+RULE_TURN: Final = 1_000
+"""Characters of a turn in which one is: a longer one is pasted, or explains."""
+MOST_RULES: Final = 6
+_MOST_FILES: Final = 6
+_TELLING: Final = 3
+"""Words of a last request that says what is open; of fewer, one shortly before does."""
+_LOOKED_BACK: Final = 3
 TEXT: Final = 300
 """Characters of a memory, or of a turn, that are shown."""
 
@@ -64,22 +82,24 @@ _WORDS: Final[tuple[tuple[CoreKind, str], ...]] = (
 _PATTERNS: Final = tuple(
     (kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for kind, words in _WORDS
 )
+_DECIDED: Final = next(pattern for kind, pattern in _PATTERNS if kind == "decision")
+_WRITING: Final = re.compile(r"edit|write|replace|patch|create|delete|notebook", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Lasting memories and the last sessions of one namespace.
 
-    `own` are the sessions of the project that it is about, None for all; `foreign` are sessions and
-    repositories of other projects, whose decisions and facts are left out.
+    `project` is the one that it is about; what belongs to others is left out. `calls` gives the
+    tool calls of a session.
     """
 
     records: Records
     conversations: Conversations
     view: TurnView
     now: datetime
-    own: frozenset[str] | None = None
-    foreign: frozenset[str] = frozenset()
+    project: Belonging = EVERYTHING
+    calls: Callable[[str], Iterable[ToolCallHit]] = lambda _: ()
 
     def memories(
         self, held: Sequence[MemoryRecord], shown: Collection[str] = ()
@@ -89,6 +109,7 @@ class Standing:
         Of `held`, but for those that are `shown` already.
         """
         held = [record for record in held if record.id not in shown]
+        against = opposing(self.records, held)
         before = self.records.many(
             record.supersedes
             for record in held
@@ -98,40 +119,116 @@ class Standing:
         for record in held:
             old = before.get(record.supersedes or "")
             kind = kind_of(record)
-            if kind in _LOCAL and self.foreign & {record.conversation_id or "", *record.sources}:
+            local = kind in _LOCAL and self.project.is_from_elsewhere(record)
+            if local or self.project.is_foreign(record):
                 continue
             part = "changed" if old is not None and not old.forgotten else kind
-            found.setdefault(part, []).append(_memory(record, part, old))
+            item = _memory(record, part, old)
+            marks = opposing_lines(against.get(record.id, ()), record.created_at)
+            found.setdefault(part, []).append(replace(item, text=item.text + marks))
         return {_PARTS.get(part, part): items for part, items in found.items()}
 
-    def sessions(self) -> Iterator[ContextMemory]:
-        """The conversations that were last spoken in, the newest first."""
+    def rules_said(self, held: Iterable[MemoryRecord]) -> list[ContextMemory]:
+        """Rules that the user said in the last sessions of the project, the newest first.
+
+        `held` are the memories that hold: what one of them says too, or says otherwise later, is
+        left out, and so is what the user took back.
+        """
+        if self.project.own is None:
+            return []
+        said = [
+            (turn.ts, sentence, conversation_id)
+            for conversation_id, thread in islice(self._own_threads(), RULE_SESSIONS)
+            for turn in thread.turns
+            if turn.role == "user" and len(turn.text) <= RULE_TURN
+            for sentence in sentences_of(strip_recalled(turn.text))
+        ]
+        said.sort(key=lambda one: one[0])
+        later = [(record.created_at, record.text) for record in held]
+        rules: list[ContextMemory] = []
+        for place, (ts, sentence, conversation_id) in enumerate(said):
+            if not is_rule(sentence):
+                continue
+            after = [text for _, text, _ in said[place + 1 :]]
+            if any(takes_back(text, sentence) for text in after) or any(
+                repeats_rule(text, sentence) or (when >= ts and takes_back(text, sentence))
+                for when, text in later
+            ):
+                continue
+            if not any(repeats_rule(text, sentence) for text in after):
+                rules.append(
+                    ContextMemory(conversation_id, "constraint", "", sentence, 0.0, created_at=ts)
+                )
+        return rules[::-1][:MOST_RULES]
+
+    def sessions(self, rules: Collection[str] = ()) -> Iterator[ContextMemory]:
+        """The conversations that were last spoken in, the newest first.
+
+        Of each what was decided, unless `rules` say it, what was asked for last, what came of it,
+        and the files that were changed; those of nothing but greetings are left out.
+        """
         told = 0
-        for conversation_id in _newest(self.view):
-            if told == SESSIONS:
-                return
-            if self.own is not None and conversation_id not in self.own:
+        for conversation_id, thread in self._own_threads():
+            lines = list(_told_of(thread, rules))
+            if not lines:
                 continue
-            thread = self.conversations.get(conversation_id)
-            if thread is None or not thread.turns:
-                continue
-            told += 1
-            last: Mapping[str, str] = {turn.role: turn.text for turn in thread.turns[-4:]}
-            first = next((turn.text for turn in thread.turns if turn.role == "user"), "")
-            begun = "" if first == last.get("user") else cut(strip_recalled(first), TEXT)
-            said = [
-                f"{role}: {cut(strip_recalled(last[role]), TEXT)}"
-                for role in ("user", "assistant")
-                if role in last
-            ]
+            first = next((turn.text for turn in _telling(thread) if turn.role == "user"), "")
+            begun = cut(strip_recalled(first), TEXT)
+            files = list(dict.fromkeys(changed_files(self.calls(conversation_id))))[-_MOST_FILES:]
+            if files:
+                lines.append(f"files changed: {', '.join(files)}")
             yield ContextMemory(
                 id=conversation_id,
                 kind=f"session of {len(thread.turns)} turns",
-                title=thread.title or begun or conversation_id,
-                text="\n".join(said),
+                title=thread.title
+                or ("" if f"user: {begun}" in lines or begun in rules else begun),
+                text="\n".join(lines),
                 score=0.0,
                 created_at=thread.turns[-1].ts,
             )
+            told += 1
+            if told == SESSIONS:
+                return
+
+    def _own_threads(self) -> Iterator[tuple[str, Thread]]:
+        """The conversations of the project that hold a turn, the one last spoken in first."""
+        own = self.project.own
+        for conversation_id in _newest(self.view):
+            if own is not None and conversation_id not in own:
+                continue
+            thread = self.conversations.get(conversation_id)
+            if thread is not None and thread.turns:
+                yield conversation_id, thread
+
+
+def changed_files(calls: Iterable[ToolCallHit]) -> Iterator[str]:
+    """The files that tool calls have changed, in the order of the calls."""
+    for call in calls:
+        name, _, rest = call.text.partition(" ")
+        if _WRITING.search(name) and (file := rest.partition(":")[0]):
+            yield file
+
+
+def _telling(thread: Thread) -> list[Turn]:
+    """The turns of a conversation that are no small talk."""
+    return [turn for turn in thread.turns if not is_small_talk(strip_recalled(turn.text))]
+
+
+def _told_of(thread: Thread, rules: Collection[str]) -> Iterator[str]:
+    """What a session was about, in lines: the last decision, the last request, what came of it."""
+    turns = _telling(thread)
+    asked = [turn for turn in turns if turn.role == "user"]
+    last = asked[-1:]
+    if last and len(words_of(last[0].text)) < _TELLING:
+        last = [max(asked[-_LOOKED_BACK:], key=lambda turn: len(words_of(turn.text)))]
+    decided = [
+        turn
+        for turn in asked
+        if _DECIDED.search(turn.text) and not set(sentences_of(turn.text)) <= set(rules)
+    ][-1:]
+    answered = [turn for turn in turns if turn.role == "assistant"][-1:]
+    for turn in {id(turn): turn for turn in (*decided, *last, *answered)}.values():
+        yield f"{turn.role}: {cut(strip_recalled(turn.text), TEXT)}"
 
 
 _LOCAL: Final = ("decision", "fact")
@@ -159,7 +256,10 @@ def kind_of(record: MemoryRecord) -> CoreKind:
             return kind
     if record.type == "procedural":
         return "constraint"
-    return next((kind for kind, words in _PATTERNS if words.search(record.text)), "fact")
+    for kind, words in _PATTERNS:
+        if words.search(record.text) or (kind == "constraint" and tells_rule(record.text)):
+            return kind
+    return "fact"
 
 
 def _memory(record: MemoryRecord, part: str, old: MemoryRecord | None) -> ContextMemory:

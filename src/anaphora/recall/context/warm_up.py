@@ -105,12 +105,16 @@ class WarmUpRecall:
         names = {row.id: row.name for row in rows}
         standing = self.standing(directory)
         held = held_memories(standing.records, standing.now)
-        core = [as_context(one) for one in core_entries(standing.records, held, standing.now)]
+        entries = core_entries(standing.records, held, standing.now, standing.project.is_foreign)
+        core = [as_context(one) for one in entries]
         notes = {"core": with_tokens(self._core(core, left))}
         shown = {one.id for one in notes["core"]}
         told = len(shown) < len(core) and left.pay(left_out_line(len(core)), _HEADINGS["core"])
         found = self._notes(names, directory, one_project=project is not None)
-        lasting = standing.memories(held, shown) | {"sessions": list(standing.sessions())}
+        lasting = standing.memories(held, shown)
+        rules = standing.rules_said(held)
+        lasting["constraints"] = [*rules, *lasting.get("constraints", ())]
+        lasting["sessions"] = list(standing.sessions([rule.text for rule in rules]))
         for part, heading in _HEADINGS.items():
             if part != "core":
                 items = [*found.get(part, ()), *lasting.get(part, ())]
@@ -228,7 +232,15 @@ def render_standing(warm: WarmUp) -> Iterator[str]:
                 day = f"{shown_day(one.created_at)} " if one.created_at else ""
                 named = part == "sessions" and one.title not in {"", one.id}
                 title = f"{one_line(one.title, 70)} – " if named else ""
-                yield f"- {day}{title}{one_line(one.text, STANDING_CHARACTERS)}"
+                yield f"- {day}{title}{_in_one_line(one.text)}"
+
+
+def _in_one_line(text: str) -> str:
+    """A text, cut where it is long, but for what is said of it in its last line."""
+    body, mark, told = text.rpartition("\n(")
+    if not mark or not told.endswith(")"):
+        return one_line(text, STANDING_CHARACTERS)
+    return f"{one_line(body, STANDING_CHARACTERS)} ({one_line(told, STANDING_CHARACTERS)}"
 
 
 def _body(package: RecallPackage) -> str:

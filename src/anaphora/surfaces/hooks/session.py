@@ -17,7 +17,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.environment import is_trial
 from anaphora.core.incidents import report
 from anaphora.core.recalled import enclose_recalled, strip_recalled
+from anaphora.core.synthetic import typed_words
 from anaphora.core.zones import times_shown_in
 from anaphora.rank.budget import token_cost
 from anaphora.surfaces.hooks.protocols import PROTOCOLS, HookEvent, answer, operation_of, read_event
@@ -45,9 +46,6 @@ START_TOKENS: Final = 500
 PROMPT_TOKENS: Final = 400
 """Tokens of a block for one prompt."""
 MOST_HITS: Final = 4
-LEAST_WORDS: Final = 2
-"""Words of a prompt that can be looked up, without which nothing is recalled: "go on" asks for
-nothing."""
 CATCH_UP: Final = timedelta(days=7)
 """How old a transcript may be that no event has brought in."""
 REREAD: Final = 30.0
@@ -65,7 +63,8 @@ _LINE: Final = 220
 _MOST_FILES: Final = 12
 _MOST_GIVEN: Final = 400
 _AT_ONCE: Final = 20
-_WRITING: Final = re.compile(r"edit|write|replace|patch|create|delete|notebook", re.IGNORECASE)
+_LIVE: Final = 1 << 19
+_COMPACTION: Final = re.compile(r'"(?:compact_boundary|compacted|isCompactSummary)"')
 
 Background = Callable[[Callable[[], object]], None]
 
@@ -151,6 +150,8 @@ class SessionHooks:
         from anaphora.ingest.secrets.masking import mask
         from anaphora.recall.render import hit_lines
 
+        if not typed_words(strip_recalled(event.prompt)):
+            return ""
         state = self._state(event)
         if state.compacted and "after_compaction" not in PROTOCOLS[event.client].answered:
             return self._restored(event)
@@ -170,15 +171,18 @@ class SessionHooks:
         return _enclosed(PROMPT_HEADER, lines)
 
     def bearing(self, event: HookEvent) -> list[SearchHit]:
-        """What is likely to bear on a prompt, not of this session, and not given to it before."""
-        from anaphora.core.analyser import analyse
+        """What is likely to bear on a prompt, not of this session, and not given to it before.
+
+        By what was typed alone, each fact once, and what holds now in place of what it replaced.
+        """
+        from anaphora.core.small_talk import asks_nothing
         from anaphora.recall.query import truncated_question
+        from anaphora.recall.told_once import present_hits, tell_once
         from anaphora.recall.unasked import worth_showing
 
-        said = strip_recalled(event.prompt)
+        said = typed_words(strip_recalled(event.prompt))
         prompt, _ = truncated_question(said)
-        words = set(analyse(prompt, keep_stop_words=False))
-        if len(words) < LEAST_WORDS or prompt.startswith("/"):
+        if asks_nothing(prompt) or prompt.startswith("/"):
             return []
         # A trial has one sentence. That it is reached counts, not how sure this embedder is of it.
         in_trial = is_trial(self._memory.namespace)
@@ -192,17 +196,22 @@ class SessionHooks:
             min_confidence=0.0 if in_trial else None,
             read=READ_IN_HOOKS,
         )
+        if in_trial:
+            return list(found.hits)
         own, given = self._own(event), set(self._state(event).given)
-        return [
-            hit
-            for hit in (found.hits if in_trial else worth_showing(prompt, found.hits))
-            if not (hit.conversation_id and _is_of(hit.conversation_id, own))
-            and _mark(hit) not in given
-        ]
+
+        def is_before_it(hit: SearchHit) -> bool:
+            """Whether the session has what a hit says: it was said in it, or given to it."""
+            return _mark(hit) in given or _is_of(hit.conversation_id, own)
+
+        hits = present_hits(worth_showing(prompt, found.hits), found.hits)
+        groups = [group for group in tell_once(hits) if not any(map(is_before_it, group))]
+        return _news(event, [group[0] for group in groups])
 
     def _restored(self, event: HookEvent) -> str:
         """What the user said in this session before the compaction, and which files it changed."""
         from anaphora.ingest.secrets.masking import mask
+        from anaphora.recall.context.standing import changed_files
 
         self._bring_in(event)
         self._change(event, compacted=False, given=[])
@@ -211,12 +220,8 @@ class SessionHooks:
         if thread is None:
             return ""
         lines = [_turn_line(mask(turn)) for turn in thread.turns if turn.role == "user"]
-        files = dict.fromkeys(
-            call.text.partition(" ")[2].partition(":")[0]
-            for call in self._memory.tool_calls(own)
-            if _WRITING.search(call.text.partition(" ")[0])
-        )
-        changed = [name for name in files if name][-_MOST_FILES:]
+        files = dict.fromkeys(changed_files(self._memory.tool_calls(own)))
+        changed = list(files)[-_MOST_FILES:]
         if changed:
             lines.append(mask(f"- files changed: {', '.join(changed)}"))
         # The last ones count most; they stand in the order in which they were said.
@@ -382,6 +387,38 @@ def _enclosed(header: str, lines: Sequence[str]) -> str:
 def _is_of(conversation_id: str, own: str) -> bool:
     """Whether it is this conversation, or a branch of it."""
     return conversation_id == own or conversation_id.startswith(f"{own}~")
+
+
+def _news(event: HookEvent, hits: Sequence[SearchHit]) -> list[SearchHit]:
+    """The hits that the session's transcript does not tell: what was stored in it is no news."""
+    from anaphora.recall.told_once import stands_in
+
+    said = list(_live_texts(event.transcript)) if hits and event.transcript else []
+    return [hit for hit in hits if not stands_in(hit.text, said)]
+
+
+def _live_texts(transcript: str) -> Iterator[str]:
+    """What stands in a transcript's last `_LIVE` bytes after its last compaction, lowered."""
+    try:
+        with Path(transcript).expanduser().open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LIVE))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    last = max((at for at, line in enumerate(lines) if _COMPACTION.search(line)), default=-1)
+    for line in lines[last + 1 :]:
+        try:
+            yield from _texts_in(json.loads(line))
+        except (ValueError, RecursionError):
+            yield line.lower()
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value.lower()
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(part)
 
 
 def _mark(hit: SearchHit) -> str:

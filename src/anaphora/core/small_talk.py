@@ -1,0 +1,112 @@
+"""What is left of a text without thanks, greetings, assent and plain commands: words to look up.
+
+Nothing is a list of sentences: the phrases of each language (`cues.phatic`, `cues.commands`) and
+function words are taken away, wherever they stand, and what is left counts. People mix languages in
+small talk, so that the phrases of all of them are taken away. A question is no command: "how do we
+run the tests?" keeps its words. Pure; only texts up to `LONGEST` characters can be small talk.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from anaphora.core.analyser import analyse, query_words
+from anaphora.core.folding import typed_text
+from anaphora.core.languages.language import ENGLISH, language_of, languages, loose
+
+LONGEST: Final = 240
+"""Characters from which on a text says something, whatever its words."""
+LEAST_WORDS: Final = 2
+"""Words of a prompt that can be looked up, without which it asks memory for nothing."""
+
+_MARKS: Final = ("?", "？")
+_NAME: Final = r"[^\W\d_]+(?:[ ](?-i:[A-ZÀ-Þ])\w+)?(?=\s*(?:[.!,;:…-]|$))"
+
+
+def asks_nothing(prompt: str) -> bool:
+    """Whether a prompt is small talk or a plain command, with nothing that could be looked up."""
+    if len(prompt) > LONGEST:
+        return False
+    if len(set(analyse(prompt, keep_stop_words=False))) < LEAST_WORDS:
+        return True
+    said = _without(typed_text(prompt), "phatic")
+    asks = _asks(said)
+    if len(_words(said, prompt)) < (1 if asks else LEAST_WORDS):
+        return True
+    return not asks and not _words(_without(said, "commands"), prompt)
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether a turn says nothing that somebody may look for later: "ok", "good night, Noor"."""
+    if len(text) > LONGEST:
+        return False
+    said = _without(typed_text(text), "phatic")
+    if not _asks(said):
+        said = _without(said, "commands")
+    return not _words(said, text)
+
+
+def _asks(said: str) -> bool:
+    """Whether what is left asks: a request ("can you …") does not."""
+    said = said.strip(" ,.;:!…-")
+    if _request().search(said):
+        return False
+    return any(mark in said for mark in _MARKS) or _question().match(said) is not None
+
+
+def _without(text: str, name: str) -> str:
+    text = _phrases(name).sub(" ", _addressed().sub(" ", text) if name == "phatic" else text)
+    return _request().sub(" ", text) if name == "commands" else text
+
+
+def _words(said: str, text: str) -> set[str]:
+    """The words to look up of what is left of a text."""
+    if not analyse(said, keep_stop_words=False):
+        return set()
+    stops = _stops(language_of(text))
+    forms = {word.form or word.tokens[0] for word in query_words(said)}
+    return {form for form in forms - stops if any(map(str.isalnum, form))}
+
+
+@lru_cache(maxsize=64)
+def _stops(code: str) -> frozenset[str]:
+    """Function words of a language and of English; of all where none is known."""
+    known = languages()
+    some = (known[ENGLISH], known[code]) if code else known.values()
+    return frozenset(word for one in some for word in one.stop)
+
+
+@lru_cache(maxsize=4)
+def _phrases(name: str) -> re.Pattern[str]:
+    """The phrases of all languages under a cue; those of several words first: they hold others."""
+    found = [
+        one.any_of(some)
+        for several in (True, False)
+        for one in languages().values()
+        if (some := [each for each in one.cues.get(name, ()) if (" " in each) is several])
+    ]
+    return re.compile("|".join(found) or "(?!)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def _request() -> re.Pattern[str]:
+    found = (one.any_of(one.cues.get("requests", ())) for one in languages().values())
+    return re.compile("|".join(filter(None, found)) or "(?!)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def _question() -> re.Pattern[str]:
+    """How a question begins in any language whose words stand apart, without a mark."""
+    some = (loose(one.questions) for one in languages().values() if one.spaced and one.questions)
+    return re.compile(rf"[¿\s]*(?:and\b\s*)?(?:{'|'.join(some)})\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def _addressed() -> re.Pattern[str]:
+    """A greeting with the name of who is greeted."""
+    found = (
+        one.any_of(one.people.get("greetings", ())) for one in languages().values() if one.spaced
+    )
+    return re.compile(rf"(?:{'|'.join(filter(None, found))}),?[ ]+{_NAME}", re.IGNORECASE)

@@ -1,0 +1,78 @@
+"""Which sentences tell a rule for all work to come, as far as their words tell.
+
+"Never drop a column", "no init() functions, ever", "JSON is snake_case everywhere": the words are
+those of all languages (`cues.rules` of `core/languages`). What asks, what is only thought of, and
+what complains tells none.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from anaphora.core.folding import typed_text
+from anaphora.core.languages.language import languages
+from anaphora.rank.contradiction import seem_to_contradict
+from anaphora.rank.statements import read_statement, words_of
+
+LONGEST: Final = 200
+"""Characters of a sentence that is a rule; what is longer explains something."""
+_ASKING: Final = ("?", "？")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+|;\s+")
+_LOOKED: Final = 2_000
+_AGAIN: Final = 0.8
+_OF_RULES: Final = words_of("rule rules house always never ever use everywhere convention from on")
+_ABOUT_SELF: Final = re.compile(r"\bI\b|\bi (?:always|never)\b|\bit (?:always|never)\b")
+
+
+def tells_rule(text: str) -> bool:
+    """Whether a text, its first 2,000 characters, is worded as a rule anywhere."""
+    said = typed_text(text[:_LOOKED])
+    return not said.endswith(_ASKING) and _worded().search(said) is not None
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text, each without white space around it."""
+    return [part.strip() for part in _SENTENCE.split(text[:_LOOKED]) if part.strip()]
+
+
+def is_rule(sentence: str) -> bool:
+    """Whether a sentence is a rule and nothing else: short, no question, not of the speaker."""
+    if len(sentence) > LONGEST or not tells_rule(sentence) or _ABOUT_SELF.search(sentence):
+        return False
+    read = read_statement(sentence)
+    return bool(read.words) and not (read.asks or read.unknown or read.tentative or read.complains)
+
+
+def repeats_rule(later: str, rule: str) -> bool:
+    """Whether a later sentence says a rule again: nearly all of its words, with the same sense."""
+    words, said = words_of(rule), words_of(later)
+    if not words or len(words & said) < _AGAIN * len(words):
+        return False
+    return read_statement(later).negated == read_statement(rule).negated
+
+
+def takes_back(later: str, rule: str) -> bool:
+    """Whether a later sentence ends a rule: it tells another one about the same, or says so."""
+    words, said = words_of(rule) - _OF_RULES, words_of(later) - _OF_RULES
+    if not words & said or words <= said or later.rstrip().endswith(_ASKING):
+        return bool(words & said) and _withdraws().search(later) is not None
+    if _withdraws().search(later):
+        return True
+    changes = tells_rule(later) or read_statement(later).changes
+    return changes and seem_to_contradict(rule, later)
+
+
+@lru_cache(maxsize=1)
+def _withdraws() -> re.Pattern[str]:
+    """How a rule is taken back, in all languages."""
+    found = (one.any_of(one.cues.get("withdrawn", ())) for one in languages().values())
+    return re.compile("|".join(filter(None, found)) or "(?!)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def _worded() -> re.Pattern[str]:
+    """The wordings of all languages: a sentence is too short to tell its own."""
+    found = (one.any_of(one.cues.get("rules", ())) for one in languages().values())
+    return re.compile("|".join(filter(None, found)) or "(?!)", re.IGNORECASE)

@@ -1,0 +1,116 @@
+"""Which project a memory belongs to: by where it was said, where it came from, and its label.
+
+A memory without any of these is general. So is what is said of the user alone, wherever it was
+said; its label ("kestrel: …", a path "kestrel.style") still tells a project.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Final
+
+from anaphora.values.memories import MemoryRecord
+
+if TYPE_CHECKING:
+    from anaphora.recall.places import SessionPlaces
+
+_LABEL: Final = re.compile(r"\s*([^\W_][\w.-]{1,40})\s*[:：]\s")
+_OF_USER: Final = re.compile(r"\b(?:I|[Mm]y|me|[Tt]he user)\b")
+_SEPARATORS: Final = re.compile(r"[/\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    """The project around a session, and the others that are known.
+
+    `own` are its sessions, None where no project is meant: then nothing is foreign. `place` is its
+    repository or folder, `foreign` are sessions, repositories and folders of others, `names` and
+    `others` what the one and the others are called, in small letters.
+    """
+
+    own: frozenset[str] | None = None
+    place: str = ""
+    foreign: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+    def is_foreign(self, record: MemoryRecord) -> bool:
+        """Whether a memory belongs to another project."""
+        if self.own is None:
+            return False
+        labels = set(_labels_of(record))
+        if labels & (self.names | self.others):
+            return not labels & self.names
+        if self._is_from_here(record) or _OF_USER.search(record.text):
+            return False
+        return self.is_from_elsewhere(record)
+
+    def is_from_elsewhere(self, record: MemoryRecord) -> bool:
+        """Whether it was said in a session of another project, or names its folder as a source."""
+        if self.own is None or self._is_from_here(record):
+            return False
+        if self.foreign & {record.conversation_id or "", *record.sources}:
+            return True
+        return any(_is_folder(source) for source in record.sources)
+
+    def _is_from_here(self, record: MemoryRecord) -> bool:
+        if (record.conversation_id or "") in (self.own or ()):
+            return True
+        return bool(self.place) and any(_lies_in(one, self.place) for one in record.sources)
+
+
+EVERYTHING: Final = Belonging()
+"""No project in particular."""
+
+
+def project_around(directory: str, places: SessionPlaces, indexed: Mapping[str, str]) -> Belonging:
+    """The project that a folder lies in, by the places of sessions and the indexed folders.
+
+    `indexed` are the names of projects by their folders.
+    """
+    own, known = places.around(directory), places.all()
+    place = places.find_repository(directory) or directory
+    elsewhere = [known[one] for one in known.keys() - own]
+    names = {_project_name(place)}
+    others = {_project_name(one.repository or one.directory) for one in elsewhere}
+    for root, name in indexed.items():
+        (names if _lies_in(directory, root) else others).add(name.casefold())
+    foreign = {name for one in elsewhere for name in (one.repository, one.directory)}
+    return Belonging(
+        own,
+        place,
+        frozenset(known.keys() - own | foreign) - {"", place, directory},
+        frozenset(names) - {""},
+        frozenset(others - names) - {""},
+    )
+
+
+def _project_name(place: str) -> str:
+    """What a folder or a repository is called: its last part, in small letters."""
+    return _SEPARATORS.split(place.rstrip("/\\"))[-1].casefold()
+
+
+def _labels_of(record: MemoryRecord) -> Iterable[str]:
+    if match := _LABEL.match(record.text):
+        yield match[1].casefold()
+    if record.path:
+        yield re.split(r"[./]", record.path)[0].casefold()
+    if record.payload and (named := record.payload.get("project")):
+        yield _project_name(str(named))
+
+
+def _lies_in(place: str, outer: str) -> bool:
+    inner, folder = PurePath(place), PurePath(outer)
+    return inner == folder or folder in inner.parents
+
+
+def _is_folder(source: str) -> bool:
+    """Whether a source is written as a folder of some machine: absolute, and no file."""
+    for kind in (PurePosixPath, PureWindowsPath):
+        path = kind(source)
+        if path.is_absolute() and not path.suffix:
+            return len(path.parts) > 1
+    return False

@@ -1,0 +1,139 @@
+"""Of hits that are put in unasked: each fact once, what holds now, and nothing that says nothing.
+
+- Small talk, plain commands and mere questions are no news, whoever said them.
+- What something newer replaced gives way to that; where that was not found, it says so itself.
+- Of two that openly contradict each other the newer comes, with the older in its mark.
+- The user's words, the agent's "Noted: …" and the memory that was made of both are one fact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from anaphora.core.small_talk import is_small_talk
+from anaphora.rank.statements import read_statement, words_of
+from anaphora.values.search import SearchHit
+
+_CHAIN: Final = 8
+_ALIKE: Final = 0.6
+"""The words of the shorter of two texts that say the same, as a share of those of the longer."""
+_LEAST: Final = 2
+_SAID: Final = 0.8
+"""The words of a hit that the session has before it, as a share, where that is no news."""
+_NEAR: Final = 600
+_SHORT: Final = 240
+"""Characters of a turn that may be a mere question; a longer one tells something beside it."""
+_LABEL: Final = re.compile(r"\s*[^\W_][\w./-]{0,30}: ")
+_DIGITS: Final = re.compile(r"\d")
+_ANCIENT: Final = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def present_hits(chosen: Iterable[SearchHit], found: Sequence[SearchHit]) -> list[SearchHit]:
+    """The chosen hits without small talk, each with what holds now in its place, none twice."""
+    by_id = {hit.id: hit for hit in found}
+    kept: dict[str, SearchHit] = {}
+    for hit in chosen:
+        newest = _present(hit, by_id)
+        if not (is_small_talk(newest.text) or _only_asks(newest)):
+            kept.setdefault(newest.id, newest)
+    hits = list(kept.values())
+    return [hit for hit in hits if not any(_gives_way(hit, other) for other in hits)]
+
+
+def tell_once(hits: Sequence[SearchHit]) -> list[list[SearchHit]]:
+    """The hits in groups that say one fact, in order; the first of each is the one to show."""
+    groups: list[list[SearchHit]] = []
+    for hit in hits:
+        own = next(
+            (group for group in groups if any(say_the_same(hit, one) for one in group)), None
+        )
+        if own is None:
+            groups.append([hit])
+        else:
+            own.append(hit)
+    return [sorted(group, key=_place) for group in groups]
+
+
+def say_the_same(one: SearchHit, other: SearchHit) -> bool:
+    """Whether two hits tell one fact, as far as their words say: all of the shorter one's words
+    stand in the other, with the same numbers, and both deny or neither does."""
+    if one.current != other.current:
+        return False
+    left, right = _told(one.text), _told(other.text)
+    shorter, longer = sorted((left, right), key=len)
+    if len(shorter) < _LEAST or not shorter <= longer or len(shorter) < _ALIKE * len(longer):
+        return False
+    if _numbers(left) != _numbers(right):
+        return False
+    first, second = read_statement(one.text), read_statement(other.text)
+    return first.negated == second.negated and first.asks == second.asks
+
+
+def stands_in(text: str, said: Iterable[str]) -> bool:
+    """Whether one of the texts, in small letters, holds what a text tells, in `_NEAR` characters.
+
+    Words are looked for by their stems, so that no text that was said need be analysed.
+    """
+    told = _told(text)
+    numbers = _numbers(told)
+    least = max(_LEAST, _SAID * len(told))
+
+    def holds(part: str) -> bool:
+        return all(n in part for n in numbers) and sum(word in part for word in told) >= least
+
+    return any(
+        holds(part[at : at + _NEAR])
+        for part in said
+        if holds(part)
+        for at in range(0, len(part), _NEAR // 2)
+    )
+
+
+def _present(hit: SearchHit, by_id: dict[str, SearchHit]) -> SearchHit:
+    """What holds now in place of a hit: the end of a chain of newer ones that were found."""
+    for _ in range(_CHAIN):
+        newer = by_id.get(hit.older_than)
+        if hit.current or newer is None:
+            break
+        hit = newer
+    return hit
+
+
+def _only_asks(hit: SearchHit) -> bool:
+    """Whether a turn is a question and nothing else: what it asks for, another one tells."""
+    if hit.kind != "turn" or len(hit.text) > _SHORT:
+        return False
+    read = read_statement(hit.text)
+    return read.asks and len(read.told) < _LEAST
+
+
+def _gives_way(hit: SearchHit, other: SearchHit) -> bool:
+    """Whether the other one is the newer of two that contradict each other."""
+    if hit is other or not (hit.contradicts and other.contradicts):
+        return False
+    if other.id in hit.contradicts or hit.id in other.contradicts:
+        return (hit.ts or _ANCIENT, hit.id) < (other.ts or _ANCIENT, other.id)
+    return False
+
+
+def _place(hit: SearchHit) -> tuple[bool, bool]:
+    """A memory before a turn, and the user's before the agent's."""
+    return hit.kind == "turn", hit.speaker == "assistant"
+
+
+def _told(text: str) -> frozenset[str]:
+    return words_of(_LABEL.sub("", text, count=1)) - _FRAME_WORDS
+
+
+def _numbers(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for word in words if _DIGITS.search(word))
+
+
+# What people and agents put around a fact that is to be kept.
+_FRAME_WORDS: Final = words_of(
+    "noted, ok, note, remember, saved, stored, keep in mind, by the way, btw, got it, understood, "
+    "please, thanks, from now on, yes, so, we, will"
+)
