@@ -317,3 +317,21 @@ def test_what_an_adapter_puts_keeps_its_case(memory: Memory) -> None:
         memory.remember_many([NewMemory(f"Of {path}.", path=path, dedupe=False)])
     assert {one.path for one in memory.list()} == {"notes/A", "notes/a", "notes/a."}
     assert [one.text for one in memory.history("notes/a")] == ["Of notes/a."]
+
+
+@BOTH
+@WORDS
+def test_a_project_is_one_in_every_form(
+    memory: Memory, tmp_path: Path, word: str, first: Form, second: Form
+) -> None:
+    """Its name is found in either form, for its notes too, and no other project can have it."""
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "README.md").write_text("# Wood\n\nWe chose oak.\n")
+    memory.index_project(tmp_path / "one", name=first(word))
+    with pytest.raises(InvalidInput, match="name"):
+        memory.index_project(tmp_path / "other", name=second(word))
+    assert memory.recall_context("oak", project=second(word)).projects
+    memory.observe("Oak is dear.", project=first(word))
+    assert [one.text for one in memory.notes(project=second(word))] == ["Oak is dear."]
+    assert len(memory.search("oak", project=second(word)).hits) >= 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from anaphora.core.names import composed
 from anaphora.core.repositories import repository_of
 from anaphora.values.sessions import SessionPlace
 
@@ -55,9 +56,9 @@ def _lies_in(directory: str, folder: str) -> bool:
 
 
 def _is_named(place: SessionPlace, project: str) -> bool:
-    wanted = project.casefold().rstrip("/\\")
+    wanted = composed(project.casefold()).rstrip("/\\")
     for one in (place.repository, place.directory):
-        full = one.casefold().rstrip("/\\")
+        full = composed(one.casefold()).rstrip("/\\")
         if full and (full == wanted or _SEPARATOR.split(full)[-1] == wanted):
             return True
     return _lies_in(place.directory, project)

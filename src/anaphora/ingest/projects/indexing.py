@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from anaphora.core.names import composed
 from anaphora.core.progress import Progress, no_progress
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.index.backlog import Backlog
@@ -242,9 +243,10 @@ class ProjectIndexer:
         own = str(root)
         with self._projects.change() as work:
             row = work.with_root(own)
-            if row is not None and name in (None, row.name):
+            name = None if name is None else composed(name)
+            if row is not None and name in (None, composed(row.name)):
                 return row
-            taken = {one.name for one in self._projects.rows() if one.root != own}
+            taken = {composed(one.name) for one in self._projects.rows() if one.root != own}
             if name is not None and (not name.strip() or name in taken):
                 raise InvalidInput("name", name, "must be a name that no other project has")
             chosen = name or _free_name(root, taken)

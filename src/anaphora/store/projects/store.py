@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from anaphora.core.names import composed
 from anaphora.errors import NotFound, Tampered
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import HISTORY_ITEM, PROJECT, SECTION, SOURCE_FILE
@@ -144,10 +145,12 @@ class Projects(NamespaceReader):
     def find(self, project: str) -> ProjectRow:
         """The project of this id, name or root folder. `NotFound` when there is none."""
         rows = self.rows()
-        for attribute in ("id", "name", "root"):
-            for row in rows:
-                if getattr(row, attribute) == project:
-                    return row
+        # To the letter first: two folders may differ in Unicode form alone.
+        for form in (str, composed):
+            for attribute in ("id", "name", "root"):
+                for row in rows:
+                    if form(getattr(row, attribute)) == form(project):
+                        return row
         raise NotFound("project", project)
 
     def remove(self, project_id: str) -> int:
