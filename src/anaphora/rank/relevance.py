@@ -40,7 +40,7 @@ THRESHOLD: Final = 0.45
 READ_THRESHOLD: Final = 0.5
 """The same for a turn that was read: on chats 1 to 5, six of ten are evidence from there on."""
 
-MEMORY_THRESHOLD: Final = 0.75
+MEMORY_THRESHOLD: Final = 0.3
 """The probability to answer from which a memory is worth it."""
 MOST_MEMORIES: Final = 2
 

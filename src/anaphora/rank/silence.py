@@ -38,9 +38,9 @@ Lane: TypeAlias = Literal["turns", "facts"]
 Weights: TypeAlias = tuple[float, ...]
 LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 
-CONSTANT: Final = -2.17
-MEANING: Final = 6.07
-UNSEEN: Final = -2.52
+CONSTANT: Final = -2.39
+MEANING: Final = 6.34
+UNSEEN: Final = -2.21
 
 READ_CONSTANT: Final = -3.09
 READ_MEANING: Final = 8.84
@@ -53,8 +53,8 @@ ALONE_ODDS: Final = 1.13
 
 # Of a hit: the constant, meaning, missing, first, place, asks, lead and, where one read, the
 # reader's.
-HIT_TURNS: Final[Weights] = (0.4, -0.66, -1.5, 0.27, -0.94, -0.06, 2.7)
-HIT_FACTS: Final[Weights] = (-0.79, -0.21, -0.53, 0.66, -0.87, -1.55, 4.76)
+HIT_TURNS: Final[Weights] = (0.37, -0.67, -1.46, 0.27, -0.93, -0.04, 2.71)
+HIT_FACTS: Final[Weights] = (-1.07, 0.2, -0.47, 0.71, -0.87, -1.57, 4.32)
 READ_HIT_TURNS: Final[Weights] = (0.4, -0.62, -0.75, 0.49, -0.76, -0.17, 3.84, 0.26)
 READ_HIT_FACTS: Final[Weights] = (-1.03, 0.64, 1.2, 0.79, -0.6, 0.32, 5.34, 0.32)
 ALONE_HIT_TURNS: Final[Weights] = (0.4, 0.0, -0.75, 0.49, -0.76, -0.17, 0.0, 0.26)
