@@ -31,7 +31,7 @@ from anaphora.rank.silence import (
     ALONE_ODDS,
     ALONE_UNSEEN,
     CONSTANT,
-    FLOOR,
+    FACT_FLOOR,
     HIT_WEIGHTS,
     LANES,
     MEANING,
@@ -39,6 +39,7 @@ from anaphora.rank.silence import (
     READ_MEANING,
     READ_ODDS,
     READ_UNSEEN,
+    TURN_FLOOR,
     UNSEEN,
     HitEvidence,
     Lane,
@@ -58,7 +59,9 @@ from bench.homes import home_of, load_reader, tell_once
 if TYPE_CHECKING:
     from anaphora.recall.currency import Candidate
 
-FLOORS: Final = tuple(sorted({0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, FLOOR}))
+FLOORS: Final = tuple(
+    sorted({0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, TURN_FLOOR, FACT_FLOOR})
+)
 # Questions of each chat, and of another one, evenly spread.
 OF_CHAT: Final = 40
 ANSWERED, NEVER_SAID, OF_OTHERS = "answered", "never said", "asked of others"
@@ -334,8 +337,8 @@ def keep(asked: Sequence[Asked], read: int = 0) -> None:
     lines += [
         "",
         "The share of questions that get no hit, by the floor of the probability that anything "
-        f"answers (as shipped: {FLOOR:g}), and at the floor at which {LOST:.0%} of the answered "
-        "questions of the row are lost:",
+        f"answers (as shipped: turns {TURN_FLOOR:g}, memories {FACT_FLOOR:g}), and at the floor at "
+        f"which {LOST:.0%} of the answered questions of the row are lost:",
         "",
         f"| where | questions | number | at {LOST:.0%} lost | "
         + " | ".join(f"{one:g}" for one in FLOORS)

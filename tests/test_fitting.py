@@ -29,10 +29,13 @@ WRITTEN = (
     Constant("ingest/linking.py", "CLOSE"),
     Constant("rank/contradiction.py", "NEAR"),
     Constant("rank/currency.py", "EVIDENT"),
-    *(Constant("rank/silence.py", name) for name in ("CONSTANT", "MEANING", "UNSEEN", "FLOOR")),
+    *(
+        Constant("rank/silence.py", name)
+        for name in ("CONSTANT", "MEANING", "UNSEEN", "TURN_FLOOR", "HIT_TURNS", "HIT_FACTS")
+    ),
     *(
         Constant("rank/silence.py", f"READ_{name}")
-        for name in ("CONSTANT", "MEANING", "UNSEEN", "ODDS")
+        for name in ("CONSTANT", "MEANING", "UNSEEN", "ODDS", "HIT_TURNS", "HIT_FACTS")
     ),
     Constant("rank/confidence.py", "TURN_WEIGHTS"),
     Constant("rank/confidence.py", "MEMORY_WEIGHTS"),

@@ -11,7 +11,7 @@ from tests.conftest import Clock
 
 from anaphora import Memory, render_recall
 from anaphora.errors import InvalidInput
-from anaphora.rank.silence import FLOOR
+from anaphora.rank.silence import TURN_FLOOR
 from anaphora.values import NewTurn
 
 DAY = timedelta(days=1)
@@ -253,7 +253,7 @@ def test_what_nobody_spoke_of_gets_silence_and_the_nearest_on_request(memory: Me
             assert not found.hits, question
             assert found.nearest
             assert found.confidence is not None
-            assert found.confidence < FLOOR
+            assert found.confidence < TURN_FLOOR
             assert ask(question, min_confidence=0).hits == found.nearest
 
 

@@ -407,12 +407,20 @@ def fit_silence(given: Given) -> Outcome:
         *_ask_corpus(given.corpus(held_out=True), given, fitted=False),
     ]
     weights = silence.fit(asked)
+    groups: dict[str, list[silence.Asked]] = {}
+    for one in asked:
+        if one.fitted and one.kind == silence.ANSWERED and one.lane == "turns":
+            groups.setdefault(one.where, []).append(one)
+    good = [
+        floor
+        for floor in silence.FLOORS
+        if fmean(_silent(own, weights, floor) for own in groups.values()) <= silence.LOST
+    ]
     old = (silent.CONSTANT, silent.MEANING, silent.UNSEEN)
-    names = ("CONSTANT", "MEANING", "UNSEEN")
-    found = _silence_constants(names, weights) | _hit_constants("HIT", asked)
-    return Outcome(
-        found, SILENCE_HELD, _silences(asked, (old, silent.FLOOR), (weights, silent.FLOOR))
-    )
+    names = ("CONSTANT", "MEANING", "UNSEEN", "TURN_FLOOR")
+    floor = max(good, default=min(silence.FLOORS))
+    found = _silence_constants(names, (*weights, floor)) | _hit_constants("HIT", asked)
+    return Outcome(found, SILENCE_HELD, _silences(asked, old, weights))
 
 
 def fit_silence_read(given: Given) -> Outcome:
@@ -452,11 +460,11 @@ def fit_silence_read(given: Given) -> Outcome:
         | _hit_constants("ALONE_HIT", asked, cosine=False)
     )
     figures = (
-        *_silences(asked, (old, silent.FLOOR), (weights, silent.FLOOR)),
+        *_silences(asked, old, weights),
         *_silences(
             [replace(one, where=f"{one.where}, no cosine") for one in asked],
-            (_of_all(silent.ALONE_CONSTANT, silent.ALONE_UNSEEN, silent.ALONE_ODDS), silent.FLOOR),
-            (_of_all(*alone), silent.FLOOR),
+            _of_all(silent.ALONE_CONSTANT, silent.ALONE_UNSEEN, silent.ALONE_ODDS),
+            _of_all(*alone),
         ),
     )
     return Outcome(found, SILENCE_HELD, figures)
@@ -485,17 +493,18 @@ def _silence_constants(names: Sequence[str], values: Sequence[float]) -> dict[Co
 
 
 def _silences(
-    asked: Sequence[silence.Asked],
-    before: tuple[tuple[float, ...], float],
-    after: tuple[tuple[float, ...], float],
+    asked: Sequence[silence.Asked], before: Sequence[float], after: Sequence[float]
 ) -> tuple[Figure, ...]:
-    """How many of each kind get nothing, by weights and floor before and after."""
+    """How many of each kind get nothing at the floor of their lane, by weights before and after."""
     groups: dict[tuple[str, str], list[silence.Asked]] = {}
     for one in asked:
         if not one.fitted:
             groups.setdefault((one.where, one.kind), []).append(one)
     return tuple(
-        Figure(f"{where}: no hit, {kind}", _silent(own, *before), _silent(own, *after))
+        Figure(
+            f"{where}: no hit, {kind}",
+            *(_silent(own, weights, silent.FLOOR_OF[own[0].lane]) for weights in (before, after)),
+        )
         for (where, kind), own in groups.items()
     )
 

@@ -35,7 +35,7 @@ from anaphora.rank.question import (
     unknown_names,
 )
 from anaphora.rank.replacement import PairJudge, judge_pairs
-from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
+from anaphora.rank.silence import CALIBRATED_FOR, TURN_FLOOR
 from anaphora.rank.stages import asks_for_order, spread_over_stages
 from anaphora.rank.statements import HEAD, asked_words
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
@@ -49,7 +49,7 @@ from anaphora.rank.turns import (
 )
 from anaphora.reading.inputs import said_text, statement_text
 from anaphora.recall.currency import RELATED, Candidate, order_turns
-from anaphora.recall.likelihood import with_floor, without_tail
+from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     Mask,
     chosen_rows,
@@ -178,14 +178,15 @@ class _Question:
 class _Limits:
     """What hits may take up: how many, how many tokens, and which texts are in the prompt.
 
-    `whole`: no passage stands for a long turn. `cut`: those that hardly answer do not come.
+    `whole`: no passage stands for a long turn. Where anything answers as probably as
+    `floor`, those that hardly do not come (0: they do).
     """
 
     top_k: int
     budget: int = NO_BUDGET
     live: frozenset[str] = frozenset()
     whole: bool = False
-    cut: bool = False
+    floor: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +257,7 @@ class ConversationRecall:
             conversation_id = self._store.standing_id(conversation_id)
         check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
-        floor = FLOOR if min_confidence is None else min_confidence
+        floor = TURN_FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
         window = begin_reading(read, mode, self._reader)
         if not query.strip():
@@ -289,8 +290,7 @@ class ConversationRecall:
             alone=narrowed.alone,
         )
         live = frozenset(text.strip() for text in exclude)
-        cut_tail = floor > 0 and not narrowed.alone
-        limits = _Limits(top_k, budget, live, whole, cut_tail)
+        limits = _Limits(top_k, budget, live, whole, 0.0 if narrowed.alone else floor)
         answer = self._cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
         coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), times, now)
@@ -301,7 +301,7 @@ class ConversationRecall:
         if narrowed.empty and floor > 0:
             return replace(recall, hits=(), nearest=answer.hits)
         # A question for nothing but a time is answered by what was said then, whatever that was.
-        return with_floor(recall, answer.answered, 0.0 if narrowed.alone else floor)
+        return with_floor(recall, answer.answered, limits.floor)
 
     def _cached(
         self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
@@ -478,7 +478,7 @@ class ConversationRecall:
                 calibrated=self.calibrated and rated,
                 subject=question.subject,
             )
-            found = without_tail(ordered.candidates) if limits.cut else ordered.candidates
+            found = ordered.without_tail(limits.floor)
             answered = ordered.confidence if rated else None
         taken = fill(
             found,

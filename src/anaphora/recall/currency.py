@@ -37,7 +37,7 @@ from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import Lane
 from anaphora.rank.statements import read_cues, read_statement
 from anaphora.rank.subjects import read_keys
-from anaphora.recall.likelihood import Likelihood
+from anaphora.recall.likelihood import Likelihood, without_tail
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
@@ -137,6 +137,12 @@ class Ordered:
 
     candidates: Iterator[Candidate]
     confidence: float | None
+
+    def without_tail(self, floor: float) -> Iterator[Candidate]:
+        """The candidates without those that hardly answer, where anything does with `floor`."""
+        if not floor or self.confidence is None or self.confidence < floor:
+            return self.candidates
+        return without_tail(self.candidates)
 
 
 def order_turns(

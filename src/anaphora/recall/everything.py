@@ -19,7 +19,7 @@ from anaphora.core.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
 from anaphora.rank.currency import COMING
-from anaphora.rank.silence import FLOOR
+from anaphora.rank.silence import FACT_FLOOR
 from anaphora.recall.likelihood import without_tail
 from anaphora.recall.opposed import OpposedPairs, mark_opposed
 from anaphora.recall.query import (
@@ -168,12 +168,17 @@ class _Asked:
     terms: tuple[str, ...]
     choice: SearchChoice
     top_k: int
-    floor: float
+    floor: float | None
     sessions: frozenset[str] | None
     shown: ViewCache[_TextReading]
     own: frozenset[str] = frozenset()
     placed: Collection[str] = field(default=())
     read: int | None = None
+
+    @property
+    def fact_floor(self) -> float:
+        """Below which what is kept as facts is silent; None chosen: each lane has its own."""
+        return FACT_FLOOR if self.floor is None else self.floor
 
     def reading(self, text: str) -> _TextReading:
         """A text as it is read for this question."""
@@ -219,14 +224,14 @@ class EverythingRecall:
         """
         check_count("top_k", top_k, 1)
         check_count("budget", budget, 0)
-        floor = FLOOR if min_confidence is None else min_confidence
-        check_share("min_confidence", floor)
+        if min_confidence is not None:
+            check_share("min_confidence", min_confidence)
         checked_read(read)
         _check_kinds(choice.kinds)
         if not question.strip():
             return Recall((), (BLANK,))
         question, cut = truncated_question(typed_question(question))
-        asked = replace(self._asked(question, choice, top_k, floor), read=read)
+        asked = replace(self._asked(question, choice, top_k, min_confidence), read=read)
         lanes = [_LaneAnswer(degraded=cut)]
         parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Asked], _LaneAnswer]], ...] = (
             ("memories", ("memory", "note"), self._memories),
@@ -243,7 +248,9 @@ class EverythingRecall:
         found = _merged(asked, self._with_origins(lanes), budget)
         return mark_opposed(found, near, self.memories.records, self.opposed)
 
-    def _asked(self, question: str, choice: SearchChoice, top_k: int, floor: float) -> _Asked:
+    def _asked(
+        self, question: str, choice: SearchChoice, top_k: int, floor: float | None
+    ) -> _Asked:
         sessions = None
         if choice.project is not None:
             sessions = self.places.of_project(choice.project)
@@ -366,7 +373,7 @@ class EverythingRecall:
             return _LaneAnswer()
         sure = FILES[package.quality]
         hits = tuple(_Found(hit, hit.score) for hit in _of_files(package, asked, sure))
-        if sure < asked.floor:
+        if sure < asked.fact_floor:
             return _LaneAnswer((), hits, None, package.degraded)
         return _LaneAnswer(hits, (), sure, package.degraded)
 
@@ -389,7 +396,7 @@ class EverythingRecall:
             min_confidence=asked.floor,
             read=asked.read,
         )
-        if found.confidence is not None and found.confidence < asked.floor:
+        if found.confidence is not None and found.confidence < asked.fact_floor:
             # With filters the lane gives all that they let through, however far.
             return replace(found, hits=(), nearest=found.hits or found.nearest)
         return found
@@ -591,7 +598,7 @@ def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[
     """One list of what the lanes found; where all are silent, what came nearest."""
     known = [lane.confidence for lane in lanes if lane.confidence is not None]
     hits = _ordered(hit for lane in lanes for hit in _valued(lane.hits, asked))
-    if asked.floor:
+    if asked.floor != 0:
         hits = tuple(without_tail(hits))
     nearest = _ordered(hit for lane in lanes for hit in _valued(lane.nearest, asked))
     told = ((lane.silent_times if hits else lane.notices) for lane in lanes)

@@ -165,8 +165,8 @@ def _said(candidate: Candidate) -> str:
 def with_floor(recall: Recall[Any], answered: float | None, floor: float) -> Recall[Any]:
     """`recall` with its confidence, and silent where that is below `floor`: `nearest` has its hits.
 
-    `answered` is the probability that anything answers (None: not known, and nothing changes). A
-    hit that was sought by name counts as much itself.
+    `answered` is the probability that anything answers (None: not known, and nothing changes):
+    from `floor` on, the tail was cut before. A hit that was sought by name counts as much itself.
     """
     if answered is None:
         return recall
@@ -174,7 +174,8 @@ def with_floor(recall: Recall[Any], answered: float | None, floor: float) -> Rec
     sure = max(answered, best) if best >= SOUGHT else answered
     if sure < floor:
         return replace(recall, hits=(), confidence=sure, nearest=recall.hits)
-    return replace(recall, confidence=sure)
+    hits = tuple(without_tail(recall.hits)) if answered < floor else recall.hits
+    return replace(recall, hits=hits, confidence=sure)
 
 
 def without_tail(hits: Iterable[HitT]) -> Iterator[HitT]:

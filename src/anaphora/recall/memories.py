@@ -24,12 +24,12 @@ from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import UNREAD, MemoryCandidates, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
-from anaphora.rank.silence import CALIBRATED_FOR, FLOOR
+from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import asked_words, words_of
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import COMPARABLE, RELATED, Candidate, order_memories
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
-from anaphora.recall.likelihood import with_floor, without_tail
+from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     asks_for_a_time_alone,
     days_of,
@@ -185,7 +185,7 @@ class MemoryRecall:
         from anaphora.index.memories.state import MemoryQuery
 
         check_count("top_k", top_k, 1)
-        floor = FLOOR if min_confidence is None else min_confidence
+        floor = FACT_FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
         window = begin_reading(read, mode, self.reader)
         if as_of is not None:
@@ -220,8 +220,8 @@ class MemoryRecall:
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         least = -math.inf if min_score is None else min_score
-        cut_tail = floor > 0 and not every and not times.alone
-        key = (query, mode, top_k, least, keep, as_of, window, cut_tail)
+        lowest = 0.0 if every or times.alone else floor
+        key = (query, mode, top_k, least, keep, as_of, window, lowest)
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
         rejected: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, wanted.moment):
@@ -236,7 +236,7 @@ class MemoryRecall:
                 times.seconds,
                 without_times(query, times.spans),
             )
-            hits = work.hits(top_k, least, cut=cut_tail)
+            hits = work.hits(top_k, least, lowest)
             unread = tuple(work.unread)
             answer = _Answer(parts, wanted.moment, hits, work.answered, unread)
             self.answers.put(_ONE_VIEW, key, answer)
@@ -246,7 +246,7 @@ class MemoryRecall:
         if times.alone and not wanted.within and found.columns.ids:
             told = times.unmet(told, shown=every or floor == 0)
         elif vector is not None and not found.pending and mode == "hybrid":
-            told = with_floor(told, answer.answered, 0.0 if every or times.alone else floor)
+            told = with_floor(told, answer.answered, lowest)
         return times.with_coming(told)
 
     def _searched(
@@ -456,16 +456,18 @@ class _AnswerBuilder:
         self._scores = self._rank(self._found)
         self._places = {one: place for place, one in enumerate(self._found.columns.ids)}
 
-    def hits(self, top_k: int, least: float, *, cut: bool) -> tuple[MemoryHit, ...]:
-        """The best `top_k` of at least this score, restatements shown once; `cut`: no tail."""
+    def hits(self, top_k: int, least: float, floor: float) -> tuple[MemoryHit, ...]:
+        """The best `top_k` of at least this score, restatements shown once.
+
+        Where anything answers as probably as `floor`, without those that hardly do (0: with them).
+        """
         taken: list[Candidate] = []
         found_ids = self._found.columns.ids
         best_first = [found_ids[p] for p in self._scores.order.tolist()]
         version = self._found.version
         links = _Links(self._lane.records, best_first, self._lane.reads.neighbours, version)
         same: dict[str, list[str]] = {}
-        ordered = self._ordered()
-        for candidate in without_tail(ordered) if cut and not self._explain else ordered:
+        for candidate in self._ordered(0.0 if self._explain else floor):
             own = self._id_of(candidate.place)
             shown = (self._id_of(other.place) for other in taken)
             if candidate.standing < least or len(taken) == top_k:
@@ -535,7 +537,7 @@ class _AnswerBuilder:
     def _id_of(self, place: int) -> str:
         return self._found.columns.ids[place]
 
-    def _ordered(self) -> Iterator[Candidate]:
+    def _ordered(self, floor: float) -> Iterator[Candidate]:
         """What has anything in common with the question, what holds now before what it replaced."""
         scores = self._scores
         places: list[int] = scores.order.tolist()
@@ -557,7 +559,7 @@ class _AnswerBuilder:
             subject=self._subject,
         )
         self.answered = ordered.confidence
-        return ordered.candidates
+        return ordered.without_tail(floor)
 
     def _candidates(self, places: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""

@@ -7,7 +7,7 @@ from typing import Any
 from tools.claims.model import Value
 from tools.claims.sources import at, computed, mean
 
-from anaphora.rank.silence import FLOOR
+from anaphora.rank.silence import FLOOR_OF
 
 __all__ = [
     "Row",
@@ -67,11 +67,12 @@ def silenced(kind: str, choose: Any, form: str, *, times: float = 1) -> Value:
         groups: dict[str, list[float]] = {}
         for row in content["asked"]:
             if not row["fitted"] and row["kind"] == kind:
-                groups.setdefault(row["where"], []).append(row["chance"])
-        shares = [sum(chance < FLOOR for chance in each) / len(each) for each in groups.values()]
+                silent = row["chance"] < FLOOR_OF[row["lane"]]
+                groups.setdefault(row["where"], []).append(float(silent))
+        shares = [sum(each) / len(each) for each in groups.values()]
         return float(choose(shares))
 
-    source = f"{kind}: chance below {FLOOR:g}, {choose.__name__} over the groups"
+    source = f"{kind}: chance below the floor of its lane, {choose.__name__} over the groups"
     return computed("silence", compute, source, form, times=times)
 
 
