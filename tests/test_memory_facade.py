@@ -97,7 +97,7 @@ def test_the_example_of_the_seed(memory: Memory) -> None:
     assert (hit.tags, hit.category, hit.type) == (FACTS[0].tags, "development", "semantic")
     assert hit.created_at == NOW
     assert hit.score == pytest.approx(hit.similarity * hit.decay * hit.reinforcement)
-    assert hit.score > FACT_FLOOR
+    assert hit.score > FLOOR
 
 
 def test_the_filter_of_the_seed(filled: Memory) -> None:

@@ -82,7 +82,8 @@ def test_the_same_evidence_further_down_is_no_surer(
         ("was weißt du über Ida?", {"ida"}),
         ("erzähl mir von Ben", {"ben"}),
         ("¿qué sabes de Ida?", {"ida"}),
-        ("what does ERR-4021 mean?", {"err-4021"}),
+        ("what does ERR-4021 mean?", {"err4021"}),
+        ("what does locker 3 hold?", {"locker#3", "hold"}),
         ("what happened?", {"happen"}),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,14 +41,14 @@ class Home:
             conversation = f"c{abs(hash((text, at)))}"
             self.memory.conversations.extend(conversation, [NewTurn("user", text, ts=at)])
 
-    def ask(self, question: str) -> Recall[object]:
+    def ask(self, question: str) -> Recall[Any]:
         """What the lane answers."""
         assert self.memory.ready(60)
         if self.lane.startswith("search"):
-            return self.memory.search(question)  # type: ignore[return-value]
+            return self.memory.search(question)
         if self.lane == "memories":
-            return self.memory.recall(question)  # type: ignore[return-value]
-        return self.memory.recall_conversation(None, question)  # type: ignore[return-value]
+            return self.memory.recall(question)
+        return self.memory.recall_conversation(None, question)
 
 
 @pytest.fixture(params=LANES)
@@ -59,7 +60,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
     opened.memory.close()
 
 
-def texts_of(answer: Recall[object]) -> list[str]:
+def texts_of(answer: Recall[Any]) -> list[str]:
     return [hit.text for hit in answer]  # type: ignore[attr-defined]
 
 

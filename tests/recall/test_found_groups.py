@@ -73,8 +73,10 @@ class Desk:
 
     def ask(self, question: str, top_k: int = 6) -> tuple[Hit, ...]:
         if self._lane == "memories":
-            return self.memory.recall(question, top_k=top_k).hits
-        return self.memory.recall_conversation(None, question, top_k=top_k, budget=1_000_000).hits
+            return self.memory.recall(question, top_k=top_k, min_confidence=0.0).hits
+        return self.memory.recall_conversation(
+            None, question, top_k=top_k, budget=1_000_000, min_confidence=0.0
+        ).hits
 
 
 @pytest.fixture(params=["memories", "turns"])

@@ -226,8 +226,14 @@ def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
                 tokens.extend((*_pairs(run), *_alone(run)))
         elif part.folded not in stops:
             tokens.append(part.token)
-            tokens += part.held
+            tokens += (token for token in part.held if _WITH_NUMBER not in token)
     return tokens
+
+
+def numbered_things(text: str) -> frozenset[str]:
+    """The tokens of what a short number tells from others of its kind: "locker 3"."""
+    held = (token for part in _parts(text) for token in part.held)
+    return frozenset(token for token in held if _WITH_NUMBER in token)
 
 
 def query_terms(text: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
-from anaphora.core.analyser import QueryWord, analyse, token_of
+from anaphora.core.analyser import QueryWord, analyse, numbered_things, token_of
 from anaphora.core.folding import typed_text
 from anaphora.core.languages.language import language_of, languages
 from anaphora.rank.statements import HEAD, asked_words, words_of
@@ -83,7 +83,7 @@ def held_terms(question: str, text: str) -> frozenset[str]:
     beyond = text[HEAD:]
     for word in read_sought(question).words:
         if not tokens.isdisjoint(word.tokens_in(codes)) or (
-            not _named(beyond).isdisjoint(word.tokens)
+            not _named(text).isdisjoint(word.tokens)
             if word.exact
             else _is_written(word, _folded(text), beyond=bool(beyond))
         ):
@@ -100,7 +100,8 @@ def _folded(text: str) -> str:
 def _named(text: str) -> frozenset[str]:
     """The tokens of the lines of a text that hold a digit, as all identifiers do."""
     lines = [line for line in text.splitlines() if any(map(str.isdigit, line))]
-    return frozenset(analyse("\n".join(lines)[:_MOST_NAMED].lower()))
+    named = "\n".join(lines)[:_MOST_NAMED].lower()
+    return numbered_things(named).union(analyse(named))
 
 
 @lru_cache(maxsize=1024)
