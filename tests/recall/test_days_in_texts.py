@@ -44,10 +44,10 @@ class Home:
         """What the lane answers."""
         assert self.memory.ready(60)
         if self.lane.startswith("search"):
-            return self.memory.search(question)  # type: ignore[return-value]
+            return self.memory.search(question)
         if self.lane == "memories":
-            return self.memory.recall(question)  # type: ignore[return-value]
-        return self.memory.recall_conversation(None, question)  # type: ignore[return-value]
+            return self.memory.recall(question)
+        return self.memory.recall_conversation(None, question)
 
 
 @pytest.fixture(params=LANES)
