@@ -22,7 +22,7 @@ DONE = (
     *("updated the certificates", "split the queue in two", "closed the old mailbox"),
     *("cleaned the temporary folders", "raised the limit of uploads", "rewrote the search page"),
 )
-MONTHS = "January February March April May June July August September".split()
+MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September"]
 Digits = tuple[int, ...]
 # How a thing of a kind is named in a text and, another way, in a question.
 SHAPES: dict[str, tuple[Callable[[Digits], str], tuple[Callable[[Digits], str], ...]]] = {

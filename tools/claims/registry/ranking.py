@@ -148,12 +148,26 @@ CONSTANTS = (
     ),
     _constant(
         "silence_read",
-        "odds = −{constant} + {meaning} · cosine + {odds} · log odds of the reader Below {floor}"
-        " there are no hits",
+        "odds = −{constant} + {meaning} · cosine + {odds} · log odds of the reader Words",
         constant=constant("rank.silence:READ_CONSTANT", times=-1),
         meaning=constant("rank.silence:READ_MEANING"),
         odds=constant("rank.silence:READ_ODDS"),
-        floor=constant("rank.silence:FLOOR"),
+    ),
+    _constant(
+        "floors",
+        "Below {turns} for turns and {facts} for memories, notes and documents",
+        turns=constant("rank.silence:TURN_FLOOR"),
+        facts=constant("rank.silence:FACT_FLOOR"),
+    ),
+    _constant(
+        "tail",
+        "or than {least}, is not shown",
+        least=constant("rank.silence:LEAST"),
+    ),
+    _constant(
+        "sought",
+        "or holds its code, answers with {sought} at least",
+        sought=constant("rank.silence:SOUGHT"),
     ),
     _constant(
         "silence_alone",
@@ -389,7 +403,7 @@ REACHED = (
     Claim(
         "ranking.silenced",
         (
-            "Of a thousand questions that have an answer {answered} are silenced at this limit; of"
+            "Of a thousand questions that have an answer {answered} are silenced at these limits; of"
             " a hundred about something else {least} to {most}, depending on how much the two have"
             " in common; of a hundred about the same people and things that were never answered"
             " only {never_least} to {never_most}",
