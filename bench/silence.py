@@ -74,6 +74,8 @@ UNSEEN_AT: Final = 1
 """The places of the best cosine and of the unseen words among the features."""
 COSINES_AT: Final = frozenset({0, 5})
 """Those of the cosine and of its lead among the features of a hit."""
+NEVER_FOR: Final = frozenset({1, 4})
+"""Those of missing words and of a hit that only asks."""
 # The strength of the ridge; with so few weights it hardly matters.
 RIDGE: Final = 1.0
 NOTHING: Final = (0.0, 1.0, None)
@@ -259,7 +261,9 @@ def _weights(asked: Sequence[Asked], without: frozenset[int]) -> Weights:
 def fit_hits(asked: Sequence[Asked], lane: Lane, *, cosine: bool = True) -> Weights:
     """The weights of a lane's hits of answered questions, in the order of `HitEvidence.features`.
 
-    Without `cosine` those of meaning and lead are 0. What was sought by name has no part in it.
+    Without `cosine` those of meaning and lead are 0, as is a weight by which a missing word or a
+    question would speak for a hit: a reader knows these already. What was sought by name has no
+    part in it.
     """
     hits = [
         (hit, right, one.where)
@@ -269,19 +273,22 @@ def fit_hits(asked: Sequence[Asked], lane: Lane, *, cosine: bool = True) -> Weig
         if not hit.sought and (hit.read is None) == (one.seen.read is None)
     ]
     sizes = Counter(where for *_, where in hits)
-    weights, constant = fit_logistic(
-        [_without_cosine(hit.features(), cosine) for hit, *_ in hits],
-        [right for _, right, _ in hits],
-        [100.0 / sizes[where] for *_, where in hits],
-        RIDGE,
-    )
-    return tuple(round(value, 3) for value in (constant, *_without_cosine(weights, cosine)))
+    without = frozenset() if cosine else COSINES_AT
+    while True:
+        weights, constant = fit_logistic(
+            [_without(hit.features(), without) for hit, *_ in hits],
+            [right for _, right, _ in hits],
+            [100.0 / sizes[where] for *_, where in hits],
+            RIDGE,
+        )
+        wrong = {at for at in NEVER_FOR if weights[at] > 0.0 and at not in without}
+        if not wrong:
+            return tuple(round(value, 3) for value in (constant, *_without(weights, without)))
+        without |= wrong
 
 
-def _without_cosine(values: Sequence[float], cosine: bool) -> Weights:
-    return tuple(
-        0.0 if not cosine and at in COSINES_AT else value for at, value in enumerate(values)
-    )
+def _without(values: Sequence[float], places: frozenset[int]) -> Weights:
+    return tuple(0.0 if at in places else value for at, value in enumerate(values))
 
 
 def _fitted(asked: Sequence[Asked]) -> list[Asked]:

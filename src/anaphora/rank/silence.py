@@ -42,23 +42,23 @@ CONSTANT: Final = -2.39
 MEANING: Final = 6.34
 UNSEEN: Final = -2.21
 
-READ_CONSTANT: Final = -3.09
-READ_MEANING: Final = 8.84
+READ_CONSTANT: Final = -1.31
+READ_MEANING: Final = 6.21
 READ_UNSEEN: Final = 0.0
-READ_ODDS: Final = 0.45
+READ_ODDS: Final = 0.78
 
-ALONE_CONSTANT: Final = 2.21
-ALONE_UNSEEN: Final = -0.05
-ALONE_ODDS: Final = 1.13
+ALONE_CONSTANT: Final = 2.55
+ALONE_UNSEEN: Final = -1.16
+ALONE_ODDS: Final = 1.09
 
 # Of a hit: the constant, meaning, missing, first, place, asks, lead and, where one read, the
 # reader's.
 HIT_TURNS: Final[Weights] = (0.37, -0.67, -1.46, 0.27, -0.93, -0.04, 2.71)
 HIT_FACTS: Final[Weights] = (-1.07, 0.2, -0.47, 0.71, -0.87, -1.57, 4.32)
-READ_HIT_TURNS: Final[Weights] = (0.4, -0.62, -0.75, 0.49, -0.76, -0.17, 3.84, 0.26)
-READ_HIT_FACTS: Final[Weights] = (-1.03, 0.64, 1.2, 0.79, -0.6, 0.32, 5.34, 0.32)
-ALONE_HIT_TURNS: Final[Weights] = (0.4, 0.0, -0.75, 0.49, -0.76, -0.17, 0.0, 0.26)
-ALONE_HIT_FACTS: Final[Weights] = (-1.03, 0.0, 0.0, 0.79, -0.6, 0.0, 0.0, 0.32)
+READ_HIT_TURNS: Final[Weights] = (0.2, 0.0, -0.75, 0.33, -0.51, -0.69, 5.41, 0.35)
+READ_HIT_FACTS: Final[Weights] = (-0.55, 0.74, 0.0, 0.44, -0.53, 0.0, 5.48, 0.28)
+ALONE_HIT_TURNS: Final[Weights] = (0.0, 0.0, -0.65, 0.55, -0.78, -0.73, 0.0, 0.39)
+ALONE_HIT_FACTS: Final[Weights] = (-0.25, 0.0, 0.0, 0.74, -0.9, 0.0, 0.0, 0.36)
 
 TURN_FLOOR: Final = 0.2
 """Below this probability an answer from turns is silent unless the caller says otherwise: at most 3
