@@ -47,7 +47,7 @@ from anaphora.values.conversations import READ_IN_HOOKS
 from anaphora.values.search import SearchHit
 from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories
 from bench.datasets import SETS, Haystack, haystacks
-from bench.figures import Figure, at_least, exactly, machine_and_day, write
+from bench.figures import Figure, at_least, at_most, exactly, machine_and_day, write
 from bench.fitting import fit_logistic
 from bench.homes import home_of, load_reader, tell_once
 from bench.project.sets import ProjectSet, read_project_sets
@@ -84,6 +84,8 @@ ALWAYS: Final = 5
 LOOKED_AT: Final = 4
 RIDGE: Final = 1.0
 FACTS: Final = "stories, as facts"
+# The questions that ask for a value that has changed.
+CHANGED: Final = ("current", "current-explicit")
 
 Judge = Callable[[SearchHit], bool]
 ItemT = TypeVar("ItemT")
@@ -104,8 +106,8 @@ class Injected:
     """What one prompt got: hits put in, those of them that are evidence, tokens of the block.
 
     `always` is the same for the five best hits. `stale` are those that hold an outdated value and
-    no mark that says so. `features` and `labels` are of the turns that were
-    looked at, for the fit.
+    no mark that says so: beside the new value, and alone. `features` and `labels` are of the turns
+    that were looked at, for the fit.
     """
 
     where: str
@@ -117,7 +119,7 @@ class Injected:
     always: tuple[int, int, int]
     features: tuple[tuple[float, ...], ...] = ()
     labels: tuple[bool, ...] = ()
-    stale: int = 0
+    stale: tuple[int, int] = (0, 0)
 
 
 def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Injected]:
@@ -217,7 +219,8 @@ def _over_facts(story: Story, other: Story, home: Path) -> Iterator[Injected]:
 def _of_story(story: Story, other: Story) -> Iterator[Prompt]:
     for one in story["questions"]:
         if one["kind"] != ABSENT:
-            outdated = _outdated(one["answer"], one.get("stale") or ())
+            changed = one["kind"] in CHANGED
+            outdated = _outdated(one["answer"], one["stale"] if changed else ())
             yield Prompt(NEEDED, one["q"], _holding(one["answer"]), outdated)
     for one in other["questions"]:
         if one["kind"] != ABSENT:
@@ -233,11 +236,16 @@ def _outdated(answer: Sequence[str], stale: Sequence[str]) -> Judge:
         and not holds_any(hit.text, answer)
         and hit.current
         and not hit.contradicts
+        and not any(line.startswith("earlier than") for line in hit.versions)
     )
 
 
 def _holding(answer: Sequence[str]) -> Judge:
     return lambda hit: holds_any(" ".join((hit.text, *hit.versions)), answer)
+
+
+def _is_later(hit: SearchHit) -> Judge:
+    return lambda other: other.ts is not None and hit.ts is not None and other.ts > hit.ts
 
 
 def _never(_: SearchHit) -> bool:
@@ -263,6 +271,8 @@ def _session(
         event = read_event(CLIENT, told, Path.home())
         assert event is not None
         given = hooks.bearing(event)[:MOST_HITS]
+        stale = [hit for hit in given if prompt.stale(hit)]
+        right = [hit for hit in given if prompt.judge(hit)]
         block = hooks.answer(CLIENT, told)
         found = memory.search(
             prompt.text,
@@ -291,7 +301,7 @@ def _session(
             ),
             tuple(relevance_features(seen, at) for at in looked),
             tuple(prompt.judge(turns[at]) for at in looked),
-            sum(map(prompt.stale, given)),
+            (sum(any(map(_is_later(hit), right)) for hit in stale), 0 if right else len(stale)),
         )
 
 
@@ -357,7 +367,15 @@ def measured(seen: Sequence[Injected]) -> list[Figure]:
             1.0,
         ),
         exactly(
-            "facts: outdated values put in without a mark", sum(one.stale for one in held_out), 0
+            "facts: outdated values beside the new one, without a mark",
+            sum(one.stale[0] for one in held_out),
+            0,
+        ),
+        at_most(
+            "facts: outdated values alone, the new one not found",
+            sum(one.stale[1] for one in held_out),
+            9,
+            "",
         ),
     ]
 

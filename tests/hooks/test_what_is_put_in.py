@@ -275,7 +275,7 @@ def test_a_turn_that_says_what_was_retired_is_marked(desk: Desk, verdict: Any) -
 def stale_lines(given: str, old: str, new: str) -> list[str]:
     """Items that hold an old value, without a mark below them that names the new one or a day."""
     items = re.split(r"^- ", given, flags=re.MULTILINE)[1:]
-    marked = ("older:", "until ", "not settled")
+    marked = ("older:", "until ", "not settled", "earlier than")
     return [
         item
         for item in items
@@ -283,6 +283,19 @@ def stale_lines(given: str, old: str, new: str) -> list[str]:
         and new not in item.splitlines()[0]
         and not any(mark in item for mark in marked)
     ]
+
+
+@pytest.mark.promise("hooks.marked")
+def test_of_two_values_that_nothing_links_the_earlier_says_so(desk: Desk) -> None:
+    """No rule sees that the one replaced the other: the earlier names the day of the later."""
+    desk.keep("The minimum gear score for raiders is 415.", days=30)
+    desk.keep("Anyone who signs up for raids needs 430.", days=2)
+    assert desk.memory.contradictions() == ()
+    given = desk.prompt("What gear score do you need to sign up for a raid?")
+    (later, earlier, mark) = given.splitlines()[2:5]
+    assert "430" in later
+    assert "415" in earlier
+    assert "earlier than what stands here of 2026-11-23" in mark
 
 
 @pytest.mark.promise("hooks.marked")

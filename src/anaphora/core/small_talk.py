@@ -48,6 +48,11 @@ def is_small_talk(text: str) -> bool:
     return not _words(said, text)
 
 
+def begins_as_question(text: str) -> bool:
+    """Whether a text begins as a question does, with a mark or without, in any language."""
+    return _question().match(_without(typed_text(text), "phatic").strip(" ,.;:!…-")) is not None
+
+
 def _asks(said: str) -> bool:
     """Whether what is left asks: a request ("can you …") does not."""
     said = said.strip(" ,.;:!…-")

@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from anaphora.core.small_talk import is_small_talk
+from anaphora.core.small_talk import begins_as_question, is_small_talk
 from anaphora.rank.statements import read_statement, words_of
 from anaphora.values.search import SearchHit
 
@@ -33,10 +34,10 @@ _ANCIENT: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 def present_hits(chosen: Iterable[SearchHit], found: Sequence[SearchHit]) -> list[SearchHit]:
     """The chosen hits without small talk, each with what holds now in its place, none twice."""
-    by_id = {hit.id: hit for hit in found}
+    places = {hit.id: place for place, hit in enumerate(found)}
     kept: dict[str, SearchHit] = {}
     for hit in chosen:
-        newest = _present(hit, by_id)
+        newest = _present(hit, found, places)
         if not (is_small_talk(newest.text) or _only_asks(newest)):
             kept.setdefault(newest.id, newest)
     hits = list(kept.values())
@@ -55,6 +56,33 @@ def tell_once(hits: Sequence[SearchHit]) -> list[list[SearchHit]]:
         else:
             own.append(hit)
     return [sorted(group, key=_place) for group in groups]
+
+
+def mark_earlier(hits: Sequence[SearchHit]) -> list[SearchHit]:
+    """The hits, those marked that were said earlier than another one that may be about the same.
+
+    Whether the later one replaces it nothing has told; two values side by side need a word all the
+    same. Of memories so few come that any two may be; with a turn they share a word at least.
+    """
+    return [_marked_earlier(hit, hits) for hit in hits]
+
+
+def _marked_earlier(hit: SearchHit, hits: Sequence[SearchHit]) -> SearchHit:
+    if not hit.current or hit.contradicts or hit.ts is None:
+        return hit
+    later = [
+        other.ts
+        for other in hits
+        if other.ts is not None and other.ts > hit.ts and _may_be_of_one(hit, other)
+    ]
+    if not later:
+        return hit
+    line = f"earlier than what stands here of {max(later):%Y-%m-%d}, which counts if they differ"
+    return replace(hit, versions=(line, *hit.versions))
+
+
+def _may_be_of_one(hit: SearchHit, other: SearchHit) -> bool:
+    return "turn" not in (hit.kind, other.kind) or bool(words_of(hit.text) & words_of(other.text))
 
 
 def say_the_same(one: SearchHit, other: SearchHit) -> bool:
@@ -92,13 +120,17 @@ def stands_in(text: str, said: Iterable[str]) -> bool:
     )
 
 
-def _present(hit: SearchHit, by_id: dict[str, SearchHit]) -> SearchHit:
-    """What holds now in place of a hit: the end of a chain of newer ones that were found."""
+def _present(hit: SearchHit, found: Sequence[SearchHit], places: Mapping[str, int]) -> SearchHit:
+    """What holds now in place of a hit: the end of a chain of newer ones that were found.
+
+    A newer one that was put behind it takes no place: there the past is asked for.
+    """
+    place = places[hit.id]
     for _ in range(_CHAIN):
-        newer = by_id.get(hit.older_than)
-        if hit.current or newer is None:
+        newer = places.get(hit.older_than)
+        if hit.current or newer is None or newer > place:
             break
-        hit = newer
+        hit, place = found[newer], newer
     return hit
 
 
@@ -107,7 +139,7 @@ def _only_asks(hit: SearchHit) -> bool:
     if hit.kind != "turn" or len(hit.text) > _SHORT:
         return False
     read = read_statement(hit.text)
-    return read.asks and len(read.told) < _LEAST
+    return read.asks and len(read.told) < _LEAST and begins_as_question(hit.text)
 
 
 def _gives_way(hit: SearchHit, other: SearchHit) -> bool:

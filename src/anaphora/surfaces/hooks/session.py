@@ -177,7 +177,7 @@ class SessionHooks:
         """
         from anaphora.core.small_talk import asks_nothing
         from anaphora.recall.query import truncated_question
-        from anaphora.recall.told_once import present_hits, tell_once
+        from anaphora.recall.told_once import mark_earlier, present_hits, tell_once
         from anaphora.recall.unasked import worth_showing
 
         said = typed_words(strip_recalled(event.prompt))
@@ -206,7 +206,8 @@ class SessionHooks:
 
         hits = present_hits(worth_showing(prompt, found.hits), found.hits)
         groups = [group for group in tell_once(hits) if not any(map(is_before_it, group))]
-        return _news(event, [group[0] for group in groups])
+        news = _news(event, [group[0] for group in groups])
+        return [*mark_earlier(news[:MOST_HITS]), *news[MOST_HITS:]]
 
     def _restored(self, event: HookEvent) -> str:
         """What the user said in this session before the compaction, and which files it changed."""
