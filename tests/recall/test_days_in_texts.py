@@ -61,7 +61,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
 
 
 def texts_of(answer: Recall[Any]) -> list[str]:
-    return [hit.text for hit in answer]  # type: ignore[attr-defined]
+    return [hit.text for hit in answer]
 
 
 @pytest.mark.promise("recall.days_named")
@@ -207,8 +207,8 @@ def test_what_is_dated_ahead_does_not_hide_what_is_said_now(
     home.tell(0, present)
     answer = home.ask(question)
     first, *others = answer
-    assert (first.text, first.current) == (present, True)  # type: ignore[attr-defined]
-    if any(hit.text == coming for hit in others):  # type: ignore[attr-defined]
+    assert (first.text, first.current) == (present, True)
+    if any(hit.text == coming for hit in others):
         day = NOW + ahead * DAY
         assert f'dated in the future: from {day:%Y-%m-%d} "{coming}"' in answer.notices
 
