@@ -27,12 +27,12 @@ FIRST: Final = 0.983
 LEAD: Final = 2.29
 COVERS: Final = 1.739
 
-READ_CONSTANT: Final = -1.24
-READ_ANSWERS: Final = 0.441
-READ_FIRST: Final = 0.563
-READ_LEAD: Final = 8.195
-READ_COVERS: Final = 1.074
-READ_ODDS: Final = 0.471
+READ_CONSTANT: Final = 0.48
+READ_ANSWERS: Final = 0.968
+READ_FIRST: Final = -0.065
+READ_LEAD: Final = 4.158
+READ_COVERS: Final = 0.802
+READ_ODDS: Final = 0.268
 
 THRESHOLD: Final = 0.45
 """The probability from which a turn is worth it."""

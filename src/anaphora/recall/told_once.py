@@ -25,6 +25,8 @@ _LEAST: Final = 2
 _SAID: Final = 0.8
 """The words of a hit that the session has before it, as a share, where that is no news."""
 _NEAR: Final = 600
+_NEWS: Final = 3
+"""Words of a question that the prompt does not hold, where it may tell something."""
 _SHORT: Final = 240
 """Characters of a turn that may be a mere question; a longer one tells something beside it."""
 _LABEL: Final = re.compile(r"\s*[^\W_][\w./-]{0,30}: ")
@@ -32,13 +34,16 @@ _DIGITS: Final = re.compile(r"\d")
 _ANCIENT: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def present_hits(chosen: Iterable[SearchHit], found: Sequence[SearchHit]) -> list[SearchHit]:
+def present_hits(
+    prompt: str, chosen: Iterable[SearchHit], found: Sequence[SearchHit]
+) -> list[SearchHit]:
     """The chosen hits without small talk, each with what holds now in its place, none twice."""
+    asked = words_of(prompt)
     places = {hit.id: place for place, hit in enumerate(found)}
     kept: dict[str, SearchHit] = {}
     for hit in chosen:
         newest = _present(hit, found, places)
-        if not (is_small_talk(newest.text) or _only_asks(newest)):
+        if not (is_small_talk(newest.text) or _only_asks(newest, asked)):
             kept.setdefault(newest.id, newest)
     hits = list(kept.values())
     return [hit for hit in hits if not any(_gives_way(hit, other) for other in hits)]
@@ -134,9 +139,11 @@ def _present(hit: SearchHit, found: Sequence[SearchHit], places: Mapping[str, in
     return hit
 
 
-def _only_asks(hit: SearchHit) -> bool:
-    """Whether a turn is a question and nothing else: what it asks for, another one tells."""
+def _only_asks(hit: SearchHit, asked: frozenset[str]) -> bool:
+    """Whether a turn is a question and nothing else, with little that the prompt does not say."""
     if hit.kind != "turn" or len(hit.text) > _SHORT:
+        return False
+    if len(words_of(hit.text) - asked) > _NEWS:
         return False
     read = read_statement(hit.text)
     return read.asks and len(read.told) < _LEAST and begins_as_question(hit.text)
