@@ -1,7 +1,7 @@
 """Of hits that are put in unasked: each fact once, what holds now, and nothing that says nothing.
 
 - Small talk, plain commands and mere questions are no news, whoever said them.
-- What something newer replaced gives way to that; where that was not found, it says so itself.
+- What something newer replaced gives way to that; where that is not worth it, it says so itself.
 - Of two that openly contradict each other the newer comes, with the older in its mark.
 - The user's words, the agent's "Noted: …" and the memory that was made of both are one fact.
 """
@@ -18,15 +18,12 @@ from anaphora.core.small_talk import begins_as_question, is_small_talk
 from anaphora.rank.statements import read_statement, words_of
 from anaphora.values.search import SearchHit
 
-_CHAIN: Final = 8
 _ALIKE: Final = 0.6
 """The words of the shorter of two texts that say the same, as a share of those of the longer."""
 _LEAST: Final = 2
 _SAID: Final = 0.8
 """The words of a hit that the session has before it, as a share, where that is no news."""
 _NEAR: Final = 600
-_NEWS: Final = 3
-"""Words of a question that the prompt does not hold, where it may tell something."""
 _SHORT: Final = 240
 """Characters of a turn that may be a mere question; a longer one tells something beside it."""
 _LABEL: Final = re.compile(r"\s*[^\W_][\w./-]{0,30}: ")
@@ -34,19 +31,15 @@ _DIGITS: Final = re.compile(r"\d")
 _ANCIENT: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def present_hits(
-    prompt: str, chosen: Iterable[SearchHit], found: Sequence[SearchHit]
-) -> list[SearchHit]:
-    """The chosen hits without small talk, each with what holds now in its place, none twice."""
-    asked = words_of(prompt)
-    places = {hit.id: place for place, hit in enumerate(found)}
-    kept: dict[str, SearchHit] = {}
-    for hit in chosen:
-        newest = _present(hit, found, places)
-        if not (is_small_talk(newest.text) or _only_asks(newest, asked)):
-            kept.setdefault(newest.id, newest)
-    hits = list(kept.values())
-    return [hit for hit in hits if not any(_gives_way(hit, other) for other in hits)]
+def present_hits(chosen: Sequence[SearchHit]) -> list[SearchHit]:
+    """The chosen hits, best first, without small talk and what one of them replaced."""
+    places = {hit.id: place for place, hit in enumerate(chosen)}
+    hits = [hit for hit in chosen if not (is_small_talk(hit.text) or _only_asks(hit))]
+    return [
+        hit
+        for hit in hits
+        if not _is_replaced(hit, places) and not any(_gives_way(hit, other) for other in hits)
+    ]
 
 
 def tell_once(hits: Sequence[SearchHit]) -> list[list[SearchHit]]:
@@ -125,25 +118,14 @@ def stands_in(text: str, said: Iterable[str]) -> bool:
     )
 
 
-def _present(hit: SearchHit, found: Sequence[SearchHit], places: Mapping[str, int]) -> SearchHit:
-    """What holds now in place of a hit: the end of a chain of newer ones that were found.
-
-    A newer one that was put behind it takes no place: there the past is asked for.
-    """
-    place = places[hit.id]
-    for _ in range(_CHAIN):
-        newer = places.get(hit.older_than)
-        if hit.current or newer is None or newer > place:
-            break
-        hit, place = found[newer], newer
-    return hit
+def _is_replaced(hit: SearchHit, places: Mapping[str, int]) -> bool:
+    """Whether what replaced a hit stands before it; behind it, where the past is asked for."""
+    return not hit.current and places.get(hit.older_than, len(places)) < places[hit.id]
 
 
-def _only_asks(hit: SearchHit, asked: frozenset[str]) -> bool:
-    """Whether a turn is a question and nothing else, with little that the prompt does not say."""
+def _only_asks(hit: SearchHit) -> bool:
+    """Whether a turn is a question and nothing else: what it asks for, another one tells."""
     if hit.kind != "turn" or len(hit.text) > _SHORT:
-        return False
-    if len(words_of(hit.text) - asked) > _NEWS:
         return False
     read = read_statement(hit.text)
     return read.asks and len(read.told) < _LEAST and begins_as_question(hit.text)

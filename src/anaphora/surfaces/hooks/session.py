@@ -204,7 +204,7 @@ class SessionHooks:
             """Whether the session has what a hit says: it was said in it, or given to it."""
             return _mark(hit) in given or _is_of(hit.conversation_id, own)
 
-        hits = present_hits(prompt, worth_showing(prompt, found.hits), found.hits)
+        hits = present_hits(worth_showing(prompt, found.hits))
         groups = [group for group in tell_once(hits) if not any(map(is_before_it, group))]
         news = _news(event, [group[0] for group in groups])
         return [*mark_earlier(news[:MOST_HITS]), *news[MOST_HITS:]]
