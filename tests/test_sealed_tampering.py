@@ -65,7 +65,7 @@ def swapped(place: Path, table: str, column: str, *rows: str) -> None:
 
 def checked_anew(place: Path) -> None:
     """Give every row of an index of turns the checksum that a clear one would have."""
-    columns = ("id", "thread", "position", "role", "length", "flags", "ts", "text_hash")
+    columns = ("id", "thread", "position", "role", "length", "flags", "ts", "offset", "text_hash")
     with closing(dbapi2.connect(str(place), isolation_level=None)) as connection:
         rows = connection.execute(f"SELECT {', '.join(columns)} FROM turns").fetchall()
         *numbers, hashes = zip(*rows, strict=True)

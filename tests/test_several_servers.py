@@ -125,15 +125,15 @@ def test_a_server_whose_clock_is_late_still_has_the_last_word(
 
 
 @pytest.mark.promise("servers.clocks")
-def test_a_value_for_a_time_to_come_stays_for_that_time(
+def test_what_is_said_now_replaces_a_value_for_a_time_to_come(
     tmp_path: Path, postgresql_url: str, clock: Clock
 ) -> None:
-    """A value that was given a later time than clocks may differ by is not overtaken by today's."""
+    """A value that was given a later time than clocks may differ by does not outlive today's."""
     with server(tmp_path / "one", postgresql_url, clock) as one:
         tomorrow = Clock().advance(days=1)
         one.remember("The price is 7.", path="price", created_at=tomorrow)
         one.remember("The price is 5.", path="price")
-        assert [r.text for r in one.history("price")] == ["The price is 5.", "The price is 7."]
+        assert [r.text for r in one.history("price")] == ["The price is 7.", "The price is 5."]
 
 
 @pytest.mark.promise("servers.conflicts")

@@ -485,6 +485,7 @@ def deduplicated(desk: Desk) -> str:
     memory = desk.shared.thread
     live = [f"chatter number {n} about lunch, weather and the office plants" for n in range(50, 60)]
     asked: dict[str, Any] = {"query": "chatter about lunch", "top_k": 60, "budget": 100_000}
+    asked["min_confidence"] = 0.0
     hits = memory.recall_conversation("t", exclude=[f"  {text} " for text in live], **asked)
     assert not {hit.text for hit in hits} & set(live)
     assert len(hits) > 40

@@ -7,6 +7,7 @@ everything answers; what the sandbox says is bounded; a name or a time is refuse
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -310,7 +311,8 @@ def _name(memory: Memory, value: Any) -> None:
         return
     assert needs_content(file_name(name)) or id_of(file_name(name)) == name
     assert memory.conversations.append(name, "user", "a word")
-    assert name in {one.conversation_id for one in memory.conversations.list()}
+    listed = {one.conversation_id for one in memory.conversations.list()}
+    assert unicodedata.normalize("NFC", name) in listed
     assert [turn.text for turn in memory.conversations.recent(name)] == ["a word"]
     assert memory.conversations.delete(name)
 

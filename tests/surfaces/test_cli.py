@@ -263,7 +263,7 @@ def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
         assert old.older_than is not None
         assert old.older_than.text == port[0].text
         pilot = memory.recall_conversation(None, "when is the pilot with Harbour Lane?")
-        assert "13 April" in pilot[0].text
+        assert "14 April now" in pilot[0].text
         why = memory.recall_conversation(None, "why did we move the queue away from redis?")
         assert any("lost jobs" in hit.text for hit in why)
 

@@ -25,7 +25,8 @@ bench/stories, and the held-out authors of corpus/ (corpus/split.json):
     silence       rank/silence.py  CONSTANT, MEANING, UNSEEN, TURN_FLOOR, HIT_TURNS, HIT_FACTS:
                   `bench.silence`, the first half
                   of `changes`, chats 1 to 5 and the training authors
-    silence read  rank/silence.py  READ_… and ALONE_…: the same
+    silence read  rank/silence.py  READ_CONSTANT, READ_MEANING, READ_UNSEEN, READ_ODDS,
+                  READ_HIT_TURNS, READ_HIT_FACTS and those named ALONE_…: the same
                   with a reader: three held-out authors and chats 1 to 5: it has learnt the others
     confidence    rank/confidence.py  TURN_WEIGHTS, MEMORY_WEIGHTS: `bench.deep_shortcut`,
                   chats 1 to 5

@@ -122,8 +122,14 @@ class UserClock:
     def local(self) -> datetime:
         """The present in the user's zone."""
         now = self()
-        # What is wrong with a time without a zone says whoever is given it.
-        return now if now.tzinfo is None else now.astimezone(self._zone_at(now))
+        if now.tzinfo is None:
+            # What is wrong with a time without a zone says whoever is given it.
+            return now
+        try:
+            return now.astimezone(self._zone_at(now))
+        except OverflowError:
+            # At the ends of the calendar another zone has no such day.
+            return now
 
     def zone(self) -> tzinfo:
         """The user's zone."""
@@ -138,7 +144,10 @@ class UserClock:
         if now.tzinfo is None or is_utc(now.tzinfo):
             return self._fallback
         if isinstance(now.tzinfo, timezone):
-            local = now.astimezone(self._fallback)
+            try:
+                local = now.astimezone(self._fallback)
+            except OverflowError:
+                return now.tzinfo
             return self._fallback if local.utcoffset() == now.utcoffset() else now.tzinfo
         return now.tzinfo
 

@@ -118,7 +118,7 @@ def update_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
     """Change a memory, or show what would change."""
     changes = {name: one for name, one in given.items() if name not in {"id", "dry_run"}}
     if not changes:
-        raise InvalidInput("update_memory", given["id"], "nothing to change")
+        raise InvalidInput("content", "", "nothing to change: give content or another field")
     record_id = memory.resolve_id(given["id"], "memory")
     if given["dry_run"]:
         record = memory.get(record_id)
