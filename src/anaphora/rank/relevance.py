@@ -21,11 +21,11 @@ from typing import Final
 
 from anaphora.rank.odds import log_odds_of, probability_of
 
-CONSTANT: Final = -2.019
-ANSWERS: Final = 0.887
-FIRST: Final = 0.983
-LEAD: Final = 2.29
-COVERS: Final = 1.739
+CONSTANT: Final = 0.378
+ANSWERS: Final = 1.225
+FIRST: Final = 0.013
+LEAD: Final = 0.0
+COVERS: Final = 0.753
 
 READ_CONSTANT: Final = 0.48
 READ_ANSWERS: Final = 0.968

@@ -31,14 +31,18 @@ _DIGITS: Final = re.compile(r"\d")
 _ANCIENT: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
+def tells_something(hit: SearchHit) -> bool:
+    """Whether a hit is more than small talk, a command or a mere question."""
+    return not (is_small_talk(hit.text) or _only_asks(hit))
+
+
 def present_hits(chosen: Sequence[SearchHit]) -> list[SearchHit]:
-    """The chosen hits, best first, without small talk and what one of them replaced."""
+    """The chosen hits, best first, without what one of them replaced."""
     places = {hit.id: place for place, hit in enumerate(chosen)}
-    hits = [hit for hit in chosen if not (is_small_talk(hit.text) or _only_asks(hit))]
     return [
         hit
-        for hit in hits
-        if not _is_replaced(hit, places) and not any(_gives_way(hit, other) for other in hits)
+        for hit in chosen
+        if not _is_replaced(hit, places) and not any(_gives_way(hit, other) for other in chosen)
     ]
 
 

@@ -177,7 +177,12 @@ class SessionHooks:
         """
         from anaphora.core.small_talk import asks_nothing
         from anaphora.recall.query import truncated_question
-        from anaphora.recall.told_once import mark_earlier, present_hits, tell_once
+        from anaphora.recall.told_once import (
+            mark_earlier,
+            present_hits,
+            tell_once,
+            tells_something,
+        )
         from anaphora.recall.unasked import worth_showing
 
         said = typed_words(strip_recalled(event.prompt))
@@ -204,7 +209,8 @@ class SessionHooks:
             """Whether the session has what a hit says: it was said in it, or given to it."""
             return _mark(hit) in given or _is_of(hit.conversation_id, own)
 
-        hits = present_hits(worth_showing(prompt, found.hits))
+        telling = [hit for hit in found.hits if tells_something(hit)]
+        hits = present_hits(worth_showing(prompt, telling))
         groups = [group for group in tell_once(hits) if not any(map(is_before_it, group))]
         news = _news(event, [group[0] for group in groups])
         return [*mark_earlier(news[:MOST_HITS]), *news[MOST_HITS:]]
