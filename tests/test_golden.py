@@ -15,7 +15,8 @@ from anaphora.deep.models.scripted import ScriptedModel
 
 # How a memory is opened and closed, and what looks at the machine rather than at what is kept.
 OF_THE_MACHINE = {
-    "open", "close", "restore", "on", "doctor", "health", "home", "local_time", "namespace", "reindex",
+    "open", "close", "restore", "on", "doctor", "health", "home", "local_time", "namespace",
+    "reindex",
 }  # fmt: skip
 
 

@@ -134,7 +134,7 @@ def environment(root: Path, *, resident: str = "0") -> dict[str, str]:
     """The variables of a user whose folders all lie in `root`."""
     for name in ("home", "run", "state"):
         (root / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG"}}
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "TZ"}}
     return kept | {
         "HOME": str(root / "home"),
         "XDG_RUNTIME_DIR": str(root / "run"),

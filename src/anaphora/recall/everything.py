@@ -117,13 +117,16 @@ class _Found:
         """Whether another hit in the same words is the same statement."""
         if (self.hit.kind == "turn") == (other.hit.kind == "turn"):
             return self.by == other.by
-        return not self.places.isdisjoint(other.places)
+        # Of a memory whose origin is not known, the same words tell the same.
+        unknown = not (self.places and other.places)
+        return unknown or not self.places.isdisjoint(other.places)
 
     def said_in(self, turn: _Found) -> _Found:
         """A memory with who said it; another one who said the same is another hit."""
         named = self.hit.speaker or (turn.hit.speaker if turn.by[-1] else "")
         hit = replace(self.hit, speaker=named)
-        return replace(self, hit=hit, places=self.places & turn.places)
+        places = self.places & turn.places if self.places else turn.places
+        return replace(self, hit=hit, places=places)
 
 
 @dataclass(frozen=True, slots=True)
