@@ -404,8 +404,8 @@ REACHED = (
         "ranking.silenced",
         (
             "Of a thousand questions that have an answer {answered} are silenced at these limits;"
-            " of a hundred about something else {least} to {most}, depending on how much the two have"
-            " in common; of a hundred about the same people and things that were never answered"
+            " of a hundred about something else {least} to {most}, depending on how much the two"
+            " have in common; of a hundred about the same people and things that were never answered"
             " only {never_least} to {never_most}",
         ),
         {
