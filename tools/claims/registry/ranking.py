@@ -405,8 +405,8 @@ REACHED = (
         (
             "Of a thousand questions that have an answer {answered} are silenced at these limits;"
             " of a hundred about something else {least} to {most}, depending on how much the two"
-            " have in common; of a hundred about the same people and things that were never answered"
-            " only {never_least} to {never_most}",
+            " have in common; of a hundred about the same people and things that were never"
+            " answered only {never_least} to {never_most}",
         ),
         {
             "answered": silenced("answered", max, ".0f", times=1000),
