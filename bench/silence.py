@@ -67,6 +67,8 @@ OF_CHAT: Final = 40
 ANSWERED, NEVER_SAID, OF_OTHERS = "answered", "never said", "asked of others"
 KINDS: Final = (ANSWERED, NEVER_SAID, OF_OTHERS)
 TENTHS: Final = 10
+MOST_DRAWN: Final = 0.6
+"""The probability up to which reliability is drawn: no tenth of all hits says more."""
 LOST: Final = 0.03
 """The share of answered questions that may be lost, where silence is compared."""
 MEANING_AT: Final = 0
@@ -411,8 +413,10 @@ def draw(to: Path) -> None:
                 tenths = np.array_split(np.array(hits, np.float64), TENTHS)
                 said, right = ([float(t[:, at].mean()) for t in tenths] for at in (0, 1))
                 axes.plot(said, right, marker="o", markersize=3, linewidth=1.2, label=where)
-            axes.plot([0, 1], [0, 1], color="#9ca3af", linewidth=1, linestyle="--")
-            axes.set(xlim=(0, 1), ylim=(0, 1))
+            axes.plot(
+                [0, MOST_DRAWN], [0, MOST_DRAWN], color="#9ca3af", linewidth=1, linestyle="--"
+            )
+            axes.set(xlim=(0, MOST_DRAWN), ylim=(0, MOST_DRAWN))
             axes.set_title(f"{lane}, {'with' if column else 'without'} the reader", loc="left")
             axes.legend(fontsize=7, frameon=False)
     figure.supxlabel("what hits say how probably they answer, by tenths of all hits")
