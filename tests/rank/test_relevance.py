@@ -34,5 +34,6 @@ def test_what_the_reader_thinks_nothing_of_is_left_out() -> None:
     turn = TurnEvidence(0.6, 1.8, 0.7)
     others = [TurnEvidence(0.3, 1.5, 0.4)]
     assert is_worth_it([turn, *others], 0)
-    assert not is_worth_it([replace(turn, answers=0.001), *others], 0)
+    # Its score has the reader's part, too.
+    assert not is_worth_it([replace(turn, score=0.05, answers=0.001), *others], 0)
     assert is_worth_it([replace(turn, answers=0.9), *others], 0)

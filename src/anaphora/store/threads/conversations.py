@@ -222,7 +222,8 @@ class Conversations(ABC):
         That is the id that left the home under this name (`core.hidden_ids`), or the form of it,
         composed or not, in which a conversation stands. Where none does: the id composed (NFC).
         """
-        check_id(conversation_id)
+        if type(conversation_id) is not str:
+            check_id(conversation_id)
         if is_hidden(conversation_id):
             return named_so(conversation_id, (whole for whole, _ in self.files()))
         return standing_form(conversation_id, self._stands)
