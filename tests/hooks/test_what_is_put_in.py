@@ -288,12 +288,15 @@ def stale_lines(given: str, old: str, new: str) -> list[str]:
 @pytest.mark.promise("hooks.marked")
 def test_of_two_values_that_nothing_links_the_earlier_says_so(desk: Desk) -> None:
     """No rule sees that the one replaced the other: the earlier names the day of the later."""
-    desk.keep("The minimum gear score for raiders is 415.", days=30)
+    desk.say("raid", "Raiders need a gear score of 415 to sign up.", days=30)
     desk.keep("Anyone who signs up for raids needs 430.", days=2)
+    assert desk.memory.ready(60)
     assert desk.memory.contradictions() == ()
     given = desk.prompt("What gear score do you need to sign up for a raid?")
-    assert "430" in given.splitlines()[2]
-    assert "415" not in given or "earlier than what stands here of 2026-11-23" in given
+    (later, earlier, mark) = given.splitlines()[2:5]
+    assert "430" in later
+    assert "415" in earlier
+    assert "earlier than what stands here of 2026-11-23" in mark
 
 
 @pytest.mark.promise("hooks.marked")

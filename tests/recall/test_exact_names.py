@@ -62,7 +62,6 @@ SHAPES: dict[str, tuple[Callable[[Digits], str], tuple[Callable[[Digits], str], 
         (lambda d: f"10.{d[0]}.{d[1]}.{d[2]}", lambda d: f"host 10.{d[0]}.{d[1]}.{d[2]}"),
     ),
 }
-MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September"]
 ASKED = ("{}", "what happened with {}?", "tell me what {} was about")
 
 

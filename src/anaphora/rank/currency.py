@@ -660,15 +660,6 @@ def _before_the_best(
     return [place for *_, place in sorted(lifted, reverse=True)]
 
 
-def unanswered(statements: Statements, cues: QuestionCues) -> dict[int, float]:
-    """What short turns lose that only ask, or that say that they do not know."""
-    losses = {
-        place: answer_loss(text, float(statements.scores[place]), cues)
-        for place, text in enumerate(statements.texts)
-    }
-    return {place: loss for place, loss in losses.items() if loss > 0}
-
-
 def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
     """What a short text of this score loses that only asks, or that says that it does not know."""
     read = read_statement(text)

@@ -119,6 +119,11 @@ class Candidate:
         return probability_of(self.read)
 
     @property
+    def said(self) -> str:
+        """Its own words, as they are compared: without what it quotes of a recall."""
+        return typed_text(strip_recalled(self.told or self.text))
+
+    @property
     def wording(self) -> tuple[str, str, bool]:
         """The same for every candidate that says the same."""
         return typed_text(self.text).strip(" .!?\n").casefold(), self.speaker, self.assistant
@@ -271,7 +276,7 @@ class _Groups:
             self._pushed += 1
 
     def _lowered(self, candidate: Candidate) -> Candidate:
-        lost = answer_loss(_said(candidate), candidate.score, read_cues(self._question))
+        lost = answer_loss(candidate.said, candidate.score, read_cues(self._question))
         if not lost:
             return candidate
         changes = {**candidate.changes, "unanswered": -lost}
@@ -296,7 +301,7 @@ class _Groups:
             rest = [member for place, member in members.items() if place != leader.place]
             marks = marks | self._judge(leader, rest, near)[1]
         old = [place for place in members if place in marks]
-        taking_back = [place for place in old if read_statement(_said(members[place])).negated]
+        taking_back = [place for place in old if read_statement(members[place].said).negated]
         front, behind = arrange_group(best.place, lifted, old, self._question, taking_back)
         marked = {place: _marked(member, marks) for place, member in members.items()}
         outdated = [place for place in front if marked[place].older_than is not None]
@@ -326,7 +331,7 @@ class _Groups:
 
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
-        said = _said(best)
+        said = best.said
         about = frozenset(read_keys(said, best.speaker).subjects)
         words = read_statement(said).words | about
         for subjects, others in self._shown:
@@ -366,10 +371,6 @@ class _Groups:
         return sorted(left, key=lambda hit: (-hit.score, hit.place))
 
 
-def _said(candidate: Candidate) -> str:
-    return typed_text(strip_recalled(candidate.told or candidate.text))
-
-
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
 
 
@@ -377,7 +378,7 @@ def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
     """What the order of a candidate depends on. A score falls with every second: what lies behind
     six digits decides nothing."""
     return (
-        _said(candidate),
+        candidate.said,
         candidate.at,
         candidate.speaker,
         candidate.assistant,

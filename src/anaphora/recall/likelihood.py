@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
-from anaphora.core.folding import typed_text
-from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import COMPARED, answer_loss
 from anaphora.rank.silence import (
     LEAST,
@@ -87,7 +85,7 @@ class Likelihood:
         held = frozenset().union(*(_held(candidate, subject) for candidate in head))
         unseen = word_share(len(sought.terms - held), len(sought.terms))
         # What only asks, or does not know, is no answer however near it is.
-        telling = [one for one in head if not answer_loss(_said(one), 1.0, cues)]
+        telling = [one for one in head if not answer_loss(one.said, 1.0, cues)]
         meaning = max(map(_meaning, telling or head), default=0.0)
         ranked = sorted(head, key=_meaning, reverse=True)
         first, second = (*map(_meaning, ranked[:2]), 0.0, 0.0)[:2]
@@ -124,7 +122,7 @@ class Likelihood:
             meaning=_meaning(candidate) if self.calibrated else 0.0,
             missing=word_share(missing, len(sought.terms)),
             place=place,
-            asks=read_statement(_said(candidate)).asks,
+            asks=read_statement(candidate.said).asks,
             lead=_meaning(candidate) - others if self.calibrated else 0.0,
             read=None if math.isnan(candidate.read) else candidate.read,
             sought=self._is_sought(candidate, sought, held),
@@ -156,10 +154,6 @@ def _held(candidate: Candidate, question: str) -> frozenset[str]:
 
 def _meaning(candidate: Candidate) -> float:
     return meaning_with_title(candidate.meaning, candidate.titled)
-
-
-def _said(candidate: Candidate) -> str:
-    return typed_text(strip_recalled(candidate.told or candidate.text))
 
 
 def with_floor(recall: Recall[Any], answered: float | None, floor: float) -> Recall[Any]:

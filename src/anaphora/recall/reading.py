@@ -18,7 +18,6 @@ import numpy as np
 
 from anaphora.core.shown_times import in_shown_zone
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
-from anaphora.rank.odds import log_odds_of
 from anaphora.rank.reading import REPLACES_SHARE, read_scores, shared_probability
 from anaphora.rank.replacement import (
     PairJudge,
@@ -33,8 +32,6 @@ from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 if TYPE_CHECKING:
     from anaphora.reading.model import Lane
     from anaphora.reading.service import ReaderService
-
-_LEAST: Final = 1e-9
 
 PART: Final = "reader"
 """What an answer calls the reader: the part that was unavailable, and the factor of a score."""
@@ -148,13 +145,6 @@ def day_of(at: float) -> datetime | None:
     except (OverflowError, OSError, ValueError):
         # Before the year 1, or after 9999.
         return None
-
-
-def read_odds_of(probability: float | None) -> float | None:
-    """The log-odds of what the reader says of a hit; None where it was not read."""
-    if probability is None:
-        return None
-    return log_odds_of(probability, _LEAST)
 
 
 def pair_judge(reader: ReaderService | None, judge: PairJudge, lane: Lane) -> PairJudge:
