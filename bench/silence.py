@@ -14,33 +14,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from unittest import mock
 
 import numpy as np
+from corpus.reading import Story as Told
+from corpus.reading import read_split
+from corpus.reading import read_stories as read_corpus
 
 from anaphora import Memory
+from anaphora.embed.base import Embedder
 from anaphora.rank.silence import (
-    ALONE_CONSTANT,
-    ALONE_ODDS,
-    ALONE_UNSEEN,
-    CONSTANT,
     FACT_FLOOR,
-    HIT_WEIGHTS,
     LANES,
-    MEANING,
-    READ_CONSTANT,
-    READ_MEANING,
-    READ_ODDS,
-    READ_UNSEEN,
     TURN_FLOOR,
-    UNSEEN,
     HitEvidence,
     Lane,
     Weights,
@@ -55,6 +50,7 @@ from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import RESULTS, machine_and_day, write
 from bench.fitting import fit_logistic
 from bench.homes import home_of, load_reader, tell_once
+from bench.told import asked_story, read_everyday_stories
 
 if TYPE_CHECKING:
     from anaphora.recall.currency import Candidate
@@ -64,6 +60,14 @@ FLOORS: Final = tuple(
 )
 # Questions of each chat, and of another one, evenly spread.
 OF_CHAT: Final = 40
+OF_OTHER_STORY: Final = 8
+"""Questions of the next story of a corpus that each story is asked."""
+READ_FITTED: Final = 3
+"""Of the held-out authors of corpus/ so many have a part in what a reader's judgement is worth."""
+FEW_SIZES: Final = (2, 5, 10)
+GROUPS: Final = 3
+"""Small homes that are made of each story and lane."""
+SEED: Final = 11
 ANSWERED, NEVER_SAID, OF_OTHERS = "answered", "never said", "asked of others"
 KINDS: Final = (ANSWERED, NEVER_SAID, OF_OTHERS)
 TENTHS: Final = 10
@@ -71,7 +75,7 @@ MOST_DRAWN: Final = 0.6
 """The probability up to which reliability is drawn: no tenth of all hits says more."""
 LOST: Final = 0.03
 """The share of answered questions that may be lost, where silence is compared."""
-MEANING_AT: Final = 0
+MEANING_AT: Final = frozenset({0, 3})
 UNSEEN_AT: Final = 1
 """The places of the best cosine and of the unseen words among the features."""
 COSINES_AT: Final = frozenset({0, 5})
@@ -80,7 +84,7 @@ NEVER_FOR: Final = frozenset({1, 4})
 """Those of missing words and of a hit that only asks."""
 # The strength of the ridge; with so few weights it hardly matters.
 RIDGE: Final = 1.0
-NOTHING: Final = (0.0, 1.0, None)
+NOTHING: Final = (0.0, 1.0, None, 1.0)
 """What is seen of a question that finds nothing."""
 
 Right: TypeAlias = Callable[[str], bool]
@@ -98,12 +102,13 @@ class Seen:
     meaning: float
     unseen: float
     read: float | None
+    few: float
     hits: SeenHits
 
     @property
     def answered(self) -> float:
         """The probability that anything answers, as shipped."""
-        return probability(self.meaning, self.unseen, self.read) if self.hits else 0.0
+        return probability(self.meaning, self.unseen, self.read, self.few) if self.hits else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,7 @@ class Asked:
 def watched() -> Iterator[Callable[[Iterable[str], Right], Seen]]:
     """What is seen of the texts that a question asked from now on finds, with which are right."""
     hits: dict[str, HitEvidence] = {}
-    answers: list[tuple[float, float, float | None]] = []
+    answers: list[tuple[float, float, float | None, float]] = []
     evidence_of = Likelihood.evidence
 
     def watch_hit(one: Likelihood, candidate: Candidate, place: int) -> HitEvidence:
@@ -135,9 +140,9 @@ def watched() -> Iterator[Callable[[Iterable[str], Right], Seen]]:
         hits.setdefault(candidate.text, evidence)
         return evidence
 
-    def watch_answer(meaning: float | None, unseen: float, read: float | None) -> float:
-        answers.append((meaning or 0.0, unseen, read))
-        return probability(meaning, unseen, read)
+    def watch_answer(meaning: float | None, unseen: float, read: float | None, few: float) -> float:
+        answers.append((meaning or 0.0, unseen, read, few))
+        return probability(meaning, unseen, read, few)
 
     def seen_of(texts: Iterable[str], right: Right) -> Seen:
         found = tuple((hits[text], right(text)) for text in texts if text in hits)
@@ -226,21 +231,89 @@ def _ask_chat(
                 yield Asked(where, "turns", kind, fitted, author, seen)
 
 
+def ask_corpus(
+    stories: Sequence[Told],
+    homes: Path | None = None,
+    read: int = 0,
+    *,
+    name: str = "corpus",
+    fitted: bool = False,
+    embedder: Embedder | None = None,
+) -> Iterator[Asked]:
+    """The questions of every story, and a few of the next one, in both lanes.
+
+    `name` is that of the set, `embedder` another than the bundled one. With `homes` the homes are
+    kept there; a reader reads the first `read` hits."""
+    for at, story in enumerate(stories):
+        others = [one for one in stories[(at + 1) % len(stories)].questions if one.facts]
+        questions = [
+            *((ANSWERED if one.facts else NEVER_SAID, one) for one in story.questions),
+            *((OF_OTHERS, one) for one in others[:OF_OTHER_STORY]),
+        ]
+        language = "English" if story.lang == "en" else "other languages"
+        for lane in LANES:
+            texts = story.texts(lane)
+            with asked_story(homes, story, lane, read, embedder) as ask:
+                for kind, question in questions:
+                    keys = question.answers(lane) if kind == ANSWERED else ()
+                    evidence = {texts[key] for key in keys}
+                    with watched() as seen_of:
+                        hits = ask(question)
+                        seen = seen_of((hit.text for hit in hits), evidence.__contains__)
+                    where = f"{name}, {lane}, {language}"
+                    yield Asked(where, lane, kind, fitted, story.author, seen)
+
+
+def ask_few(
+    stories: Sequence[Told],
+    sizes: Sequence[int] = FEW_SIZES,
+    read: int = 0,
+    *,
+    fitted: bool = False,
+) -> Iterator[Asked]:
+    """Homes of some statements of a story that follow each other, of the next of `sizes` in turn:
+    questions that they answer, and as many that the rest of the story answers."""
+    rng = random.Random(SEED)
+    for (story, lane), size in zip(product(stories, LANES), cycle(sizes), strict=False):
+        texts = list(story.texts(lane).items())
+        groups = [dict(texts[at : at + size]) for at in range(0, len(texts), size)]
+        for group in rng.sample(groups, min(GROUPS, len(groups))):
+            there = [bool(group.keys() & set(q.answers(lane))) for q in story.questions]
+            answered = [q for q, own in zip(story.questions, there, strict=True) if own]
+            others = [q for q, own in zip(story.questions, there, strict=True) if not own]
+            questions = [
+                *((ANSWERED, one) for one in answered),
+                *(
+                    (NEVER_SAID, one)
+                    for one in rng.sample(others, min(map(len, (answered, others))))
+                ),
+            ]
+            if not questions:
+                continue
+            with asked_story(None, story, lane, read, only=group) as ask:
+                for kind, question in questions:
+                    right = {group[key] for key in question.answers(lane) if key in group}
+                    with watched() as seen_of:
+                        hits = ask(question)
+                        seen = seen_of((hit.text for hit in hits), right.__contains__)
+                    yield Asked(f"{size} statements", lane, kind, fitted, story.author, seen)
+
+
 def features(seen: Seen) -> tuple[float, ...]:
     """What the probability that anything answers is made of, a reader's log-odds if it read."""
-    if seen.read is None:
-        return seen.meaning, seen.unseen
-    return seen.meaning, seen.unseen, bounded(seen.read)
+    values = seen.meaning, seen.unseen, seen.few, seen.few * seen.meaning
+    return values if seen.read is None else (*values, bounded(seen.read))
 
 
 def fit(asked: Sequence[Asked], *, cosine: bool = True) -> Weights:
-    """The constant and the weights of meaning, of unseen words and, where all was read, of that.
+    """The constant and the weights of meaning, of unseen words, of few statements, of meaning among
+    few and, where all was read, of that.
 
     Without `cosine` that of meaning is 0. Every group counts the same. A word that nothing holds
     never speaks for an answer: where the fit says so, because the reader knows it already, that
     weight is 0 and the others are found without it.
     """
-    without = frozenset() if cosine else frozenset({MEANING_AT})
+    without = frozenset() if cosine else MEANING_AT
     weights = _weights(asked, without)
     return _weights(asked, without | {UNSEEN_AT}) if weights[1 + UNSEEN_AT] > 0.0 else weights
 
@@ -362,16 +435,6 @@ def keep(asked: Sequence[Asked], read: int = 0) -> None:
         at_lost = f"floor {floor:.3f}" if kind == ANSWERED else f"{silent[kind]:.2f}"
         cells = " | ".join(f"{share:.2f}" for share in shares)
         lines.append(f"| {where} | {kind} | {len(chances)} | {at_lost} | {cells} |")
-    lines += ["", "| weights | as shipped | fitted anew on the others |", "|---|---|---|"]
-    shipped: Weights = (CONSTANT, MEANING, UNSEEN)
-    if read:
-        shipped = READ_CONSTANT, READ_MEANING, READ_UNSEEN, READ_ODDS
-        alone = ALONE_CONSTANT, 0.0, ALONE_UNSEEN, ALONE_ODDS
-        lines.append(f"| no cosine | {_listed(alone)} | {_listed(fit(asked, cosine=False))} |")
-    lines.append(f"| anything | {_listed(shipped)} | {_listed(fit(asked))} |")
-    for lane in LANES:
-        weights = HIT_WEIGHTS[True, bool(read)][lane]
-        lines.append(f"| hits, {lane} | {_listed(weights)} | {_listed(fit_hits(asked, lane))} |")
     value = {"asked": [_row(one) for one in asked], "read": read}
     write("silence_read" if read else "silence", json.dumps(value), "\n".join(lines))
     print("\n".join(lines))
@@ -439,10 +502,13 @@ def main() -> None:
         return
     if given.data is None:
         parser.error("--data is needed")
+    authors = read_split().held_out[READ_FITTED if given.read else 0 :]
     keep(
         [
             *ask_stories(given.data, given.homes, given.read),
             *ask_chats(given.data, given.homes, given.read),
+            *ask_corpus(read_everyday_stories(given.data), given.homes, given.read, name="stories"),
+            *ask_corpus(read_corpus(authors=authors), given.homes, given.read),
         ],
         given.read,
     )

@@ -34,6 +34,7 @@ __all__ = [
     "UnknownAuthor",
     "WrongForm",
     "as_key",
+    "parse_story",
     "read_split",
     "read_stories",
     "read_story",
@@ -220,7 +221,15 @@ def read_split(file: Path = SPLIT) -> Split:
 
 def read_story(file: Path) -> Story:
     """One file; the author is the name of its folder."""
-    node = _Node(file, "", _json(file))
+    return parse_story(_json(file), file, file.parent.name)
+
+
+def parse_story(value: object, file: Path, author: str) -> Story:
+    """A story as JSON, of `file`, which errors name.
+
+    Raises `WrongForm`.
+    """
+    node = _Node(file, "", value)
     node.only("id", "lang", "register", "domain", "sessions", "facts", "changes", "questions")
     sessions = tuple(_session(one) for one in node["sessions"].items())
     facts = tuple(_fact(one) for one in node["facts"].items())
@@ -230,7 +239,7 @@ def read_story(file: Path) -> Story:
     }
     return Story(
         id=node["id"].text(),
-        author=file.parent.name,
+        author=author,
         lang=node["lang"].text(),
         register=node["register"].text(),
         domain=node["domain"].text(),

@@ -13,7 +13,7 @@ from tools.fit_currency import Fit, Fitted, changed_texts, source_of
 from tools.fitting import constants
 from tools.fitting.__main__ import NAMES
 from tools.fitting.constants import Constant, UnknownConstant, Value, rewritten
-from tools.fitting.steps import STEPS, TRIED, UNASKED
+from tools.fitting.steps import SILENCE, STEPS, TRIED, UNASKED
 
 from anaphora.rank import currency, currency_weights, replacement
 from anaphora.rank.currency_weights import CONSTANT
@@ -31,11 +31,11 @@ WRITTEN = (
     Constant("rank/currency.py", "EVIDENT"),
     *(
         Constant("rank/silence.py", name)
-        for name in ("CONSTANT", "MEANING", "UNSEEN", "TURN_FLOOR", "HIT_TURNS", "HIT_FACTS")
+        for name in (*SILENCE, "TURN_FLOOR", "HIT_TURNS", "HIT_FACTS")
     ),
     *(
         Constant("rank/silence.py", f"READ_{name}")
-        for name in ("CONSTANT", "MEANING", "UNSEEN", "ODDS", "HIT_TURNS", "HIT_FACTS")
+        for name in (*SILENCE, "ODDS", "HIT_TURNS", "HIT_FACTS")
     ),
     Constant("rank/confidence.py", "TURN_WEIGHTS"),
     Constant("rank/confidence.py", "MEMORY_WEIGHTS"),

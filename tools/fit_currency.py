@@ -32,11 +32,11 @@ from bench.changes import ABSENT, FITTED, HELD_OUT, OWN, holds_any, read_stories
 from bench.datasets import Haystack, haystacks
 from bench.fitting import fit_logistic
 from bench.homes import home_of
+from bench.told import asked_chat, asked_story
 from corpus.reading import LANES, Lane, Story, read_split
 from corpus.reading import read_stories as read_corpus
 from numpy.typing import NDArray
 from tools.fitting.outcome import Figure, figures_table
-from tools.fitting.told import asked_chat, asked_story
 
 from anaphora.core.config import load_settings
 from anaphora.embed.service import spec_for

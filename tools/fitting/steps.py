@@ -6,7 +6,7 @@ rules by which a value on a plateau is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,8 @@ from unittest import mock
 import numpy as np
 from bench.changes import FITTED
 from bench.datasets import SETS, haystacks
-from corpus.reading import LANES, Story, read_split, read_stories
+from bench.told import asked_story
+from corpus.reading import Story, read_split, read_stories
 from numpy.typing import NDArray
 from tools.fit_currency import (
     CHATS,
@@ -29,7 +30,6 @@ from tools.fit_currency import (
 )
 from tools.fitting.constants import Constant, Value
 from tools.fitting.outcome import Figure, Outcome
-from tools.fitting.told import asked_story
 
 from anaphora.core.config import load_settings
 from anaphora.deep.recall import SURE
@@ -392,10 +392,9 @@ def _moved(name: str, before: Mapping[str, float], after: Fitted) -> str:
 # -- silence
 
 SILENCE_HELD: Final = f"the second half of changes; {REPORT_CHATS}; {HELD_AUTHORS}"
-READ_FITTED: Final = 3
-"""Of the held-out authors so many have a part in what a reader's judgement is worth."""
-OF_OTHER_STORY: Final = 8
-"""Questions of the next story of the corpus that each story is asked."""
+
+
+SILENCE: Final = ("CONSTANT", "MEANING", "UNSEEN", "FEW", "FEW_MEANING")
 
 
 def fit_silence(given: Given) -> Outcome:
@@ -403,8 +402,10 @@ def fit_silence(given: Given) -> Outcome:
     asked = [
         *silence.ask_stories(given.data, given.homes),
         *silence.ask_chats(given.data, given.homes),
-        *_ask_corpus(given.corpus(held_out=False), given, fitted=True),
-        *_ask_corpus(given.corpus(held_out=True), given, fitted=False),
+        *silence.ask_corpus(given.corpus(held_out=False), given.homes, fitted=True),
+        *silence.ask_few(given.corpus(held_out=False), fitted=True),
+        *silence.ask_corpus(given.corpus(held_out=True), given.homes),
+        *silence.ask_few(given.corpus(held_out=True)),
     ]
     weights = silence.fit(asked)
     groups: dict[str, list[silence.Asked]] = {}
@@ -416,10 +417,11 @@ def fit_silence(given: Given) -> Outcome:
         for floor in silence.FLOORS
         if fmean(_silent(own, weights, floor) for own in groups.values()) <= silence.LOST
     ]
-    old = (silent.CONSTANT, silent.MEANING, silent.UNSEEN)
-    names = ("CONSTANT", "MEANING", "UNSEEN", "TURN_FLOOR")
+    old = _weights_of(SILENCE)
     floor = max(good, default=min(silence.FLOORS))
-    found = _silence_constants(names, (*weights, floor)) | _hit_constants("HIT", asked)
+    found = _silence_constants((*SILENCE, "TURN_FLOOR"), (*weights, floor)) | _hit_constants(
+        "HIT", asked
+    )
     return Outcome(found, SILENCE_HELD, _silences(asked, old, weights))
 
 
@@ -428,16 +430,17 @@ def fit_silence_read(given: Given) -> Outcome:
 
     It was trained on the training authors and the first half of `changes`: they have no part.
     """
-    authors = read_split().held_out
-    stories = [
-        [story for story in given.corpus(held_out=True) if (story.author in own) is fitted]
-        for own, fitted in ((authors[:READ_FITTED], True), (authors[:READ_FITTED], False))
-    ]
+    authors = read_split().held_out[: silence.READ_FITTED]
+    held_out = given.corpus(held_out=True)
+    fitted = [story for story in held_out if story.author in authors]
+    others = [story for story in held_out if story.author not in authors]
     told = (
         *silence.ask_stories(given.data, given.homes, READ_AWAITED),
         *silence.ask_chats(given.data, given.homes, READ_AWAITED),
-        *_ask_corpus(stories[0], given, fitted=True, read=READ_AWAITED),
-        *_ask_corpus(stories[1], given, fitted=False, read=READ_AWAITED),
+        *silence.ask_corpus(fitted, given.homes, READ_AWAITED, fitted=True),
+        *silence.ask_few(fitted, read=READ_AWAITED, fitted=True),
+        *silence.ask_corpus(others, given.homes, READ_AWAITED),
+        *silence.ask_few(others, read=READ_AWAITED),
     )
     trained = f"{FITTED.partition(':')[0]}, "
     asked = [
@@ -448,11 +451,10 @@ def fit_silence_read(given: Given) -> Outcome:
     if not asked:
         return Outcome({}, "no reader is installed: nothing was fitted", ())
     weights = silence.fit(asked)
-    old = (silent.READ_CONSTANT, silent.READ_MEANING, silent.READ_UNSEEN, silent.READ_ODDS)
-    names = ("READ_CONSTANT", "READ_MEANING", "READ_UNSEEN", "READ_ODDS")
-    constant, _, unseen, reading = silence.fit(asked, cosine=False)
-    alone = (constant, unseen, reading)
-    without = ("ALONE_CONSTANT", "ALONE_UNSEEN", "ALONE_ODDS")
+    names = [f"READ_{name}" for name in (*SILENCE, "ODDS")]
+    constant, _, unseen, few, _, reading = silence.fit(asked, cosine=False)
+    alone = (constant, unseen, few, reading)
+    without = ("ALONE_CONSTANT", "ALONE_UNSEEN", "ALONE_FEW", "ALONE_ODDS")
     found = (
         _silence_constants(names, weights)
         | _silence_constants(without, alone)
@@ -460,19 +462,23 @@ def fit_silence_read(given: Given) -> Outcome:
         | _hit_constants("ALONE_HIT", asked, cosine=False)
     )
     figures = (
-        *_silences(asked, old, weights),
+        *_silences(asked, _weights_of(names), weights),
         *_silences(
             [replace(one, where=f"{one.where}, no cosine") for one in asked],
-            _of_all(silent.ALONE_CONSTANT, silent.ALONE_UNSEEN, silent.ALONE_ODDS),
+            _of_all(*_weights_of(without)),
             _of_all(*alone),
         ),
     )
     return Outcome(found, SILENCE_HELD, figures)
 
 
-def _of_all(constant: float, unseen: float, reading: float) -> tuple[float, ...]:
-    """Weights of all features, that of the cosine 0."""
-    return constant, 0.0, unseen, reading
+def _weights_of(names: Sequence[str]) -> tuple[float, ...]:
+    return tuple(getattr(silent, name) for name in names)
+
+
+def _of_all(constant: float, unseen: float, few: float, reading: float) -> tuple[float, ...]:
+    """Weights of all features, those of the cosine 0."""
+    return constant, 0.0, unseen, few, 0.0, reading
 
 
 def _hit_constants(
@@ -507,33 +513,6 @@ def _silences(
         )
         for (where, kind), own in groups.items()
     )
-
-
-def _ask_corpus(
-    stories: Sequence[Story], given: Given, *, fitted: bool, read: int = 0
-) -> Iterator[silence.Asked]:
-    """The questions of every story, and a few of the next one, in both lanes."""
-    for at, story in enumerate(stories):
-        others = [one for one in stories[(at + 1) % len(stories)].questions if one.facts]
-        asked = [
-            *(
-                (silence.ANSWERED if one.facts else silence.NEVER_SAID, one)
-                for one in story.questions
-            ),
-            *((silence.OF_OTHERS, one) for one in others[:OF_OTHER_STORY]),
-        ]
-        language = "English" if story.lang == "en" else "other languages"
-        for lane in LANES:
-            where = f"corpus, {lane}, {language}"
-            texts = story.texts(lane)
-            with asked_story(given.homes, story, lane, read) as ask:
-                for kind, question in asked:
-                    keys = question.answers(lane) if kind == silence.ANSWERED else ()
-                    evidence = {texts[key] for key in keys}
-                    with silence.watched() as seen_of:
-                        hits = ask(question)
-                        seen = seen_of((hit.text for hit in hits), evidence.__contains__)
-                    yield silence.Asked(where, lane, kind, fitted, story.author, seen)
 
 
 def _silent(asked: Sequence[silence.Asked], weights: Sequence[float], floor: float) -> float:

@@ -2,18 +2,22 @@
 
 That anything does (n words in the question, w of them held by none of the first candidates):
 
-    odds = constant + meaning · best cosine + unseen · w / (n + 2) + reading · best log-odds
+    odds = constant + meaning · best cosine + unseen · w / (n + 2)
+           + (few + few_meaning · best cosine) · scarcity + reading · best log-odds
 
 That a hit does, if anything does (it holds m of the question's words nowhere):
 
     odds = constant + meaning · its cosine + missing · m / (n + 2) + first · (is it the first)
            + place · log(its place) + asks · (does it only ask)
-           + lead · (its cosine less the best of the others) + reading · its log-odds
+           + lead · (its cosine less the best of the others) + few · scarcity
+           + reading · its log-odds
 
 A hit's own probability is the product. Of a question of two words both may be other words for the
 same, so a share has n + 2; words that only frame a question ("tell me about …") are none of it. The
 log-odds are those of a reader; where one has read the candidates, the weights are those named
-`READ_…`, and they are bounded. Those named `ALONE_…` are for an embedder whose cosines were not
+`READ_…`, and they are bounded. `scarcity` is 1 where there is one statement and 0 from `ENOUGH` on,
+by the logarithm of their number: among few the best is less near and fewer words are held by
+chance. Those named `ALONE_…` are for an embedder whose cosines were not
 measured: without a reader nothing is known there.
 
 Of a question by a name, a time or an identifier alone ("what did Mara say on Tuesday?") no cosine
@@ -41,24 +45,29 @@ LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 CONSTANT: Final = -2.39
 MEANING: Final = 6.34
 UNSEEN: Final = -2.21
+FEW: Final = 0.0
+FEW_MEANING: Final = 0.0
 
 READ_CONSTANT: Final = -1.31
 READ_MEANING: Final = 6.21
 READ_UNSEEN: Final = 0.0
+READ_FEW: Final = 0.0
+READ_FEW_MEANING: Final = 0.0
 READ_ODDS: Final = 0.78
 
 ALONE_CONSTANT: Final = 2.55
 ALONE_UNSEEN: Final = -1.16
+ALONE_FEW: Final = 0.0
 ALONE_ODDS: Final = 1.09
 
-# Of a hit: the constant, meaning, missing, first, place, asks, lead and, where one read, the
+# Of a hit: the constant, meaning, missing, first, place, asks, lead, few and, where one read, the
 # reader's.
-HIT_TURNS: Final[Weights] = (0.37, -0.67, -1.46, 0.27, -0.93, -0.04, 2.71)
-HIT_FACTS: Final[Weights] = (-1.07, 0.2, -0.47, 0.71, -0.87, -1.57, 4.32)
-READ_HIT_TURNS: Final[Weights] = (0.2, 0.0, -0.75, 0.33, -0.51, -0.69, 5.41, 0.35)
-READ_HIT_FACTS: Final[Weights] = (-0.55, 0.74, 0.0, 0.44, -0.53, 0.0, 5.48, 0.28)
-ALONE_HIT_TURNS: Final[Weights] = (0.0, 0.0, -0.65, 0.55, -0.78, -0.73, 0.0, 0.39)
-ALONE_HIT_FACTS: Final[Weights] = (-0.25, 0.0, 0.0, 0.74, -0.9, 0.0, 0.0, 0.36)
+HIT_TURNS: Final[Weights] = (0.37, -0.67, -1.46, 0.27, -0.93, -0.04, 2.71, 0.0)
+HIT_FACTS: Final[Weights] = (-1.07, 0.2, -0.47, 0.71, -0.87, -1.57, 4.32, 0.0)
+READ_HIT_TURNS: Final[Weights] = (0.2, 0.0, -0.75, 0.33, -0.51, -0.69, 5.41, 0.0, 0.35)
+READ_HIT_FACTS: Final[Weights] = (-0.54, 0.81, 0.0, 0.42, -0.51, 0.0, 5.51, 0.0, 0.28)
+ALONE_HIT_TURNS: Final[Weights] = (0.0, 0.0, -0.65, 0.55, -0.78, -0.73, 0.0, 0.0, 0.39)
+ALONE_HIT_FACTS: Final[Weights] = (-0.18, 0.0, 0.0, 0.72, -0.88, 0.0, 0.0, 0.0, 0.36)
 
 TURN_FLOOR: Final = 0.2
 """Below this probability an answer from turns is silent unless the caller says otherwise: at most 3
@@ -87,6 +96,9 @@ identifier."""
 MOST: Final = 8.0
 """Log-odds beyond which a reader is not surer."""
 
+ENOUGH: Final = 18
+"""Statements from which on there are not few; so many are looked at."""
+
 CALIBRATED_FOR: Final = "anaphora-l6:"
 """The family of embedders whose cosines were measured; others' mean something else."""
 
@@ -97,9 +109,9 @@ class HitEvidence:
 
     `meaning` is its cosine to the question and `lead` how far it lies above the best of the others
     (both 0 where cosines were not measured), `missing` the share of the question's words that it
-    holds nowhere, `place` its place from 0. `asks`: it only asks itself. `read` are the log-odds of
-    a reader (None: not read). `sought`: it is all that was asked for by a name, a time or an
-    identifier.
+    holds nowhere, `place` its place from 0, `few` the `scarcity` of its home. `asks`: it only
+    asks itself. `read` are the log-odds of a reader (None: not read). `sought`: it is all that was
+    asked for by a name, a time or an identifier.
     """
 
     meaning: float
@@ -107,6 +119,7 @@ class HitEvidence:
     place: int
     asks: bool = False
     lead: float = 0.0
+    few: float = 0.0
     read: float | None = None
     sought: bool = False
 
@@ -119,6 +132,7 @@ class HitEvidence:
             math.log1p(self.place),
             float(self.asks),
             self.lead,
+            self.few,
         )
         return values if self.read is None else (*values, bounded(self.read))
 
@@ -161,20 +175,28 @@ def bounded(read: float) -> float:
     return min(max(read, -MOST), MOST)
 
 
-def probability(meaning: float | None, unseen: float, read: float | None = None) -> float:
+def scarcity(statements: int) -> float:
+    """How few so many statements are: from 1 (one) to 0 (`ENOUGH`)."""
+    return max(0.0, 1.0 - math.log(max(statements, 1)) / math.log(ENOUGH))
+
+
+def probability(
+    meaning: float | None, unseen: float, read: float | None = None, few: float = 0.0
+) -> float:
     """That anything answers, by the module's first formula: of the best cosine (None: not
-    measured), the share of words that nothing holds, and what a reader made of the best one (None:
-    nothing was read).
+    measured), the share of words that nothing holds, what a reader made of the best one (None:
+    nothing was read), and the `scarcity` of statements.
 
     Raises ValueError where there is neither a cosine nor a reading.
     """
     if read is None:
         if meaning is None:
             raise ValueError("neither a cosine nor a reading")
-        odds = CONSTANT + MEANING * meaning + UNSEEN * unseen
+        odds = CONSTANT + MEANING * meaning + UNSEEN * unseen + (FEW + FEW_MEANING * meaning) * few
     elif meaning is None:
-        odds = ALONE_CONSTANT + ALONE_UNSEEN * unseen + ALONE_ODDS * bounded(read)
+        odds = ALONE_CONSTANT + ALONE_UNSEEN * unseen + ALONE_FEW * few
+        odds += ALONE_ODDS * bounded(read)
     else:
         odds = READ_CONSTANT + READ_MEANING * meaning + READ_UNSEEN * unseen
-        odds += READ_ODDS * bounded(read)
+        odds += (READ_FEW + READ_FEW_MEANING * meaning) * few + READ_ODDS * bounded(read)
     return probability_of(odds)

@@ -23,7 +23,6 @@ from anaphora.core.folding import typed_text
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
     COMING,
-    COMPARED,
     LEAST_SHARE,
     GroupJudgement,
     Statements,
@@ -170,7 +169,7 @@ def order_turns(
     without the words that name `spans`.
     """
     stream = iter(candidates)
-    head = list(islice(stream, COMPARED if repetitions else READ))
+    head = list(islice(stream, READ))
     if not repetitions:
         head = _folded(head)
     groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)

@@ -21,6 +21,7 @@ from anaphora.rank.silence import (
     hit_probability,
     meaning_with_title,
     probability,
+    scarcity,
     word_share,
 )
 from anaphora.rank.sought import Sought, held_in_title, held_terms, read_sought
@@ -53,8 +54,8 @@ class Likelihood:
 
     `subject` is the question without the words that name its times, which are `spans`.
     `answered` is the probability that any of them answers, `best` is the place of the candidate
-    with the best cosine, `cosines` are the two best ones. `calibrated` says whether the embedder's
-    cosines were measured.
+    with the best cosine, `cosines` are the two best ones, `few` their scarcity.
+    `calibrated` says whether the embedder's cosines were measured.
     """
 
     subject: str
@@ -64,6 +65,7 @@ class Likelihood:
     answered: float
     best: int
     cosines: tuple[float, float]
+    few: float
 
     @classmethod
     def of(
@@ -77,7 +79,7 @@ class Likelihood:
         calibrated: bool = True,
     ) -> Likelihood | None:
         """Read the first candidates of a question, best first; None where nothing is known."""
-        head = head[:COMPARED]
+        few, head = scarcity(len(head)), head[:COMPARED]
         odds = [candidate.read for candidate in head if not math.isnan(candidate.read)]
         if not calibrated and not odds:
             return None
@@ -92,9 +94,9 @@ class Likelihood:
         answered = 0.0
         if head:
             read = max(odds) if odds else None
-            answered = probability(meaning if calibrated else None, unseen, read)
+            answered = probability(meaning if calibrated else None, unseen, read, few)
         best = ranked[0].place if ranked else -1
-        return cls(subject, lane, spans, calibrated, answered, best, (first, second))
+        return cls(subject, lane, spans, calibrated, answered, best, (first, second), few)
 
     def rated(self, groups: Iterable[Sequence[Candidate]]) -> Iterator[Candidate]:
         """The candidates of groups, in the order in which they are shown, with probabilities.
@@ -124,6 +126,7 @@ class Likelihood:
             place=place,
             asks=read_statement(candidate.said).asks,
             lead=_meaning(candidate) - others if self.calibrated else 0.0,
+            few=self.few,
             read=None if math.isnan(candidate.read) else candidate.read,
             sought=self._is_sought(candidate, sought, held),
         )

@@ -1,22 +1,24 @@
-"""Homes of the stories of corpus/ and of the chats, told once and asked again and again."""
+"""Homes of stories and of the chats, told once and asked again and again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bench.datasets import Haystack
-from bench.homes import home_of, load_reader, tell_once
-from corpus.reading import Lane, Question, Story
+from corpus.reading import Key, Lane, Question, Story, parse_story
 
 from anaphora import Memory
+from anaphora.embed.base import Embedder
 from anaphora.values import NewTurn
+from bench.datasets import Haystack
+from bench.homes import home_of, load_reader, tell_once
 
-__all__ = ["Ask", "Clock", "asked_chat", "asked_story"]
+__all__ = ["Ask", "Clock", "asked_chat", "asked_story", "read_everyday_stories"]
 
 Ask: TypeAlias = Callable[[Question], list[Any]]
 """A question of a story to its hits, whatever their probability."""
@@ -37,15 +39,34 @@ class Clock:
         return self.now
 
 
+def read_everyday_stories(data: Path) -> list[Story]:
+    """The stories of the shared data whose questions are asked in other words."""
+    file = data / "stories" / "stories.json"
+    return [
+        parse_story({"register": "chat", "changes": [], **value}, file, "stories")
+        for value in json.loads(file.read_text("utf-8"))
+    ]
+
+
 @contextmanager
-def asked_story(homes: Path | None, story: Story, lane: Lane, read: int = 0) -> Iterator[Ask]:
-    """One lane of a story of the corpus, and how to ask it; a reader reads `read` hits."""
+def asked_story(
+    homes: Path | None,
+    story: Story,
+    lane: Lane,
+    read: int = 0,
+    embedder: Embedder | None = None,
+    only: Collection[Key] | None = None,
+) -> Iterator[Ask]:
+    """One lane of a story of the corpus, and how to ask it; a reader reads `read` hits.
+
+    `only` some statements of it. Homes that are kept are those of one embedder and of all.
+    """
     clock = Clock()
     with (
         home_of(homes, f"corpus-{story.id}-{lane}") as home,
-        Memory.open(home, clock=clock) as memory,
+        Memory.open(home, clock=clock, embedder=embedder) as memory,
     ):
-        tell_once(home, lambda: _tell(memory, clock, story, lane))
+        tell_once(home, lambda: _tell(memory, clock, story, lane, only))
         load_reader(memory, read)
 
         def ask(question: Question) -> list[Any]:
@@ -66,18 +87,23 @@ def asked_story(homes: Path | None, story: Story, lane: Lane, read: int = 0) -> 
         yield ask
 
 
-def _tell(memory: Memory, clock: Clock, story: Story, lane: Lane) -> None:
+def _tell(
+    memory: Memory, clock: Clock, story: Story, lane: Lane, only: Collection[Key] | None
+) -> None:
     if lane == "facts":
-        for fact in story.facts:
-            clock.now = fact.when
-            memory.remember(fact.text, type=fact.type)
+        for at, fact in enumerate(story.facts):
+            if only is None or ("", at) in only:
+                clock.now = fact.when
+                memory.remember(fact.text, type=fact.type)
     else:
         for session in story.sessions:
             turns = [
                 NewTurn(turn.role, turn.text, ts=session.when + at * _A_TURN, speaker=turn.speaker)
                 for at, turn in enumerate(session.turns)
+                if only is None or (session.id, at) in only
             ]
-            memory.conversations.extend(session.id, turns)
+            if turns:
+                memory.conversations.extend(session.id, turns)
     memory.ready(600)
 
 
