@@ -30,3 +30,23 @@ def fit_logistic(
         weights -= np.linalg.solve(curve, slope)
     found = weights[:-1] / spread
     return found.tolist(), float(weights[-1] - found @ mean)
+
+
+def fit_added(
+    features: ArrayLike, labels: ArrayLike, counts: ArrayLike, odds: ArrayLike, ridge: float
+) -> list[float]:
+    """A weight for each of F features whose sum is added to the log-odds (N,) that are known.
+
+    The rest is as in `fit_logistic`, the features as they are, without a constant.
+    """
+    values, wanted, of_each, base = (
+        np.asarray(one, np.float64) for one in (features, labels, counts, odds)
+    )
+    penalty = np.diag([ridge] * values.shape[1])
+    weights = np.zeros(values.shape[1])
+    for _ in range(_STEPS):
+        chance = 1.0 / (1.0 + np.exp(-base - values @ weights))
+        slope = values.T @ (of_each * (chance - wanted)) + penalty @ weights
+        curve = (values.T * (of_each * chance * (1.0 - chance))) @ values + penalty
+        weights -= np.linalg.solve(curve, slope)
+    return weights.tolist()

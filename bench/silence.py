@@ -16,7 +16,7 @@ import argparse
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -48,7 +48,7 @@ from anaphora.recall.likelihood import Likelihood
 from bench.changes import ABSENT, CHATS, FITTED, Story, holds_any, read_stories, told_both_ways
 from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import RESULTS, machine_and_day, write
-from bench.fitting import fit_logistic
+from bench.fitting import fit_added, fit_logistic
 from bench.homes import home_of, load_reader, tell_once
 from bench.told import asked_story, read_everyday_stories
 
@@ -64,6 +64,7 @@ OF_OTHER_STORY: Final = 8
 """Questions of the next story of a corpus that each story is asked."""
 READ_FITTED: Final = 3
 """Of the held-out authors of corpus/ so many have a part in what a reader's judgement is worth."""
+CORPUS: Final = "corpus"
 FEW_SIZES: Final = (2, 5, 10)
 GROUPS: Final = 3
 """Small homes that are made of each story and lane."""
@@ -75,9 +76,12 @@ MOST_DRAWN: Final = 0.6
 """The probability up to which reliability is drawn: no tenth of all hits says more."""
 LOST: Final = 0.03
 """The share of answered questions that may be lost, where silence is compared."""
-MEANING_AT: Final = frozenset({0, 3})
+MEANING_AT: Final = 0
 UNSEEN_AT: Final = 1
 """The places of the best cosine and of the unseen words among the features."""
+FEW_AT: Final = 2
+FEW_OF_HIT_AT: Final = 6
+"""Those of few statements among the features, and among those of a hit."""
 COSINES_AT: Final = frozenset({0, 5})
 """Those of the cosine and of its lead among the features of a hit."""
 NEVER_FOR: Final = frozenset({1, 4})
@@ -126,6 +130,17 @@ class Asked:
         """Of each hit, best first: how probably it answers, and whether it does."""
         answered = self.seen.answered
         return [(hit_probability(answered, hit, self.lane), right) for hit, right in self.seen.hits]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What a weight is fitted on: values, whether they are those of what is right, its count, and
+    whether it is of a story that small homes are made of."""
+
+    values: Weights
+    right: bool
+    counts: float
+    of_story: bool
 
 
 @contextmanager
@@ -236,7 +251,7 @@ def ask_corpus(
     homes: Path | None = None,
     read: int = 0,
     *,
-    name: str = "corpus",
+    name: str = CORPUS,
     fitted: bool = False,
     embedder: Embedder | None = None,
 ) -> Iterator[Asked]:
@@ -272,21 +287,23 @@ def ask_few(
     fitted: bool = False,
 ) -> Iterator[Asked]:
     """Homes of some statements of a story that follow each other, of the next of `sizes` in turn:
-    questions that they answer, and as many that the rest of the story answers."""
+    questions that they answer, and as many that only the rest of the story or another answers."""
     rng = random.Random(SEED)
-    for (story, lane), size in zip(product(stories, LANES), cycle(sizes), strict=False):
+    places = product(range(len(stories)), LANES)
+    for (at, lane), size in zip(places, cycle(sizes), strict=False):
+        story, other = stories[at], stories[(at + 1) % len(stories)]
+        strangers = [question for question in other.questions if question.answers(lane)]
         texts = list(story.texts(lane).items())
-        groups = [dict(texts[at : at + size]) for at in range(0, len(texts), size)]
+        groups = [dict(texts[start : start + size]) for start in range(0, len(texts), size)]
         for group in rng.sample(groups, min(GROUPS, len(groups))):
             there = [bool(group.keys() & set(q.answers(lane))) for q in story.questions]
             answered = [q for q, own in zip(story.questions, there, strict=True) if own]
-            others = [q for q, own in zip(story.questions, there, strict=True) if not own]
+            unanswered = [q for q, own in zip(story.questions, there, strict=True) if not own]
+            most = min(map(len, (answered, unanswered, strangers)))
             questions = [
-                *((ANSWERED, one) for one in answered),
-                *(
-                    (NEVER_SAID, one)
-                    for one in rng.sample(others, min(map(len, (answered, others))))
-                ),
+                *((ANSWERED, question) for question in answered),
+                *((NEVER_SAID, question) for question in rng.sample(unanswered, most)),
+                *((OF_OTHERS, question) for question in rng.sample(strangers, most)),
             ]
             if not questions:
                 continue
@@ -301,36 +318,34 @@ def ask_few(
 
 def features(seen: Seen) -> tuple[float, ...]:
     """What the probability that anything answers is made of, a reader's log-odds if it read."""
-    values = seen.meaning, seen.unseen, seen.few, seen.few * seen.meaning
+    values = seen.meaning, seen.unseen, seen.few
     return values if seen.read is None else (*values, bounded(seen.read))
 
 
 def fit(asked: Sequence[Asked], *, cosine: bool = True) -> Weights:
-    """The constant and the weights of meaning, of unseen words, of few statements, of meaning among
-    few and, where all was read, of that.
+    """The constant and the weights of meaning, unseen words and few statements, then of a reader.
 
-    Without `cosine` that of meaning is 0. Every group counts the same. A word that nothing holds
-    never speaks for an answer: where the fit says so, because the reader knows it already, that
-    weight is 0 and the others are found without it.
+    The last one is there where all was read. Without `cosine` that of meaning is 0. Every group
+    counts the same. A word that nothing holds never speaks for an answer: where the fit says so,
+    because the reader knows it already, that weight is 0 and the others are found without it. That
+    of few is found with the others as they are, in homes of few statements.
     """
-    without = frozenset() if cosine else MEANING_AT
-    weights = _weights(asked, without)
-    return _weights(asked, without | {UNSEEN_AT}) if weights[1 + UNSEEN_AT] > 0.0 else weights
-
-
-def _weights(asked: Sequence[Asked], without: frozenset[int]) -> Weights:
-    chosen = _fitted(asked)
-    sizes = Counter((one.where, one.kind == ANSWERED) for one in chosen)
-    weights, constant = fit_logistic(
-        [
-            tuple(0.0 if at in without else value for at, value in enumerate(features(one.seen)))
-            for one in chosen
-        ],
-        [one.kind == ANSWERED for one in chosen],
-        [100.0 / sizes[one.where, one.kind == ANSWERED] for one in chosen],
-        RIDGE,
-    )
-    return constant, *(0.0 if at in without else one for at, one in enumerate(weights))
+    fitted = _fitted(asked)
+    sizes = Counter((one.where, one.kind == ANSWERED) for one in fitted)
+    rows = [
+        Example(
+            features(one.seen),
+            one.kind == ANSWERED,
+            100.0 / sizes[one.where, one.kind == ANSWERED],
+            one.where.startswith(CORPUS),
+        )
+        for one in fitted
+    ]
+    without = frozenset() if cosine else frozenset({MEANING_AT})
+    weights = _fit_examples(rows, without, FEW_AT)
+    if weights[1 + UNSEEN_AT] > 0.0:
+        weights = _fit_examples(rows, without | {UNSEEN_AT}, FEW_AT)
+    return weights
 
 
 def fit_hits(asked: Sequence[Asked], lane: Lane, *, cosine: bool = True) -> Weights:
@@ -348,21 +363,43 @@ def fit_hits(asked: Sequence[Asked], lane: Lane, *, cosine: bool = True) -> Weig
         if not hit.sought and (hit.read is None) == (one.seen.read is None)
     ]
     sizes = Counter(where for *_, where in hits)
+    rows = [
+        Example(hit.features(), right, 100.0 / sizes[where], where.startswith(CORPUS))
+        for hit, right, where in hits
+    ]
     without = frozenset() if cosine else COSINES_AT
     while True:
-        weights, constant = fit_logistic(
-            [_without(hit.features(), without) for hit, *_ in hits],
-            [right for _, right, _ in hits],
-            [100.0 / sizes[where] for *_, where in hits],
-            RIDGE,
-        )
-        wrong = {at for at in NEVER_FOR if weights[at] > 0.0 and at not in without}
+        weights = _fit_examples(rows, without, FEW_OF_HIT_AT)
+        wrong = {at for at in NEVER_FOR if weights[1 + at] > 0.0}
         if not wrong:
-            return tuple(round(value, 3) for value in (constant, *_without(weights, without)))
+            return tuple(round(value, 3) for value in weights)
         without |= wrong
 
 
-def _without(values: Sequence[float], places: frozenset[int]) -> Weights:
+def _fit_examples(rows: Sequence[Example], without: frozenset[int], few: int) -> Weights:
+    """The constant and the weights, those at `without` 0, that at `few` from homes of few."""
+    many = [row for row in rows if not row.values[few]]
+    scarce = [row for row in rows if row.values[few]]
+    weights, constant = fit_logistic(
+        [_without(row.values, without) for row in many],
+        [row.right for row in many],
+        [row.counts for row in many],
+        RIDGE,
+    )
+    if scarce:
+        # What these stories are harder or easier by is no matter of the number of statements.
+        own = [*scarce, *(row for row in many if row.of_story)]
+        _, weights[few] = fit_added(
+            [[1.0, row.values[few]] for row in own],
+            [row.right for row in own],
+            [row.counts for row in own],
+            [constant + float(np.dot(weights, row.values)) for row in own],
+            RIDGE,
+        )
+    return constant, *(0.0 if at in without else weight for at, weight in enumerate(weights))
+
+
+def _without(values: Sequence[float], places: Collection[int]) -> Weights:
     return tuple(0.0 if at in places else value for at, value in enumerate(values))
 
 

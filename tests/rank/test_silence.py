@@ -15,6 +15,7 @@ from anaphora.rank.silence import (
     Lane,
     hit_probability,
     probability,
+    scarcity,
 )
 from anaphora.rank.sought import held_terms, read_sought
 
@@ -30,21 +31,22 @@ EVIDENCE = st.builds(
     place=st.integers(0, 500),
     asks=st.booleans(),
     lead=st.floats(-2, 2),
+    few=SHARES,
     read=st.none() | ODDS,
     sought=st.booleans(),
 )
 
 
-@given(COSINES, SHARES, st.none() | ODDS)
+@given(COSINES, SHARES, st.none() | ODDS, SHARES)
 def test_a_probability_of_an_answer_is_one(
-    meaning: float | None, unseen: float, read: float | None
+    meaning: float | None, unseen: float, read: float | None, few: float
 ) -> None:
     """Between 0 and 1 whatever is asked; without a cosine and a reading it cannot be told."""
     if meaning is None and read is None:
         with pytest.raises(ValueError, match="neither a cosine nor a reading"):
-            probability(meaning, unseen, read)
+            probability(meaning, unseen, read, few)
     else:
-        assert 0.0 <= probability(meaning, unseen, read) <= 1.0
+        assert 0.0 <= probability(meaning, unseen, read, few) <= 1.0
 
 
 @given(COSINES, SHARES, ODDS, st.floats(0.01, 8))
@@ -53,6 +55,17 @@ def test_what_a_reader_thinks_more_of_is_surer(
 ) -> None:
     """The higher the log-odds of the best one that was read, the higher the probability."""
     assert probability(meaning, unseen, read) <= probability(meaning, unseen, read + more)
+
+
+@given(COSINES.filter(lambda cosine: cosine is not None), SHARES, st.none() | ODDS)
+def test_among_few_statements_the_same_evidence_says_more(
+    meaning: float, unseen: float, read: float | None
+) -> None:
+    """The best of two is no worse an answer for being less near than the best of a thousand."""
+    sizes = (1, 2, 5, 10, 18, 100_000)
+    chances = [probability(meaning, unseen, read, scarcity(size)) for size in sizes]
+    assert chances == sorted(chances, reverse=True)
+    assert chances[-1] == chances[-2] == probability(meaning, unseen, read)
 
 
 @given(SHARES, EVIDENCE, LANE, st.booleans())

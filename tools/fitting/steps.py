@@ -394,7 +394,7 @@ def _moved(name: str, before: Mapping[str, float], after: Fitted) -> str:
 SILENCE_HELD: Final = f"the second half of changes; {REPORT_CHATS}; {HELD_AUTHORS}"
 
 
-SILENCE: Final = ("CONSTANT", "MEANING", "UNSEEN", "FEW", "FEW_MEANING")
+SILENCE: Final = ("CONSTANT", "MEANING", "UNSEEN", "FEW")
 
 
 def fit_silence(given: Given) -> Outcome:
@@ -452,7 +452,7 @@ def fit_silence_read(given: Given) -> Outcome:
         return Outcome({}, "no reader is installed: nothing was fitted", ())
     weights = silence.fit(asked)
     names = [f"READ_{name}" for name in (*SILENCE, "ODDS")]
-    constant, _, unseen, few, _, reading = silence.fit(asked, cosine=False)
+    constant, _, unseen, few, reading = silence.fit(asked, cosine=False)
     alone = (constant, unseen, few, reading)
     without = ("ALONE_CONSTANT", "ALONE_UNSEEN", "ALONE_FEW", "ALONE_ODDS")
     found = (
@@ -477,8 +477,8 @@ def _weights_of(names: Sequence[str]) -> tuple[float, ...]:
 
 
 def _of_all(constant: float, unseen: float, few: float, reading: float) -> tuple[float, ...]:
-    """Weights of all features, those of the cosine 0."""
-    return constant, 0.0, unseen, few, 0.0, reading
+    """Weights of all features, that of the cosine 0."""
+    return constant, 0.0, unseen, few, reading
 
 
 def _hit_constants(

@@ -3,7 +3,7 @@
 That anything does (n words in the question, w of them held by none of the first candidates):
 
     odds = constant + meaning · best cosine + unseen · w / (n + 2)
-           + (few + few_meaning · best cosine) · scarcity + reading · best log-odds
+           + few · scarcity + reading · best log-odds
 
 That a hit does, if anything does (it holds m of the question's words nowhere):
 
@@ -45,14 +45,12 @@ LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 CONSTANT: Final = -2.39
 MEANING: Final = 6.34
 UNSEEN: Final = -2.21
-FEW: Final = 0.0
-FEW_MEANING: Final = 0.0
+FEW: Final = 1.4
 
 READ_CONSTANT: Final = -1.31
 READ_MEANING: Final = 6.21
 READ_UNSEEN: Final = 0.0
 READ_FEW: Final = 0.0
-READ_FEW_MEANING: Final = 0.0
 READ_ODDS: Final = 0.78
 
 ALONE_CONSTANT: Final = 2.55
@@ -62,8 +60,8 @@ ALONE_ODDS: Final = 1.09
 
 # Of a hit: the constant, meaning, missing, first, place, asks, lead, few and, where one read, the
 # reader's.
-HIT_TURNS: Final[Weights] = (0.37, -0.67, -1.46, 0.27, -0.93, -0.04, 2.71, 0.0)
-HIT_FACTS: Final[Weights] = (-1.07, 0.2, -0.47, 0.71, -0.87, -1.57, 4.32, 0.0)
+HIT_TURNS: Final[Weights] = (0.37, -0.67, -1.46, 0.27, -0.93, -0.04, 2.71, 1.49)
+HIT_FACTS: Final[Weights] = (-1.07, 0.2, -0.47, 0.71, -0.87, -1.57, 4.32, 1.54)
 READ_HIT_TURNS: Final[Weights] = (0.2, 0.0, -0.75, 0.33, -0.51, -0.69, 5.41, 0.0, 0.35)
 READ_HIT_FACTS: Final[Weights] = (-0.54, 0.81, 0.0, 0.42, -0.51, 0.0, 5.51, 0.0, 0.28)
 ALONE_HIT_TURNS: Final[Weights] = (0.0, 0.0, -0.65, 0.55, -0.78, -0.73, 0.0, 0.0, 0.39)
@@ -192,11 +190,11 @@ def probability(
     if read is None:
         if meaning is None:
             raise ValueError("neither a cosine nor a reading")
-        odds = CONSTANT + MEANING * meaning + UNSEEN * unseen + (FEW + FEW_MEANING * meaning) * few
+        odds = CONSTANT + MEANING * meaning + UNSEEN * unseen + FEW * few
     elif meaning is None:
         odds = ALONE_CONSTANT + ALONE_UNSEEN * unseen + ALONE_FEW * few
         odds += ALONE_ODDS * bounded(read)
     else:
         odds = READ_CONSTANT + READ_MEANING * meaning + READ_UNSEEN * unseen
-        odds += (READ_FEW + READ_FEW_MEANING * meaning) * few + READ_ODDS * bounded(read)
+        odds += READ_FEW * few + READ_ODDS * bounded(read)
     return probability_of(odds)
