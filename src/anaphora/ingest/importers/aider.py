@@ -22,6 +22,8 @@ NAME: Final = ".aider.chat.history.md"
 _START: Final = re.compile(r"# aider chat started at[ \t]*(\S[^\r\n]*?)?[ \t]*$")
 _BLANK: Final = "<blank>"
 _END: Final = "  "
+_FENCES: Final = ("```", "~~~")
+_LONGEST_CODE: Final = 2_000
 _USER, _PROGRAM, _ANSWER = "user", "program", "assistant"
 _Message = tuple[str, list[str], int]
 
@@ -93,19 +95,34 @@ def _messages(lines: list[str], begin: int) -> Iterator[_Message]:
         mark: any(line.startswith(mark) and line.endswith(_END) for line in lines)
         for mark in ("####", ">")
     }
+    fence = ""
     message: _Message | None = None
-    for number, line in enumerate(lines, start=begin + 1):
+    for number, line in enumerate(lines):
         kind = _kind(line, marked)
-        if kind == _USER:
-            line = line[5:].rstrip() if line.startswith("#### ") else ""
+        if fence and not (kind == _USER and marked["####"]):
+            kind = _ANSWER
+        fence = _fence_behind(lines, number, fence) if kind == _ANSWER else ""
+        said = line[5:].removesuffix(_END) if kind == _USER else line
         if message is not None and message[0] == kind:
-            message[1].append(line)
+            message[1].append(said)
             continue
         if message is not None:
             yield message
-        message = (kind, [line], number)
+        message = (kind, [said], begin + number + 1)
     if message is not None:
         yield message
+
+
+def _fence_behind(lines: list[str], number: int, fence: str) -> str:
+    """The fence of code in which the next line of an answer stands. One that is never closed is
+    none: an answer may have been broken off."""
+    mark = lines[number].lstrip()[:3]
+    if fence:
+        return "" if lines[number].strip() == fence else fence
+    if mark not in _FENCES:
+        return ""
+    rest = (line.strip() for line in lines[number + 1 : number + 1 + _LONGEST_CODE])
+    return mark if mark in rest else ""
 
 
 def _kind(line: str, marked: dict[str, bool]) -> str:

@@ -21,7 +21,7 @@ from anaphora.ingest.importers.facts import text_or
 from anaphora.ingest.importers.json_reader import conversation_format
 from anaphora.ingest.importers.written import labelled
 
-_ASKED = "REQUEST"
+_ASKED, _SAID = "REQUEST", "RESPONSE"
 _LEFT_OUT = by_word(
     {
         LeftOut.THINKING: "THINK",
@@ -49,6 +49,7 @@ def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Ite
         file, "deepseek", chat_key(file, value.get("id"), first), title=value.get("title")
     )
     draft.start(value.get("inserted_at"), place)
+    roles: dict[str | None, str] = {}
     for node_id, node in mapping.items():
         where = f"{place}, node {node_id}"
         parent = node.get("parent") if isinstance(node, dict) else None
@@ -58,7 +59,7 @@ def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Ite
             if message is None:
                 draft.pass_over(node_id, above)
             else:
-                _message(draft, node_id, above, as_object(message, "a message"), where)
+                _message(draft, node_id, above, as_object(message, "a message"), where, roles)
         except Malformed as error:
             draft.problem(where, str(error))
             draft.pass_over(node_id, above)
@@ -66,29 +67,42 @@ def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Ite
 
 
 def _message(
-    draft: Draft, node_id: str, parent: str | None, message: dict[str, object], place: str
+    draft: Draft,
+    node_id: str,
+    parent: str | None,
+    message: dict[str, object],
+    place: str,
+    roles: dict[str | None, str],
 ) -> None:
     fragments = message.get("fragments")
-    if not isinstance(fragments, list):
-        raise Malformed("a message without fragments: what was said and by whom is not told apart")
+    if isinstance(fragments, list):
+        kinds = [_kind(item) for item in fragments]
+        role = "user" if _ASKED in kinds else "assistant"
+    else:
+        # Earlier exports have one text a message, and the two speak in turn.
+        draft.left_out[LeftOut.THINKING] += bool(text_or(message, "reasoning_content"))
+        role = "assistant" if roles.get(parent) == "user" else "user"
+        fragments, kinds = [message], [""]
+    roles[node_id] = role
     words: list[str] = []
-    role = "assistant"
-    for item in fragments:
-        fragment = as_object(item, "a fragment")
-        kind = str(fragment.get("type"))
-        text = text_or(fragment, *_TEXTS)
-        if kind == _ASKED:
-            role = "user"
-        if kind in _LEFT_OUT or not text:
-            draft.left_out[_LEFT_OUT.get(kind, LeftOut.ATTACHMENT)] += bool(text or kind != _ASKED)
-        else:
+    for item, kind in zip(fragments, kinds, strict=True):
+        text = text_or(item, *_TEXTS)
+        if text and kind not in _LEFT_OUT:
             words.append(text)
+        elif text or kind in _LEFT_OUT:
+            draft.left_out[_LEFT_OUT[kind]] += 1
+        elif kind not in ("", _ASKED, _SAID):
+            draft.left_out[LeftOut.ATTACHMENT] += 1
     words += _files(draft, message)
     if not words:
         draft.pass_over(node_id, parent)
         return
     ts = draft.time(message.get("inserted_at"), place)
     draft.add(role, "\n\n".join(words), key=node_id, parent=parent, ts=ts)
+
+
+def _kind(fragment: object) -> str:
+    return str(as_object(fragment, "a fragment").get("type"))
 
 
 def _files(draft: Draft, message: Mapping[str, object]) -> Iterator[str]:

@@ -179,8 +179,8 @@ def _text(draft: Draft, value: Mapping[str, object]) -> str:
         elif not isinstance(block, dict):
             raise Malformed(f"a content block that is a {type(block).__name__}, not text")
         else:
-            kind = str(block.get("type", "text"))
-            text = _text_of_block(block) if kind not in _LEFT_OUT_BLOCKS else None
+            kind = str(block.get("type") or "text")
+            text = _text_of_block(block, kind) if kind not in _LEFT_OUT_BLOCKS else None
             if text is None:
                 draft.left_out[_LEFT_OUT_BLOCKS.get(kind, LeftOut.ATTACHMENT)] += 1
             else:
@@ -189,18 +189,16 @@ def _text(draft: Draft, value: Mapping[str, object]) -> str:
     return _joined(runs, kinds)
 
 
-def _text_of_block(block: Mapping[str, object]) -> str | None:
+def _text_of_block(block: Mapping[str, object], kind: str) -> str | None:
     """The words of a block, whatever its type; None if it has none."""
-    for name in (*_WHAT, "refusal"):
+    for name in ("text", "refusal", "transcript"):
         text = block.get(name)
         if isinstance(text, dict):
             # The answers of one API have their text one level further down.
             text = text.get("value")
         if isinstance(text, str):
             return text
-    if block.get("type", "text") in _TEXT_BLOCKS:
-        return text_at(block, "text")
-    return None
+    return text_at(block, "text") if kind in _TEXT_BLOCKS else None
 
 
 def _joined(runs: Sequence[str], kinds: set[str]) -> str:

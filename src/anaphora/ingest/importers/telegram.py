@@ -94,7 +94,7 @@ def _chat(file: ImportFile, chat: dict[str, Any], place: str) -> Iterator[Import
     key = chat_key(file, own, messages[0] if messages else None)
     draft = Draft(file, "telegram", key, title=title)
     bot = f"user{own}" if kind == _BOTS else ""
-    quoted: dict[object, str] = {}
+    quoted: dict[str, str] = {}
 
     def take(draft: Draft, value: object, place: str) -> None:
         _message(draft, as_object(value, "a message"), place, bot, quoted)
@@ -104,7 +104,7 @@ def _chat(file: ImportFile, chat: dict[str, Any], place: str) -> Iterator[Import
 
 
 def _message(
-    draft: Draft, message: Mapping[str, Any], place: str, bot: str, quoted: dict[object, str]
+    draft: Draft, message: Mapping[str, Any], place: str, bot: str, quoted: dict[str, str]
 ) -> None:
     own = message.get("id")
     key = str(own) if isinstance(own, int | str) and not isinstance(own, bool) else ""
@@ -117,24 +117,18 @@ def _message(
     if kind != "message" and not words.strip():
         draft.skip(LeftOut.RECORD, key or None)
         return
-    name = _speaker(message)
+    name, media = _speaker(message), _media_of(message)
+    told = next((text for text in (words, *beside, media) if text.strip()), "")
+    if key:
+        quoted[key] = f"{name}: {one_line(told[: 4 * _QUOTED], _QUOTED)}"
     if not words.strip() and not beside:
-        # A picture or a voice without words, which is counted by what it is.
-        if _count_media(draft, message):
-            draft.skip(LeftOut.BLANK, key or None)
-        elif key:
-            draft.pass_over(key)
+        # A picture or a voice without words is counted by what it is.
+        draft.skip(media or LeftOut.BLANK, key or None)
         return
-    _count_media(draft, message)
-    before = _before(message, quoted)
-    text = "\n".join(part for part in (*before, words, *beside) if part.strip())
+    draft.left_out[media] += bool(media)
+    text = "\n".join(part for part in (*_before(message, quoted), words, *beside) if part.strip())
     role = "assistant" if bot and message.get("from_id") == bot else "user"
     draft.add(role, text, key=key, ts=_time(draft, message, place), speaker=name)
-    quoted[own if isinstance(own, int | str) else None] = _excerpt(name, words or beside[0])
-
-
-def _excerpt(name: str, words: str) -> str:
-    return f"{name}: {one_line(words[: 4 * _QUOTED], _QUOTED)}"
 
 
 def _speaker(message: Mapping[str, Any]) -> str:
@@ -177,10 +171,11 @@ def _run(draft: Draft, run: object) -> str:
     return text
 
 
-def _before(message: Mapping[str, Any], quoted: Mapping[object, str]) -> Iterator[str]:
+def _before(message: Mapping[str, Any], quoted: Mapping[str, str]) -> Iterator[str]:
     """What a message answers, and who wrote it first."""
-    answered = message.get("reply_to_message_id")
-    if isinstance(answered, int | str) and answered in quoted:
+    answered = str(message.get("reply_to_message_id"))
+    # Numbers of messages are those of one chat.
+    if answered in quoted and "reply_to_peer_id" not in message:
         yield f"[reply to {quoted[answered]}]"
     if "forwarded_from" in message or "saved_from" in message:
         first = text_or(message, "forwarded_from", "saved_from") or _DELETED.lower()
@@ -189,25 +184,22 @@ def _before(message: Mapping[str, Any], quoted: Mapping[object, str]) -> Iterato
 
 def _beside(draft: Draft, message: Mapping[str, Any]) -> list[str]:
     """What a message tells beside its text, each in words: a poll, a place, a contact, a file."""
-    lines = [
+    return [
         f"[{kind}: {said}]"
         for kind, said in (
             ("poll", _poll(draft, message.get("poll"))),
             ("list", _poll(draft, message.get("todo_list"))),
             ("contact", _joined(message.get("contact_information"))),
-            ("place", ", ".join(filter(None, (_joined(message, "place_name", "address"),)))),
+            ("place", _joined(message, "place_name", "address")),
             ("location", _joined(message.get("location_information"))),
             ("game", _joined(message, "game_title", "game_description")),
             ("invoice", _joined(message.get("invoice_information"))),
             ("audio", _joined(message, "performer", "title")),
+            ("dice", _joined(message.get("dice"))),
             ("file", _file_name(message)),
         )
         if said
     ]
-    emoji = message.get("dice")
-    if isinstance(emoji, dict):
-        lines.append(f"[dice: {_joined(emoji)}]")
-    return lines
 
 
 def _joined(value: object, *names: str) -> str:
@@ -242,16 +234,12 @@ def _file_name(message: Mapping[str, Any]) -> str:
     return text_or(message, "file_name") or ("" if path[:1] == "(" else path.rsplit("/", 1)[-1])
 
 
-def _count_media(draft: Draft, message: Mapping[str, Any]) -> bool:
-    """Count a picture, voice or file by what it is; returns whether there is none."""
-    kind = _MEDIA.get(str(message.get("media_type")))
-    if kind is None and message.get("photo"):
-        kind = "photo"
-    if kind is None and (message.get("file") or message.get("media_type")):
-        kind = LeftOut.ATTACHMENT
-    if kind is not None:
-        draft.left_out[kind] += 1
-    return kind is None
+def _media_of(message: Mapping[str, Any]) -> str:
+    """What was sent beside the words and is left out: a picture, a voice, a file; "" if nothing."""
+    if message.get("photo"):
+        return "photo"
+    any_file = message.get("file") or message.get("media_type")
+    return _MEDIA.get(str(message.get("media_type")), LeftOut.ATTACHMENT if any_file else "")
 
 
 FORMAT = conversation_format(
