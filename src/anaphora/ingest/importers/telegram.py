@@ -227,7 +227,7 @@ def _phrase(draft: Draft, value: Mapping[str, Any], name: str) -> str:
 
 def _file_name(message: Mapping[str, Any]) -> str:
     """The name of a file that was sent as one; those of voices and stickers say nothing."""
-    if message.get("media_type") in _MEDIA or not message.get("file"):
+    if str(message.get("media_type")) in _MEDIA or not message.get("file"):
         return ""
     # What was not exported says so in brackets where its path would be.
     path = text_or(message, "file")
