@@ -176,7 +176,7 @@ PROMISES: dict[str, str] = {
     "recall.configured": "S0 top_k and the budget of conversation recall come from the configuration.",
     "recall.whole": "S0 Long turns come whole on request.",
     # Coming in
-    "import.formats": "D ChatGPT, Claude.ai, Claude Code, Codex, Gemini, Cursor, Copilot, ShareGPT, Neo, JSONL.",
+    "import.formats": "D Chats of ChatGPT, Claude.ai, Gemini, DeepSeek, Telegram, coding agents, ShareGPT, Neo, JSONL.",
     "import.memories": "D mem0, claude-mem, MCP memory, Zep, Letta and basic-memory bring memories with dates and source.",
     "import.notes": "D A folder of Markdown comes in by note or section; an edit supersedes, what is gone is told.",
     "import.notes_safe": "D Of a folder of notes no link is followed, no key file or binary read; secrets are taken out.",

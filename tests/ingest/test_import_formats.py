@@ -37,6 +37,9 @@ def texts(conversation: ImportedConversation) -> list[str]:
         ("sharegpt.json", "sharegpt"),
         ("neo", "neo"),
         ("plain.jsonl", "jsonl"),
+        ("telegram.json", "telegram"),
+        ("deepseek.json", "deepseek"),
+        (".aider.chat.history.md", "aider"),
     ],
 )
 def test_each_format_is_recognised(fixtures: Path, name: str, expected: str) -> None:
@@ -205,7 +208,7 @@ def test_zip_files_and_directories_are_opened(tmp_path: Path, fixtures: Path) ->
     assert detect(export) == "chatgpt"
     assert len(conversations(export)) == 2
     everything = conversations(fixtures)
-    assert len({c.source for c in everything}) == 9
+    assert len({c.source for c in everything}) == 12
     assert [c.conversation_id for c in everything] == [
         c.conversation_id for c in conversations(fixtures)
     ]

@@ -237,7 +237,7 @@ def test_progress_moves_to_the_end_of_every_file(home: Any, fixtures: Path) -> N
     calls: list[tuple[str, int, int]] = []
     home.take(fixtures, progress=lambda *call: calls.append(call))
     labels = dict.fromkeys(label for label, _, _ in calls)
-    assert len(labels) == 9
+    assert len(labels) == 12
     for label in labels:
         steps = [(done, total) for name, done, total in calls if name == label]
         assert [done for done, _ in steps] == sorted(done for done, _ in steps)

@@ -14,6 +14,7 @@ from pathlib import Path
 from anaphora.errors import InvalidInput, UnknownFormat
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.importers import (
+    aider,
     basic_memory,
     chatgpt,
     claude_ai,
@@ -21,6 +22,7 @@ from anaphora.ingest.importers import (
     claude_mem,
     codex,
     cursor,
+    deepseek,
     gemini_cli,
     gemini_takeout,
     jsonl,
@@ -30,6 +32,7 @@ from anaphora.ingest.importers import (
     mem0,
     neo,
     sharegpt,
+    telegram,
     vscode_copilot,
     zep,
 )
@@ -45,9 +48,10 @@ UNKNOWN = "no importer recognises this file"
 """How the problem of a file begins that is none of `RECOGNISED`."""
 RECOGNISED = (
     "Recognised are\n"
-    "- chats: exports of ChatGPT, Claude.ai and Gemini (Google Takeout), transcripts of Claude "
-    "Code, Codex, Gemini CLI and Cursor, chats of VS Code's Copilot, the databases (state.vscdb) "
-    "of Cursor and VS Code, ShareGPT, threads of Neo\n"
+    "- chats: exports of ChatGPT, Claude.ai, DeepSeek, Gemini (Google Takeout) and Telegram "
+    "(result.json), transcripts of Claude Code, Codex, Gemini CLI and Cursor, histories of aider, "
+    "chats of VS Code's Copilot, the databases (state.vscdb) of Cursor and VS Code, ShareGPT, "
+    "threads of Neo\n"
     "- memories: mem0, basic-memory, claude-mem, the MCP memory server, Zep, Letta, what `anaphora "
     "export` wrote\n"
     "- notes: Obsidian vaults and other folders of Markdown\n"
@@ -60,6 +64,7 @@ RECOGNISED = (
 
 # In the order in which they are tried: the plainest last, it would take others' lines for its own.
 _ALL = (
+    deepseek.FORMAT,
     chatgpt.FORMAT,
     claude_ai.FORMAT,
     claude_code.FORMAT,
@@ -76,7 +81,9 @@ _ALL = (
     basic_memory.FORMAT,
     sharegpt.FORMAT,
     neo.FORMAT,
+    telegram.FORMAT,
     jsonl.FORMAT,
+    aider.FORMAT,
     markdown.FORMAT,
 )
 FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
@@ -196,11 +203,11 @@ def _recognise(file: ImportFile) -> tuple[Format | None, str]:
     """The file's format, or why it has none."""
     try:
         beginning = sample(file)
+        for form in _ALL:
+            if form.detect(_sample_for(form, beginning)):
+                return form, ""
     except UNREADABLE as error:
         return None, reason_of(error)
-    for form in _ALL:
-        if form.detect(_sample_for(form, beginning)):
-            return form, ""
     reason = UNKNOWN
     if beginning.shape == "database":
         named = ", ".join(sorted(beginning.tables)[:8])

@@ -1,13 +1,16 @@
 """ChatGPT: `conversations.json` of a data export, a tree of messages per conversation.
 
 Every branch comes out, the one of `current_node` first. Tool calls and output, thinking, hidden
-and system messages, pictures and sound are left out and counted; the words of a voice conversation
-are kept. It follows no link to a file beside the export.
+and system messages, pictures and sound are left out and counted; the words of a voice conversation,
+of a canvas and of a report of deep research are kept. It follows no link to a file beside the
+export.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from anaphora.core.word_lists import by_word
 from anaphora.ingest.importers.base import (
@@ -19,7 +22,9 @@ from anaphora.ingest.importers.base import (
     text_at,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut
+from anaphora.ingest.importers.facts import text_or
 from anaphora.ingest.importers.json_reader import conversation_format
+from anaphora.ingest.importers.written import Written
 from anaphora.store.hashing import digest
 
 # What an assistant's or a tool's message is when it is not said to the user.
@@ -32,6 +37,9 @@ _LEFT_OUT_CONTENT = by_word(
         LeftOut.INSTRUCTIONS: "user_editable_context model_editable_context app_pairing_content",
     }
 )
+_CANVAS: Final = "canmore."
+# What asks the user back before a long search.
+_ASKED_BACK: Final = "research_kickoff_tool.clarify_with_text"
 
 
 def _is_conversation(value: object) -> bool:
@@ -42,8 +50,9 @@ def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Ite
     mapping = mapping_at(value, "mapping")
     draft = Draft(file, "chatgpt", _key(value), title=value.get("title"))
     draft.start(value.get("create_time") or value.get("update_time"), place)
+    written = Written()
     for node_id, node in mapping.items():
-        _node(draft, node_id, node, f"{place}, node {node_id}")
+        _node(draft, written, node_id, node, f"{place}, node {node_id}")
     leaf = value.get("current_node")
     yield from draft.results(leaf if isinstance(leaf, str) and leaf in mapping else None)
 
@@ -66,7 +75,7 @@ def _key(value: Mapping[str, object]) -> str:
     return digest(repr(value.get("create_time")), first)[:16]
 
 
-def _node(draft: Draft, node_id: str, node: object, place: str) -> None:
+def _node(draft: Draft, written: Written, node_id: str, node: object, place: str) -> None:
     parent = node.get("parent") if isinstance(node, dict) else None
     above = parent if isinstance(parent, str) else None
     try:
@@ -75,24 +84,37 @@ def _node(draft: Draft, node_id: str, node: object, place: str) -> None:
             # The root of the tree.
             draft.pass_over(node_id, above)
             return
-        _message(draft, node_id, above, as_object(message, "a message"), place)
+        _message(draft, written, node_id, above, as_object(message, "a message"), place)
     except Malformed as error:
         draft.problem(place, str(error))
         draft.pass_over(node_id, above)
 
 
 def _message(
-    draft: Draft, node_id: str, parent: str | None, message: dict[str, object], place: str
+    draft: Draft,
+    written: Written,
+    node_id: str,
+    parent: str | None,
+    message: dict[str, object],
+    place: str,
 ) -> None:
-    role = text_at(mapping_at(message, "author"), "role")
+    author = mapping_at(message, "author")
+    role = text_at(author, "role")
     content = mapping_at(message, "content")
+    work = _work(written, author, message, content)
+    if work:
+        ts = draft.time(message.get("create_time"), place)
+        draft.add("assistant", work, key=node_id, parent=parent, ts=ts)
+        return
     kind = _left_out_kind(message, role, content)
     if kind:
         draft.skip(kind, node_id, parent)
         return
     if role not in {"user", "assistant"}:
         raise Malformed(f"unknown role {role[:40]!r}")
-    words, attachments = _words(content)
+    words, others = _words(content)
+    # A picture is a part of the message and one of its files; another file is only the latter.
+    attachments = max(others, _files_of(message))
     if attachments:
         draft.left_out[LeftOut.ATTACHMENT] += attachments
         if not any(words):
@@ -100,6 +122,64 @@ def _message(
             return
     ts = draft.time(message.get("create_time"), place)
     draft.add(role, "\n".join(words), key=node_id, parent=parent, ts=ts)
+
+
+def _work(
+    written: Written,
+    author: Mapping[str, object],
+    message: Mapping[str, object],
+    content: Mapping[str, object],
+) -> str:
+    """What was written for the user in a message that looks like work with a tool: the text of a
+    canvas or comments on it, a report of deep research, or what was asked before that."""
+    recipient, metadata = message.get("recipient"), message.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    if author.get("role") == "assistant" and str(recipient).startswith(_CANVAS):
+        return _canvas(written, _parsed(_plain(content)))
+    if author.get("role") not in {"assistant", "tool"}:
+        return ""
+    if metadata.get("is_async_task_result_message") is True:
+        return _plain(content)
+    if author.get("role") == "tool" and author.get("name") == _ASKED_BACK:
+        return _plain(content)
+    widget = metadata.get("chatgpt_sdk")
+    state = _parsed(text_or(widget, "widget_state")) if isinstance(widget, dict) else {}
+    report = state.get("report_message")
+    within = report.get("content") if isinstance(report, dict) else None
+    return _plain(within) if isinstance(within, dict) else ""
+
+
+def _canvas(written: Written, call: Mapping[str, Any]) -> str:
+    text = text_or(call, "content")
+    if text:
+        return written.write(text_or(call, "name") or "canvas", call.get("name"), text)
+    words: list[str] = []
+    for change in _objects(call.get("updates")):
+        new = change.get("replacement")
+        if isinstance(new, str):
+            words.append(written.change_pattern(text_or(change, "pattern"), new))
+    words += [text_or(comment, "comment") for comment in _objects(call.get("comments"))]
+    return "\n\n".join(dict.fromkeys(word for word in words if word))
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """The object that a text holds as JSON; an empty one where it holds none."""
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _plain(content: Mapping[str, object]) -> str:
+    """The texts of a message's content, whatever type it is said to have."""
+    parts = content.get("parts")
+    texts = [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
+    return "\n".join(texts) or text_or(content, "text")
 
 
 def _left_out_kind(
@@ -121,6 +201,12 @@ def _left_out_kind(
     if role == "assistant" and isinstance(recipient, str) and recipient not in {"all", ""}:
         return LeftOut.TOOL_CALL
     return None
+
+
+def _files_of(message: Mapping[str, object]) -> int:
+    metadata = message.get("metadata")
+    files = metadata.get("attachments") if isinstance(metadata, dict) else None
+    return len(files) if isinstance(files, list) else 0
 
 
 def _words(content: Mapping[str, object]) -> tuple[list[str], int]:

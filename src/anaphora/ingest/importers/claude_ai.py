@@ -1,13 +1,14 @@
 """Claude.ai: `conversations.json` of a data export, conversations with `chat_messages`.
 
-Branches come out as `parent_message_uuid` shows them. Tool use and results, thinking, attachments
-and files are left out and counted.
+Branches come out as `parent_message_uuid` shows them. What the user pasted stands in the message
+under the name of its file, and what Claude wrote for the user (artifacts, files) among its words.
+Other tool use, results, thinking, and files without their text are left out and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import cast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, cast
 
 from anaphora.core.word_lists import by_word
 from anaphora.ingest.importers.base import (
@@ -17,8 +18,10 @@ from anaphora.ingest.importers.base import (
     as_object,
     text_at,
 )
-from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut, blocks_of
+from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut
+from anaphora.ingest.importers.facts import text_or
 from anaphora.ingest.importers.json_reader import conversation_format
+from anaphora.ingest.importers.written import Written, labelled
 from anaphora.store.hashing import digest
 
 _ROLES = by_word({"user": "human user", "assistant": "assistant"})
@@ -29,6 +32,8 @@ _LEFT_OUT_BLOCKS = by_word(
         LeftOut.TOOL_OUTPUT: "tool_result",
     }
 )
+# What Claude puts where the user is given it; the other files of its machine are its own work.
+_FOR_THE_USER: Final = "/outputs/"
 
 
 def _is_conversation(value: object) -> bool:
@@ -41,7 +46,12 @@ def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Ite
     key = uuid if isinstance(uuid, str) and uuid else _made_key(value, messages)
     draft = Draft(file, "claude_ai", key, title=value.get("name"))
     draft.start(value.get("created_at"), place)
-    draft.add_all(messages, place, _message)
+    written = Written()
+
+    def take(draft: Draft, value: object, place: str) -> None:
+        _message(draft, written, value, place)
+
+    draft.add_all(messages, place, take)
     leaf = value.get("current_leaf_message_uuid")
     yield from draft.results(leaf if isinstance(leaf, str) and leaf in draft else None)
 
@@ -52,33 +62,35 @@ def _made_key(value: Mapping[str, object], messages: list[object]) -> str:
     return digest(repr(value.get("created_at")), repr(said))[:16]
 
 
-def _message(draft: Draft, value: object, place: str) -> None:
+def _message(draft: Draft, written: Written, value: object, place: str) -> None:
     message = as_object(value, "a message")
     uuid, above = message.get("uuid"), message.get("parent_message_uuid")
     # A log without parents goes on line by line.
     parent = above if isinstance(above, str) and above else AFTER_LAST
     try:
-        _add(draft, message, uuid if isinstance(uuid, str) else "", parent, place)
+        _add(draft, written, message, uuid if isinstance(uuid, str) else "", parent, place)
     except Malformed:
         if isinstance(uuid, str):
             draft.pass_over(uuid, parent)
         raise
 
 
-def _add(draft: Draft, message: Mapping[str, object], key: str, parent: str, place: str) -> None:
+def _add(
+    draft: Draft,
+    written: Written,
+    message: Mapping[str, object],
+    key: str,
+    parent: str,
+    place: str,
+) -> None:
     sender = text_at(message, "sender")
     role = _ROLES.get(sender)
     if role is None:
         raise Malformed(f"unknown sender {sender[:40]!r}")
-    text = _words(draft, message)
-    others = sum(
-        len(found)
-        for name in ("attachments", "files")
-        if isinstance(found := message.get(name), list)
-    )
-    if others:
-        draft.left_out[LeftOut.ATTACHMENT] += others
-    if not text.strip() and key and (others or message.get("content")):
+    before = draft.left_out.total()
+    words = [*_words(draft, written, message), *_pasted(draft, message)]
+    text = "\n\n".join(word for word in words if word.strip()) if len(words) > 1 else "".join(words)
+    if not text.strip() and key and (draft.left_out.total() > before or message.get("content")):
         # Nothing was said: a file was sent, or a tool was used, and that is counted.
         draft.pass_over(key, parent)
         return
@@ -86,16 +98,63 @@ def _add(draft: Draft, message: Mapping[str, object], key: str, parent: str, pla
     draft.add(role, text, key=key, parent=parent, ts=ts)
 
 
-def _words(draft: Draft, message: Mapping[str, object]) -> str:
-    """The text blocks of the content; of an export without them, the plain text.
+def _pasted(draft: Draft, message: Mapping[str, object]) -> Iterator[str]:
+    """The texts that were pasted or sent along, each under the name of its file."""
+    for name in ("attachments", "files"):
+        listed = message.get(name)
+        for item in listed if isinstance(listed, list) else ():
+            text = text_or(item, "extracted_content") if isinstance(item, dict) else ""
+            if text:
+                yield labelled(item.get("file_name"), text)
+            else:
+                draft.left_out[LeftOut.ATTACHMENT] += 1
+
+
+def _words(draft: Draft, written: Written, message: Mapping[str, object]) -> list[str]:
+    """The texts of the content, block by block; of an export without them, the plain text.
 
     The plain text beside blocks is not used: it has placeholders where tools were called.
     """
     blocks = message.get("content")
     if not isinstance(blocks, list) or not blocks:
-        return text_at(message, "text")
-    words = list(blocks_of(draft, blocks, _LEFT_OUT_BLOCKS))
-    return "\n\n".join(word for word in words if word.strip()) if len(words) > 1 else "".join(words)
+        return [text_at(message, "text")]
+    return list(_block_texts(draft, written, blocks))
+
+
+def _block_texts(draft: Draft, written: Written, blocks: Iterable[object]) -> Iterator[str]:
+    for item in blocks:
+        block = as_object(item, "a content block")
+        kind = str(block.get("type"))
+        if kind == "text":
+            yield text_at(block, "text")
+            continue
+        text = _work(written, block) if kind == "tool_use" else ""
+        if not text and kind not in _LEFT_OUT_BLOCKS:
+            # A voice note has its words under the same name as a text.
+            text = text_or(block, "text")
+        if text:
+            yield text
+        else:
+            draft.left_out[_LEFT_OUT_BLOCKS.get(kind, LeftOut.ATTACHMENT)] += 1
+
+
+def _work(written: Written, block: Mapping[str, Any]) -> str:
+    """What a call of a tool wrote for the user: an artifact, a file, or a change to one of them."""
+    work = block.get("input")
+    if not isinstance(work, dict):
+        return ""
+    path = text_or(work, "path", "file_path")
+    if block.get("name") == "artifacts":
+        key, title = text_or(work, "id"), text_or(work, "title")
+    elif _FOR_THE_USER in path:
+        key, title = path, path.rsplit("/", 1)[-1]
+    else:
+        return ""
+    text = text_or(work, "content", "file_text")
+    if text:
+        return written.write(key, title, text)
+    new = work.get("new_str")
+    return written.change(key, text_or(work, "old_str"), new) if isinstance(new, str) else ""
 
 
 FORMAT = conversation_format(

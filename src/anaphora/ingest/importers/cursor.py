@@ -4,13 +4,13 @@ A transcript (`~/.cursor/projects/*/agent-transcripts/**/*.jsonl`) has one messa
 ids or times. What the user typed comes out of the tags that the program puts around it; of each
 call of a tool comes a line. In `globalStorage/state.vscdb` a chat is one value (`composerData:`)
 and its messages are others (`bubbleId:`), or within it; before that chats lay in the databases of
-their workspaces.
+their workspaces (`ItemTable`), which also list what was typed. What of it stands in no chat, as
+what was asked for within a file, is a conversation of the workspace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any, Final
 
 from anaphora.ingest.importers.base import (
@@ -26,10 +26,19 @@ from anaphora.ingest.importers.base import (
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of
 from anaphora.ingest.importers.facts import text_or
 from anaphora.ingest.importers.json_reader import Record, read_log
-from anaphora.ingest.importers.sqlite_reader import MAGIC, Row, rows
-from anaphora.ingest.importers.vscode_copilot import decoded, stored_sessions
+from anaphora.ingest.importers.sqlite_reader import MAGIC, Row, has_key, rows
+from anaphora.ingest.importers.vscode_copilot import (
+    ITEMS,
+    decoded,
+    folder_of,
+    stored_keys,
+    stored_sessions,
+)
 from anaphora.ingest.markup import elements
+from anaphora.store.db.driver import dbapi2
+from anaphora.store.hashing import digest
 from anaphora.values.conversations import ImportProblem
+from anaphora.values.imports import ImportedElse
 
 _ROLES = ("user", "assistant")
 _CALLS = frozenset({"tool_use"})
@@ -37,7 +46,15 @@ _OUTPUTS = {"tool_result": LeftOut.TOOL_OUTPUT, "thinking": LeftOut.THINKING}
 _KEYS: Final = "cursorDiskKV"
 _PAIR: Final = ("key", "value")
 _COMPOSER, _BUBBLE = "composerData:", "bubbleId:"
-_OLD_CHATS = "workbench.panel.aichat.view.aichat.chatdata"
+_OLD_CHATS = (
+    "workbench.panel.aichat.view.aichat.chatdata",
+    "workbench.panel.chat.view.chat.chatdata",
+)
+_WORKSPACE_CHATS = "composer.composerData"
+_PROMPTS, _GENERATIONS = "aiService.prompts", "aiService.generations"
+_OWN: Final = frozenset({*_OLD_CHATS, _WORKSPACE_CHATS, _PROMPTS, _GENERATIONS})
+_ELSEWHERE: Final = "chat whose messages are in globalStorage/state.vscdb"
+_DEEPEST: Final = 50
 _SPEAKERS = {1: "user", 2: "assistant", "user": "user", "ai": "assistant"}
 _ENDED = {"completed": False, "error": True, "cancelled": True}
 
@@ -48,14 +65,20 @@ def _is_message(value: dict[str, object]) -> bool:
 
 
 def _detect(sample: Sample) -> bool:
-    return sample.has_table(_KEYS, *_PAIR) or any(map(_is_message, sample.objects()))
+    if sample.shape != "database":
+        return any(map(_is_message, sample.objects()))
+    if sample.has_table(_KEYS, *_PAIR) and any(
+        has_key(sample.file, _KEYS, start) for start in (_COMPOSER, _BUBBLE)
+    ):
+        return True
+    return not _OWN.isdisjoint(stored_keys(sample))
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     with file.open() as raw:
         database = raw.peek(len(MAGIC)).startswith(MAGIC)
     if database:
-        return chain(_composers(file), _tabs(file), stored_sessions(file))
+        return _stored(file)
     draft = Draft(file, "cursor", file.stem)
     draft.locate("cursor")
 
@@ -96,23 +119,55 @@ def _without_time(text: str) -> str:
     return before.rstrip() + behind.lstrip() if end else text
 
 
-def _composers(file: ImportFile) -> Iterator[ImportItem]:
+def _stored(file: ImportFile) -> Iterator[ImportItem]:
+    """All chats in a database, those of VS Code's own chat among them."""
+    typed: set[str] = set()
+    yield from _composers(file, typed)
+    values: dict[str, Any] = {}
+    for item in rows(file, ITEMS, _PAIR):
+        if isinstance(item, ImportProblem):
+            yield item
+        elif str(key := item[0]["key"]) in _OWN and item[0]["value"] is not None:
+            try:
+                values[str(key)] = decoded(item[0]["value"])
+            except Malformed as error:
+                yield file.problem(str(key), str(error))
+    yield from _workspace(file, values, typed)
+    yield from stored_sessions(file)
+
+
+def _composers(file: ImportFile, typed: set[str]) -> Iterator[ImportItem]:
     """The chats of the database of all workspaces; the messages of one are held at once."""
+    chats: set[str] = set()
     for item in rows(file, _KEYS, _PAIR, beginning=("key", _COMPOSER)):
-        found = _decoded(file, item)
-        if isinstance(found, ImportProblem):
-            yield found
-        elif found is not None:
-            chat = found[0].removeprefix(_COMPOSER)
-            bubbles: dict[str, dict[str, Any]] = {}
-            start = f"{_BUBBLE}{chat}:"
-            for one in rows(file, _KEYS, _PAIR, beginning=("key", start)):
-                bubble = _decoded(file, one)
-                if isinstance(bubble, ImportProblem):
-                    yield bubble
-                elif bubble is not None:
-                    bubbles[bubble[0].removeprefix(start)] = _slim(bubble[1])
-            yield from _composer(file, chat, found[1], bubbles)
+        row = _decoded(file, item)
+        if isinstance(row, ImportProblem):
+            yield row
+        elif row is not None:
+            chat = row[0].removeprefix(_COMPOSER)
+            chats.add(chat)
+            yield from _chat_with_bubbles(file, chat, row[1], typed)
+    left_behind: dict[str, None] = {}
+    for item in rows(file, _KEYS, ("key",), beginning=("key", _BUBBLE)):
+        if not isinstance(item, ImportProblem):
+            left_behind[str(item[0]["key"]).split(":")[1]] = None
+    for chat in left_behind:
+        if chat not in chats:
+            yield from _chat_with_bubbles(file, chat, {}, typed)
+
+
+def _chat_with_bubbles(
+    file: ImportFile, chat: str, value: dict[str, Any], typed: set[str]
+) -> Iterator[ImportItem]:
+    bubbles: dict[str, dict[str, Any]] = {}
+    start = f"{_BUBBLE}{chat}:"
+    for item in rows(file, _KEYS, _PAIR, beginning=("key", start)):
+        bubble = _decoded(file, item)
+        if isinstance(bubble, ImportProblem):
+            yield bubble
+        elif bubble is not None:
+            bubbles[bubble[0].removeprefix(start)] = _slim(bubble[1])
+    yield from _composer(file, chat, value, bubbles, typed)
 
 
 def _decoded(
@@ -132,45 +187,98 @@ def _slim(bubble: Mapping[str, Any]) -> dict[str, Any]:
     """Of a message what is read: it carries its whole context along."""
     wanted = ("type", "text", "rawText", "createdAt", "timingInfo", "toolFormerData", "thinking")
     found = {name: bubble[name] for name in wanted if bubble.get(name)}
+    if not (text_or(found, "text", "rawText")):
+        found["text"] = _words(bubble)
     tool = found.get("toolFormerData")
     if isinstance(tool, dict):
         found["toolFormerData"] = {n: tool.get(n) for n in ("name", "rawArgs", "status")}
     return found
 
 
+def _words(bubble: Mapping[str, Any]) -> str:
+    """What was said in a message; early versions kept what was typed as rich text alone."""
+    text = text_or(bubble, "text", "rawText")
+    if text.strip():
+        return text
+    for name in ("richText", "initText"):
+        rich = bubble.get(name)
+        try:
+            text = _plain(decoded(rich) if isinstance(rich, str) else rich).strip("\n")
+        except Malformed:
+            # It is also kept as plain text.
+            text = str(rich)
+        if text.strip():
+            return text
+    asked = bubble.get("delegate")
+    return text_or(asked, "a") if isinstance(asked, dict) else ""
+
+
+def _plain(node: object, depth: int = 0) -> str:
+    """The words of rich text, which is a tree of nodes with `children` or a `text`."""
+    if not isinstance(node, dict) or depth > _DEEPEST:
+        return ""
+    if isinstance(node.get("root"), dict):
+        return _plain(node["root"], depth + 1)
+    if node.get("type") == "linebreak":
+        return "\n"
+    children = node.get("children")
+    if isinstance(children, list):
+        end = "\n" if node.get("type") == "paragraph" else ""
+        return "".join(_plain(child, depth + 1) for child in children) + end
+    return text_or(node, "text")
+
+
 def _composer(
-    file: ImportFile, chat: str, value: dict[str, Any], bubbles: Mapping[str, dict[str, Any]]
+    file: ImportFile,
+    chat: str,
+    value: dict[str, Any],
+    bubbles: Mapping[str, dict[str, Any]],
+    typed: set[str],
 ) -> Iterator[ImportItem]:
     draft = Draft(file, "cursor", chat, title=value.get("name"))
-    draft.locate("cursor")
+    draft.locate("cursor", directory=folder_of(file))
     place = f"{_COMPOSER}{chat[:60]}"
     draft.start(value.get("createdAt"), place)
     headers, within = value.get("fullConversationHeadersOnly"), value.get("conversation")
     listed = headers if isinstance(headers, list) and headers else within
+    if not listed:
+        # Without the chat's own list its messages are in the order of their times.
+        in_time = sorted(bubbles, key=lambda key: str(bubbles[key].get("createdAt", "")))
+        listed = [{"bubbleId": key} for key in in_time]
+    unlisted = {key for key, bubble in bubbles.items() if _words(bubble).strip()}
     for number, one in enumerate(listed if isinstance(listed, list) else (), start=1):
         where = f"{place}, message {number}"
         if not isinstance(one, dict):
             draft.problem(where, "it is no object")
             continue
         bubble_id = text_or(one, "bubbleId", "id")
-        bubble = bubbles.get(bubble_id, one if "text" in one else None)
+        bubble = bubbles.get(bubble_id, one if "text" in one or _words(one) else None)
+        unlisted.discard(bubble_id)
         if bubble is None:
             draft.problem(where, "its text is missing from the database")
         else:
-            _keep(draft, bubble_id, bubble, where)
+            _keep(draft, bubble_id, bubble, where, typed)
+    # A prompt that was edited and sent again leaves its first form behind.
+    draft.left_out[LeftOut.HIDDEN] += len(unlisted)
     yield from draft.results()
 
 
-def _keep(draft: Draft, bubble_id: str, bubble: Mapping[str, Any], place: str) -> None:
-    role = _SPEAKERS.get(bubble.get("type", ""))
+def _keep(
+    draft: Draft, bubble_id: str, bubble: Mapping[str, Any], place: str, typed: set[str]
+) -> None:
+    kind = bubble.get("type", "")
+    role = _SPEAKERS.get(kind) if isinstance(kind, int | str) else None
     timing = bubble.get("timingInfo")
     began = timing.get("clientStartTime") if isinstance(timing, dict) else None
     ts = draft.time(bubble.get("createdAt") or (began if _is_moment(began) else None), place)
-    text = text_or(bubble, "text", "rawText")
+    text = _words(bubble)
     if role is None:
         draft.skip(LeftOut.RECORD, bubble_id or None)
     elif text:
-        draft.add(role, _typed(text) if role == "user" else text, key=bubble_id, ts=ts)
+        said = _typed(text) if role == "user" else text
+        draft.add(role, said, key=bubble_id, ts=ts)
+        if role == "user":
+            typed.add(_mark(said))
     elif bubble_id:
         draft.pass_over(bubble_id)
     draft.left_out[LeftOut.THINKING] += isinstance(bubble.get("thinking"), dict)
@@ -194,31 +302,101 @@ def _given(arguments: object) -> object:
         return {}
 
 
-def _tabs(file: ImportFile) -> Iterator[ImportItem]:
-    """The chats of one workspace, as the first versions kept them."""
-    for item in rows(file, "ItemTable", _PAIR, beginning=("key", _OLD_CHATS)):
-        if isinstance(item, ImportProblem):
-            yield item
-        elif item[0]["key"] == _OLD_CHATS:
-            try:
-                tabs = as_object(decoded(item[0]["value"]), "a value").get("tabs")
-            except Malformed as error:
-                yield file.problem(_OLD_CHATS, str(error))
-                continue
-            for number, tab in enumerate(tabs if isinstance(tabs, list) else (), start=1):
-                if isinstance(tab, dict):
-                    yield from _tab(file, tab, f"{_OLD_CHATS}, tab {number}")
+def _mark(text: str) -> str:
+    """What a text is known by that may stand in a chat and in the list of what was typed."""
+    return digest(text.strip())[:16]
 
 
-def _tab(file: ImportFile, tab: dict[str, Any], place: str) -> Iterator[ImportItem]:
+def _workspace(
+    file: ImportFile, values: Mapping[str, Any], typed: set[str]
+) -> Iterator[ImportItem]:
+    """The chats of one workspace, as earlier versions kept them, and what else was typed there."""
+    for key in _OLD_CHATS:
+        for number, tab in enumerate(_listed(values.get(key), "tabs"), start=1):
+            place = f"{key}, tab {number}"
+            if isinstance(tab, dict):
+                yield from _tab(file, tab, place, typed)
+            else:
+                yield file.problem(place, f"a tab that is a {type(tab).__name__}, not an object")
+    elsewhere: list[str] = []
+    for number, chat in enumerate(_listed(values.get(_WORKSPACE_CHATS), "allComposers"), start=1):
+        place = f"{_WORKSPACE_CHATS}, chat {number}"
+        if not isinstance(chat, dict):
+            yield file.problem(place, f"a chat that is a {type(chat).__name__}, not an object")
+        elif _listed(chat, "conversation"):
+            yield from _composer(file, text_or(chat, "composerId") or place, chat, {}, typed)
+        else:
+            elsewhere.append(text_or(chat, "composerId"))
+    if elsewhere:
+        yield ImportedElse(_ELSEWHERE, len(elsewhere))
+    yield from _prompts(file, values, typed | _typed_elsewhere(file, elsewhere))
+
+
+def _listed(value: object, name: str) -> list[Any]:
+    items = value.get(name) if isinstance(value, dict) else None
+    return items if isinstance(items, list) else []
+
+
+def _tab(
+    file: ImportFile, tab: dict[str, Any], place: str, typed: set[str]
+) -> Iterator[ImportItem]:
     draft = Draft(file, "cursor", text_or(tab, "tabId") or place, title=tab.get("chatTitle"))
-    draft.locate("cursor")
+    draft.locate("cursor", directory=folder_of(file))
     draft.start(tab.get("lastSendTime"), place)
-    bubbles = tab.get("bubbles")
-    for number, bubble in enumerate(bubbles if isinstance(bubbles, list) else (), start=1):
+    for number, bubble in enumerate(_listed(tab, "bubbles"), start=1):
+        where = f"{place}, message {number}"
         if isinstance(bubble, dict):
-            _keep(draft, text_or(bubble, "id"), bubble, f"{place}, message {number}")
+            _keep(draft, text_or(bubble, "id"), bubble, where, typed)
+        else:
+            draft.problem(where, "it is no object")
     yield from draft.results()
+
+
+def _prompts(file: ImportFile, values: Mapping[str, Any], typed: set[str]) -> Iterator[ImportItem]:
+    """What was typed in a workspace and stands in no chat: asked for within a file, or in a chat
+    that is gone. The lists keep the latest only, so each is known by its words, not by its place.
+    """
+    times: dict[str, object] = {}
+    for one in _objects(values.get(_GENERATIONS)):
+        times.setdefault(text_or(one, "textDescription"), one.get("unixMs"))
+    asked = [text_or(one, "text") for one in _objects(values.get(_PROMPTS))]
+    workspace = file.path.parent if file.member is None else None
+    within = workspace is not None and workspace.parent.name == "workspaceStorage"
+    key = f"prompts-{workspace.name}" if workspace is not None and within else "prompts"
+    draft = Draft(file, "cursor", key, title="Prompts")
+    draft.locate("cursor", directory=folder_of(file))
+    for text in (*asked, *(text for text in times if text not in set(asked))):
+        if text.strip() and _mark(text) in typed:
+            draft.left_out[LeftOut.REPEATED] += 1
+        elif text.strip():
+            draft.add("user", text, key=_mark(text), ts=draft.time(times.get(text), _PROMPTS))
+    yield from draft.results()
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _typed_elsewhere(file: ImportFile, chats: list[str]) -> set[str]:
+    """What was typed in these chats of a workspace, out of the database of all workspaces beside
+    it; nothing where that is not there or cannot be read."""
+    typed: set[str] = set()
+    parents = file.path.parents
+    place = file.beside("globalStorage/state.vscdb", 2) if len(parents) > 2 else None
+    if not chats or place is None or not place.is_file():
+        return typed
+    try:
+        other = ImportFile(place, bounds=file.bounds)
+        for chat in chats:
+            for key in (f"{_COMPOSER}{chat}", f"{_BUBBLE}{chat}:"):
+                for item in rows(other, _KEYS, _PAIR, beginning=("key", key)):
+                    row = _decoded(other, item)
+                    if isinstance(row, tuple):
+                        said = _listed(row[1], "conversation") or [row[1]]
+                        typed.update(_mark(_typed(_words(one))) for one in _objects(said))
+    except (OSError, dbapi2.Error):
+        return typed
+    return typed
 
 
 FORMAT = Format("cursor", _detect, _read)

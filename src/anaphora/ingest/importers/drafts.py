@@ -32,6 +32,7 @@ from anaphora.values.sessions import SessionPlace, ToolCall
 class LeftOut:
     """What is left out, by kind; the words are what people read in the report."""
 
+    ADDRESS = "address behind a link"
     ATTACHMENT = "attachment"
     BLANK = "blank message"
     COMMAND = "command"
@@ -42,6 +43,7 @@ class LeftOut:
     OTHER_DATABASE = "database of something else"
     RECORD = "log record"
     REPEATED = "repeated message"
+    SERVICE = "service message"
     SIDECHAIN = "sidechain"
     SUMMARY = "summary"
     THINKING = "thinking"
@@ -114,6 +116,17 @@ def _time_of_text(text: str) -> datetime | None:
     except (ValueError, OverflowError) as error:
         raise Malformed(f"cannot parse the time: {text[:40]!r}") from error
     return time
+
+
+def read_local_time(value: object) -> datetime | None:
+    """As `read_time`, but for programs that write local times: text without a zone has this
+    machine's. Raises Malformed."""
+    if not isinstance(value, str) or not value.strip():
+        return read_time(value)
+    try:
+        return datetime.fromisoformat(value.strip()).astimezone()
+    except (ValueError, OverflowError) as error:
+        raise Malformed(f"cannot parse the time: {value[:40]!r}") from error
 
 
 def blocks_of(

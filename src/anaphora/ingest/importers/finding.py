@@ -21,7 +21,7 @@ from typing import Final
 
 from anaphora.core.word_lists import by_word, words
 from anaphora.ingest.bounds import BOUNDS, Bounds
-from anaphora.ingest.importers import basic_memory, markdown
+from anaphora.ingest.importers import aider, basic_memory, markdown
 from anaphora.ingest.importers.base import ImportFile
 from anaphora.ingest.projects.files.walking import FoundFile, is_secret_file, walk
 from anaphora.store.db.driver import dbapi2
@@ -140,6 +140,8 @@ def _is_notes(names: Iterable[str]) -> bool:
         if name.startswith(f"{_VAULT}/") or f"/{_VAULT}/" in name:
             return True
         last = name.rpartition("/")[2].lower()
+        if last == aider.NAME:
+            return False
         if not last.startswith(".") and (last.endswith(_ENDINGS) or _NAMES.fullmatch(last)):
             return False
         found = found or last.endswith(markdown.ENDINGS)
@@ -187,7 +189,7 @@ def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
             folders.clear()
             reason = f"it lies more than {_DEEPEST} folders deep: what is in it is not read"
             yield ImportProblem(folder, "directory", reason)
-        notes += sum(name.lower().endswith(markdown.ENDINGS) for name in names)
+        notes += sum(n.lower().endswith(markdown.ENDINGS) and n != aider.NAME for n in names)
         beside = set().union(*(_BESIDE.get(name, ()) for name in (*names, *folders)))
         for name in _wanted([one for one in names if one not in beside]):
             path = Path(folder, name)
@@ -205,12 +207,12 @@ def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
 
 def _wanted(names: list[str]) -> list[str]:
     """The names in one folder that may hold conversations, in order."""
-    visible = sorted(name for name in names if not name.startswith("."))
+    visible = sorted(name for name in names if not name.startswith(".") or name == aider.NAME)
     export = any(name.startswith(_CONVERSATIONS) and name.endswith(".json") for name in visible)
     return [
         name
         for name in visible
-        if (name.lower().endswith(_ENDINGS) or _NAMES.fullmatch(name.lower()))
+        if (name.lower().endswith((*_ENDINGS, aider.NAME)) or _NAMES.fullmatch(name.lower()))
         and not (export and name in _COMPANIONS)
     ]
 

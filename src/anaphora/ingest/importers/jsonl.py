@@ -8,6 +8,7 @@ system message keeps its role.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from anaphora.core.word_lists import by_word, words
@@ -34,6 +35,14 @@ _ROLES = by_word(
         "user": "user human",
         "assistant": "assistant ai bot gpt chatgpt claude model",
         "system": "system developer",
+    }
+)
+_TEXT_BLOCKS = words("text input_text output_text")
+_LEFT_OUT_BLOCKS = by_word(
+    {
+        LeftOut.THINKING: "thinking redacted_thinking reasoning thought thoughts",
+        LeftOut.TOOL_CALL: "tool_use server_tool_use tool_call tool-call function_call",
+        LeftOut.TOOL_OUTPUT: "tool_result tool-result function_call_output function_response",
     }
 )
 _TOOLS = words("tool function tool_result observation")
@@ -155,23 +164,51 @@ def _who(value: Mapping[str, object]) -> tuple[str, str | None]:
 
 
 def _text(draft: Draft, value: Mapping[str, object]) -> str:
-    name = next((n for n in _WHAT if value.get(n) is not None), _WHAT[0])
-    found = value.get(name)
-    if isinstance(found, dict) and isinstance(found.get("parts"), list):
-        found = found["parts"]
-    if not isinstance(found, list):
+    name = next((n for n in _WHAT if value.get(n) not in (None, "", [])), _WHAT[0])
+    content = value.get(name)
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        content = content["parts"]
+    if not isinstance(content, list):
         return text_at(value, name)
-    words: list[str] = []
-    for block in found:
+    runs: list[str] = []
+    kinds: set[str] = set()
+    for block in content:
         if isinstance(block, str):
-            words.append(block)
+            kinds.add("")
+            runs.append(block)
         elif not isinstance(block, dict):
             raise Malformed(f"a content block that is a {type(block).__name__}, not text")
-        elif block.get("type") in ("text", "input_text", "output_text", None):
-            words.append(text_at(block, "text"))
         else:
-            draft.left_out[LeftOut.ATTACHMENT] += 1
-    return "\n\n".join(words)
+            kind = str(block.get("type") or "text")
+            text = _text_of_block(block, kind) if kind not in _LEFT_OUT_BLOCKS else None
+            if text is None:
+                draft.left_out[_LEFT_OUT_BLOCKS.get(kind, LeftOut.ATTACHMENT)] += 1
+            else:
+                kinds.add("text" if kind in _TEXT_BLOCKS else kind)
+                runs.append(text)
+    return _joined(runs, kinds)
+
+
+def _text_of_block(block: Mapping[str, object], kind: str) -> str | None:
+    """The words of a block, whatever its type; None if it has none."""
+    for name in ("text", "refusal", "transcript"):
+        text = block.get(name)
+        if isinstance(text, dict):
+            # The answers of one API have their text one level further down.
+            text = text.get("value")
+        if isinstance(text, str):
+            return text
+    return text_at(block, "text") if kind in _TEXT_BLOCKS else None
+
+
+def _joined(runs: Sequence[str], kinds: set[str]) -> str:
+    """Runs of one text as they stand; blocks that are texts of their own with a line between.
+
+    Runs are of several kinds, or have the blanks between them at their ends.
+    """
+    edges = any(a[-1:].isspace() or b[:1].isspace() for a, b in itertools.pairwise(runs))
+    plain = kinds <= {""} or kinds <= {"text"}
+    return ("\n\n" if plain and not edges else "").join(runs)
 
 
 FORMAT = Format("jsonl", _detect, _read)

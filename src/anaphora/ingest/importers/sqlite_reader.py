@@ -6,7 +6,7 @@ runs anything here. A row beyond the bounds of the file is an error of the drive
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -119,7 +119,7 @@ def rows(
     *,
     order: Sequence[str] = (),
     beginning: tuple[str, str] | None = None,
-) -> Iterator[tuple[Row, str] | ImportProblem]:
+) -> Generator[tuple[Row, str] | ImportProblem, None, None]:
     """The rows of a plain table, and the place of each: a mapping from `columns` to values.
 
     With `beginning` only those whose column of that name begins with that text. A column that is
@@ -152,6 +152,13 @@ def rows(
                 yield file.problem(place, too_long(file.bounds))
             else:
                 yield nothing | dict(zip(found, row, strict=False)), place
+
+
+def has_key(file: ImportFile, table: str, start: str) -> bool:
+    """Whether the column `key` of a table has a value that begins with `start`. Raises the
+    driver's Error for damage."""
+    with closing(rows(file, table, ("key",), beginning=("key", start))) as matches:
+        return next(matches, None) is not None
 
 
 class _Steps:

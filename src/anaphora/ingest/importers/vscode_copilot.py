@@ -28,6 +28,8 @@ from anaphora.ingest.importers.sqlite_reader import MAGIC, rows
 from anaphora.values.conversations import ImportProblem
 
 NAME: Final = "vscode_copilot"
+ITEMS: Final = "ItemTable"
+"""The table of state.vscdb in which an editor keeps a value a key."""
 SESSIONS: Final = "interactive.sessions"
 """The key of state.vscdb under which older versions keep their sessions."""
 _INITIAL, _SET, _PUSH, _DELETE = range(4)
@@ -51,7 +53,7 @@ def _is_log(value: object) -> bool:
 
 def _detect(sample: Sample) -> bool:
     if sample.shape == "database":
-        return sample.has_table("ItemTable", "key", "value")
+        return SESSIONS in stored_keys(sample)
     return any(is_session(value) or _is_log(value) for value in sample.values)
 
 
@@ -76,9 +78,18 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         yield from session(file, cast("dict[str, Any]", log.state), "the log")
 
 
+def stored_keys(sample: Sample) -> set[str]:
+    """The keys of a state.vscdb: every editor made out of VS Code has the same table, and what
+    lies under which key tells whose chats they are. Raises the driver's Error for damage."""
+    if not sample.has_table(ITEMS, "key", "value"):
+        return set()
+    keys = rows(sample.file, ITEMS, ("key",))
+    return {str(item[0]["key"]) for item in keys if not isinstance(item, ImportProblem)}
+
+
 def stored_sessions(file: ImportFile) -> Iterator[ImportItem]:
     """The sessions in a state.vscdb of VS Code, or of an editor made out of it."""
-    for item in rows(file, "ItemTable", ("key", "value"), beginning=("key", SESSIONS)):
+    for item in rows(file, ITEMS, ("key", "value"), beginning=("key", SESSIONS)):
         if isinstance(item, ImportProblem):
             yield item
         elif item[0]["key"] == SESSIONS:
@@ -178,7 +189,7 @@ def session(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[Imp
     key = chat_key(file, value.get("sessionId"), first)
     draft = Draft(file, NAME, key, title=value.get("customTitle"))
     draft.start(value.get("creationDate"), place)
-    draft.locate("vscode", directory=_folder(file))
+    draft.locate("vscode", directory=folder_of(file))
     draft.add_all(requests, place, _request, "request")
     yield from draft.results()
 
@@ -253,7 +264,7 @@ def _reference(part: Mapping[str, object]) -> str:
     return f"`{name}`" if isinstance(name, str) and name else ""
 
 
-def _folder(file: ImportFile) -> str:
+def folder_of(file: ImportFile) -> str:
     """The folder of the workspace that a file of sessions belongs to."""
     for up in (1, 0):
         beside = file.beside("workspace.json", up) if len(file.path.parents) > up else None

@@ -43,9 +43,10 @@ from anaphora.values.conversations import READ_AWAITED, ImportReport, RecallMode
 
 # Of the importers, whose import every command would wait for, and our own.
 KNOWN_FORMATS = (
-    *("chatgpt", "claude_ai", "claude_code", "codex", "gemini_cli", "cursor", "vscode_copilot"),
-    *("gemini_takeout", "mem0", "claude_mem", "mcp_memory", "letta", "zep", "basic_memory"),
-    *("sharegpt", "neo", "jsonl", "markdown", "anaphora"),
+    *("chatgpt", "claude_ai", "deepseek", "claude_code", "codex", "gemini_cli", "cursor"),
+    *("vscode_copilot", "aider", "gemini_takeout", "telegram", "mem0", "claude_mem"),
+    *("mcp_memory", "letta", "zep", "basic_memory", "sharegpt", "neo", "jsonl", "markdown"),
+    "anaphora",
 )
 
 

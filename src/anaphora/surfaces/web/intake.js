@@ -38,7 +38,7 @@ export function choose() {
   const input = h("input", { type: "file", multiple: true, required: true });
   ask({
     title: "Import conversations",
-    body: [h("p", { class: "faint" }, "An export of ChatGPT, Claude.ai or Gemini (the zip as it came), a transcript or chat of a coding agent, what mem0, claude-mem, basic-memory, Zep, Letta or the MCP memory server keep, notes in Markdown (a vault as a zip), PDF, Word and mail files, an export of another Anaphora, or plain JSONL. What is known already adds nothing."),
+    body: [h("p", { class: "faint" }, "An export of ChatGPT, Claude.ai, Gemini, DeepSeek or Telegram (the zip as it came), a transcript or chat of a coding agent, what mem0, claude-mem, basic-memory, Zep, Letta or the MCP memory server keep, notes in Markdown (a vault as a zip), PDF, Word and mail files, an export of another Anaphora, or plain JSONL. What is known already adds nothing."),
       h("label", { class: "field" }, h("span", null, "Files"), input)],
     confirm: "Import",
     deed: () => imported([...input.files]),

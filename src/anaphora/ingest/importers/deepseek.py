@@ -1,0 +1,124 @@
+"""DeepSeek: `conversations.json` of a data export, a tree of messages per conversation.
+
+It looks like ChatGPT's, but a message has no author: it is made of fragments, of which a REQUEST is
+the user's and a RESPONSE the answer. Thinking, searches and files are left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from anaphora.core.word_lists import by_word
+from anaphora.ingest.importers.base import (
+    ImportFile,
+    ImportItem,
+    Malformed,
+    as_object,
+    mapping_at,
+)
+from anaphora.ingest.importers.drafts import Draft, LeftOut, chat_key
+from anaphora.ingest.importers.facts import text_or
+from anaphora.ingest.importers.json_reader import conversation_format
+from anaphora.ingest.importers.written import labelled
+
+_ASKED, _SAID = "REQUEST", "RESPONSE"
+_LEFT_OUT = by_word(
+    {
+        LeftOut.THINKING: "THINK",
+        LeftOut.TOOL_CALL: "TOOL_CALL",
+        LeftOut.TOOL_OUTPUT: "SEARCH READ_LINK TOOL_SEARCH TOOL_OPEN TOOL_RESULT",
+    }
+)
+_TEXTS = ("content", "extracted_content", "text")
+
+
+def _is_conversation(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("mapping"), dict):
+        return False
+    if "inserted_at" in value:
+        return True
+    nodes = [node for node in value["mapping"].values() if isinstance(node, dict)]
+    messages = [node["message"] for node in nodes if isinstance(node.get("message"), dict)]
+    return any("fragments" in message for message in messages)
+
+
+def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
+    mapping = mapping_at(value, "mapping")
+    first = next((node for key, node in mapping.items() if key != "root"), None)
+    draft = Draft(
+        file, "deepseek", chat_key(file, value.get("id"), first), title=value.get("title")
+    )
+    draft.start(value.get("inserted_at"), place)
+    roles: dict[str | None, str] = {}
+    for node_id, node in mapping.items():
+        where = f"{place}, node {node_id}"
+        parent = node.get("parent") if isinstance(node, dict) else None
+        above = parent if isinstance(parent, str) else None
+        try:
+            message = as_object(node, "a node").get("message")
+            if message is None:
+                draft.pass_over(node_id, above)
+            else:
+                _message(draft, node_id, above, as_object(message, "a message"), where, roles)
+        except Malformed as error:
+            draft.problem(where, str(error))
+            draft.pass_over(node_id, above)
+    yield from draft.results()
+
+
+def _message(
+    draft: Draft,
+    node_id: str,
+    parent: str | None,
+    message: dict[str, object],
+    place: str,
+    roles: dict[str | None, str],
+) -> None:
+    fragments = message.get("fragments")
+    if isinstance(fragments, list):
+        kinds = [_kind(item) for item in fragments]
+        role = "user" if _ASKED in kinds else "assistant"
+    else:
+        # Earlier exports have one text a message, and the two speak in turn.
+        draft.left_out[LeftOut.THINKING] += bool(text_or(message, "reasoning_content"))
+        role = "assistant" if roles.get(parent) == "user" else "user"
+        fragments, kinds = [message], [""]
+    roles[node_id] = role
+    words: list[str] = []
+    for item, kind in zip(fragments, kinds, strict=True):
+        text = text_or(item, *_TEXTS)
+        if text and kind not in _LEFT_OUT:
+            words.append(text)
+        elif text or kind in _LEFT_OUT:
+            draft.left_out[_LEFT_OUT[kind]] += 1
+        elif kind not in ("", _ASKED, _SAID):
+            draft.left_out[LeftOut.ATTACHMENT] += 1
+    words += _files(draft, message)
+    if not words:
+        draft.pass_over(node_id, parent)
+        return
+    ts = draft.time(message.get("inserted_at"), place)
+    draft.add(role, "\n\n".join(words), key=node_id, parent=parent, ts=ts)
+
+
+def _kind(fragment: object) -> str:
+    return str(as_object(fragment, "a fragment").get("type"))
+
+
+def _files(draft: Draft, message: Mapping[str, object]) -> Iterator[str]:
+    """The texts of the files that were sent along, where the export has them."""
+    files = message.get("files")
+    for item in files if isinstance(files, list) else ():
+        text = text_or(item, *_TEXTS) if isinstance(item, dict) else ""
+        if text:
+            yield labelled(item.get("file_name"), text)
+        else:
+            draft.left_out[LeftOut.ATTACHMENT] += 1
+
+
+FORMAT = conversation_format(
+    "deepseek",
+    _is_conversation,
+    "not a conversation: it has no mapping of messages",
+    _conversation,
+)

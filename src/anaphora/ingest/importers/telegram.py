@@ -1,0 +1,250 @@
+"""Telegram: `result.json`, as Telegram Desktop exports a chat, or all chats of an account.
+
+A text is a string or a list of runs (bold, links, mentions …), which join as they stand. What is
+told beside the words stands in brackets before or behind them: what a message answers, who wrote it
+first, a file's name, a poll. Pictures, stickers and the like without words, and service messages
+(calls, who joined), are left out and counted. Chats are lines: an answer makes no branch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from anaphora.core.display import one_line
+from anaphora.ingest.importers.base import ImportFile, ImportItem, Malformed, as_object
+from anaphora.ingest.importers.drafts import Draft, LeftOut, chat_key, read_local_time
+from anaphora.ingest.importers.facts import text_or
+from anaphora.ingest.importers.json_reader import conversation_format
+from anaphora.values.imports import ImportedElse
+
+_TYPE: Final = re.compile(
+    r"(?:personal|bot)_chat|saved_messages|replies|verification_codes"
+    r"|(?:private|public)_(?:group|supergroup|channel)"
+)
+# What a message of Telegram has beside those of other programs.
+_MARKS: Final = frozenset({"from_id", "actor_id", "date_unixtime", "text_entities"})
+_BOTS: Final = "bot_chat"
+_DELETED: Final = "Deleted account"
+_QUOTED: Final = 80
+_LISTS: Final = {
+    "contacts": "contact",
+    "frequent_contacts": "frequent contact",
+    "stories": "story",
+    "sessions": "session of an account",
+    "web_sessions": "session of an account",
+}
+_MEDIA: Final = {
+    "animation": "animation",
+    "sticker": "sticker",
+    "video_file": "video",
+    "video_message": "video message",
+    "voice_message": "voice message",
+}
+
+
+def _is_chat(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
+        return False
+    if _TYPE.fullmatch(str(value.get("type"))):
+        return True
+    return any(
+        isinstance(m, dict) and m.get("type") in ("message", "service") and _MARKS & m.keys()
+        for m in value["messages"][:50]
+    )
+
+
+def _listed(value: object, name: str = "list") -> list[Any]:
+    items = value.get(name) if isinstance(value, dict) else None
+    return items if isinstance(items, list) else []
+
+
+def _is_account(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    chats = (*_listed(value.get("chats")), *_listed(value.get("left_chats")))
+    return any(map(_is_chat, chats))
+
+
+def _export(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
+    if _is_chat(value):
+        yield from _chat(file, value, place)
+        return
+    for name in ("chats", "left_chats"):
+        for number, chat in enumerate(_listed(value.get(name)), start=1):
+            where = f"{place}, {name} {number}"
+            if isinstance(chat, dict) and isinstance(chat.get("messages"), list):
+                yield from _chat(file, chat, where)
+            else:
+                yield file.problem(where, "not a chat: it has no list of messages")
+    for name, kind in _LISTS.items():
+        count = len(_listed(value.get(name)))
+        if count:
+            yield ImportedElse(kind, count)
+
+
+def _chat(file: ImportFile, chat: dict[str, Any], place: str) -> Iterator[ImportItem]:
+    messages = chat["messages"]
+    kind = str(chat.get("type"))
+    own = chat.get("id")
+    title = text_or(chat, "name") or (
+        "Saved Messages" if kind == "saved_messages" else _DELETED if own is not None else ""
+    )
+    key = chat_key(file, own, messages[0] if messages else None)
+    draft = Draft(file, "telegram", key, title=title)
+    bot = f"user{own}" if kind == _BOTS else ""
+    quoted: dict[str, str] = {}
+
+    def take(draft: Draft, value: object, place: str) -> None:
+        _message(draft, as_object(value, "a message"), place, bot, quoted)
+
+    draft.add_all(messages, place, take)
+    yield from draft.results()
+
+
+def _message(
+    draft: Draft, message: Mapping[str, Any], place: str, bot: str, quoted: dict[str, str]
+) -> None:
+    own = message.get("id")
+    key = str(own) if isinstance(own, int | str) and not isinstance(own, bool) else ""
+    kind = message.get("type", "message")
+    if kind == "service":
+        draft.skip(LeftOut.SERVICE, key or None)
+        return
+    words = _words(draft, message)
+    beside = _beside(draft, message)
+    if kind != "message" and not words.strip():
+        draft.skip(LeftOut.RECORD, key or None)
+        return
+    name, media = _speaker(message), _media_of(message)
+    told = next((text for text in (words, *beside, media) if text.strip()), "")
+    if key:
+        quoted[key] = f"{name}: {one_line(told[: 4 * _QUOTED], _QUOTED)}"
+    if not words.strip() and not beside:
+        # A picture or a voice without words is counted by what it is.
+        draft.skip(media or LeftOut.BLANK, key or None)
+        return
+    draft.left_out[media] += bool(media)
+    text = "\n".join(part for part in (*_before(message, quoted), words, *beside) if part.strip())
+    role = "assistant" if bot and message.get("from_id") == bot else "user"
+    draft.add(role, text, key=key, ts=_time(draft, message, place), speaker=name)
+
+
+def _speaker(message: Mapping[str, Any]) -> str:
+    """Who wrote a message. An account that is gone has no name left, but still its number."""
+    number = text_or(message, "from_id").removeprefix("user")
+    return text_or(message, "from", "author") or f"{_DELETED} {number}".strip()
+
+
+def _time(draft: Draft, message: Mapping[str, Any], place: str) -> Any:
+    exact = draft.time(message.get("date_unixtime"), place)
+    if exact is not None:
+        return exact
+    try:
+        return read_local_time(message.get("date"))
+    except Malformed as error:
+        draft.problem(place, f"{error}; the previous time is used")
+        return None
+
+
+def _words(draft: Draft, message: Mapping[str, Any]) -> str:
+    """The text of a message, its runs joined as they stand."""
+    for name in ("text", "text_entities", "caption"):
+        value = message.get(name)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, list) and value:
+            return "".join(_run(draft, run) for run in value)
+        if value is not None and not isinstance(value, str | list):
+            raise Malformed(f"{name!r} is a {type(value).__name__}, not text")
+    return ""
+
+
+def _run(draft: Draft, run: object) -> str:
+    if isinstance(run, str):
+        return run
+    text = as_object(run, "a part of a text").get("text")
+    if not isinstance(text, str):
+        raise Malformed("a part of a text without its text")
+    draft.left_out[LeftOut.ADDRESS] += bool(isinstance(run, dict) and run.get("href"))
+    return text
+
+
+def _before(message: Mapping[str, Any], quoted: Mapping[str, str]) -> Iterator[str]:
+    """What a message answers, and who wrote it first."""
+    answered = str(message.get("reply_to_message_id"))
+    # Numbers of messages are those of one chat.
+    if answered in quoted and "reply_to_peer_id" not in message:
+        yield f"[reply to {quoted[answered]}]"
+    if "forwarded_from" in message or "saved_from" in message:
+        first = text_or(message, "forwarded_from", "saved_from") or _DELETED.lower()
+        yield f"[forwarded from {first}]"
+
+
+def _beside(draft: Draft, message: Mapping[str, Any]) -> list[str]:
+    """What a message tells beside its text, each in words: a poll, a place, a contact, a file."""
+    return [
+        f"[{kind}: {said}]"
+        for kind, said in (
+            ("poll", _poll(draft, message.get("poll"))),
+            ("list", _poll(draft, message.get("todo_list"))),
+            ("contact", _joined(message.get("contact_information"))),
+            ("place", _joined(message, "place_name", "address")),
+            ("location", _joined(message.get("location_information"))),
+            ("game", _joined(message, "game_title", "game_description")),
+            ("invoice", _joined(message.get("invoice_information"))),
+            ("audio", _joined(message, "performer", "title")),
+            ("dice", _joined(message.get("dice"))),
+            ("file", _file_name(message)),
+        )
+        if said
+    ]
+
+
+def _joined(value: object, *names: str) -> str:
+    """The words and numbers of an object, or those in these of its fields."""
+    if not isinstance(value, dict):
+        return ""
+    fields = [value.get(name) for name in names] if names else list(value.values())
+    plain = (f for f in fields if isinstance(f, str | int | float) and not isinstance(f, bool))
+    return ", ".join(text for f in plain if (text := str(f).strip()))
+
+
+def _poll(draft: Draft, value: object) -> str:
+    """The question of a poll or the title of a list, and what there is to choose or to do."""
+    if not isinstance(value, dict):
+        return ""
+    asked = _phrase(draft, value, "question") or _phrase(draft, value, "title")
+    items = (*_listed(value, "answers"), *_listed(value, "items"))
+    choices = [_phrase(draft, item, "text") for item in items if isinstance(item, dict)]
+    return " / ".join(text for text in (asked, *choices) if text)
+
+
+def _phrase(draft: Draft, value: Mapping[str, Any], name: str) -> str:
+    return _words(draft, {"text": value[name]}) if value.get(name) else ""
+
+
+def _file_name(message: Mapping[str, Any]) -> str:
+    """The name of a file that was sent as one; those of voices and stickers say nothing."""
+    if str(message.get("media_type")) in _MEDIA or not message.get("file"):
+        return ""
+    # What was not exported says so in brackets where its path would be.
+    path = text_or(message, "file")
+    return text_or(message, "file_name") or ("" if path[:1] == "(" else path.rsplit("/", 1)[-1])
+
+
+def _media_of(message: Mapping[str, Any]) -> str:
+    """What was sent beside the words and is left out: a picture, a voice, a file; "" if nothing."""
+    if message.get("photo"):
+        return "photo"
+    any_file = message.get("file") or message.get("media_type")
+    return _MEDIA.get(str(message.get("media_type")), LeftOut.ATTACHMENT if any_file else "")
+
+
+FORMAT = conversation_format(
+    "telegram",
+    lambda value: _is_chat(value) or _is_account(value),
+    "not a chat of Telegram: it has no list of messages",
+    _export,
+)
