@@ -100,10 +100,11 @@ SeenHits: TypeAlias = tuple[tuple[HitEvidence, bool], ...]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is seen of one question: the best cosine, the share of words that nothing holds, the
-    best log-odds of a reader (None: nothing was read), and its hits."""
+    """What is seen of one question: the best cosine (None: not measured), the share of words that
+    nothing holds, the best log-odds of a reader (None: nothing was read), how few statements there
+    are, and its hits, if it is known how probably they answer."""
 
-    meaning: float
+    meaning: float | None
     unseen: float
     read: float | None
     few: float
@@ -129,7 +130,11 @@ class Asked:
     def chances(self) -> list[tuple[float, bool]]:
         """Of each hit, best first: how probably it answers, and whether it does."""
         answered = self.seen.answered
-        return [(hit_probability(answered, hit, self.lane), right) for hit, right in self.seen.hits]
+        calibrated = self.seen.meaning is not None
+        return [
+            (hit_probability(answered, hit, self.lane, calibrated=calibrated), right)
+            for hit, right in self.seen.hits
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ class Example:
 def watched() -> Iterator[Callable[[Iterable[str], Right], Seen]]:
     """What is seen of the texts that a question asked from now on finds, with which are right."""
     hits: dict[str, HitEvidence] = {}
-    answers: list[tuple[float, float, float | None, float]] = []
+    answers: list[tuple[float | None, float, float | None, float]] = []
     evidence_of = Likelihood.evidence
 
     def watch_hit(one: Likelihood, candidate: Candidate, place: int) -> HitEvidence:
@@ -156,7 +161,7 @@ def watched() -> Iterator[Callable[[Iterable[str], Right], Seen]]:
         return evidence
 
     def watch_answer(meaning: float | None, unseen: float, read: float | None, few: float) -> float:
-        answers.append((meaning or 0.0, unseen, read, few))
+        answers.append((meaning, unseen, read, few))
         return probability(meaning, unseen, read, few)
 
     def seen_of(texts: Iterable[str], right: Right) -> Seen:
@@ -318,7 +323,7 @@ def ask_few(
 
 def features(seen: Seen) -> tuple[float, ...]:
     """What the probability that anything answers is made of, a reader's log-odds if it read."""
-    values = seen.meaning, seen.unseen, seen.few
+    values = seen.meaning or 0.0, seen.unseen, seen.few
     return values if seen.read is None else (*values, bounded(seen.read))
 
 

@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,36 @@ def tell(memory: Memory) -> None:
     for number, text in enumerate((*OTHERS, ANSWER)):
         memory.conversations.append("chat", "user", text, ts=START + timedelta(days=number))
         memory.remember(text)
+
+
+@pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships")
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("Lena hält Bienen hinter der Kirche.", "Wer hält Bienen?"),
+        ("Le loyer est payé le trois de chaque mois.", "Quand est payé le loyer ?"),
+        ("La caldera la revisó Kowalski en mayo.", "¿Quién revisó la caldera?"),
+        ("A aula de piano passou para quinta-feira.", "Em que dia fica agora a aula de piano?"),
+        ("鍵は赤い棚の中にあります。", "鍵はどこにありますか？"),
+    ],
+)
+def test_other_languages_are_not_read(statement: str, question: str, open_with: Open) -> None:
+    """The reader learnt English: it takes every other text for no answer. Where cosines are not
+    measured it would silence all of them."""
+    memory = open_with(BUNDLED)
+    for number, text in enumerate((*OTHERS, statement)):
+        memory.conversations.append("chat", "user", text, ts=START + timedelta(days=number))
+        memory.remember(text)
+    memory.ready(60)
+    for ask in (memory.recall, partial(memory.recall_conversation, None)):
+        unread, hits = ask(question), ask(question, read=32)
+        assert statement in texts(hits)
+        assert texts(hits) == texts(unread)
+        assert all(hit.read is None for hit in hits)
+        # Nor is a text in another language read for a question in English.
+        hits = ask(f"{QUESTION} ({statement.split()[1:2] or statement[:2]})", read=32, top_k=6)
+        assert {hit.text for hit in hits if hit.read is None} <= {statement}
+        assert any(hit.read is not None for hit in hits)
 
 
 def tell_much(memory: Memory, count: int = 60) -> None:

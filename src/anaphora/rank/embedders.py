@@ -1,4 +1,4 @@
-"""Which languages an embedder reads: words weigh more in a text that its vectors say little of."""
+"""Which languages a model reads: words weigh more in a text that its vectors say little of."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _BEYOND_LATIN: Final = "\u0370"
 
 
 @dataclass(frozen=True, slots=True)
-class EmbedderTraits:
-    """`reads` are the codes of the languages that the embedder was trained for, none for all."""
+class ModelTraits:
+    """`reads` are the codes of the languages that the model was trained for, none for all."""
 
     reads: tuple[str, ...] = ()
 
@@ -37,11 +37,15 @@ def _in_other_letters(text: str) -> bool:
 
 
 _FAMILIES: Final = {
-    family: EmbedderTraits(reads=(ENGLISH,)) for family in ("anaphora-l6:", "minilm-l6-v2:")
+    family: ModelTraits(reads=(ENGLISH,)) for family in ("anaphora-l6:", "minilm-l6-v2:")
 }
 
 
-def traits_of(embedder: str) -> EmbedderTraits:
+def traits_of(embedder: str) -> ModelTraits:
     """The traits of an embedder by its name; an unknown one is taken to read all languages."""
     found = (one for family, one in _FAMILIES.items() if embedder.startswith(family))
-    return next(found, EmbedderTraits())
+    return next(found, ModelTraits())
+
+
+READER: Final = ModelTraits(reads=(ENGLISH,))
+"""The traits of the reader: of a text in another language it takes every one for no answer."""

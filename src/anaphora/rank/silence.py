@@ -42,30 +42,30 @@ Lane: TypeAlias = Literal["turns", "facts"]
 Weights: TypeAlias = tuple[float, ...]
 LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 
-CONSTANT: Final = -2.39
-MEANING: Final = 6.34
-UNSEEN: Final = -2.21
-FEW: Final = 1.4
+CONSTANT: Final = -2.31
+MEANING: Final = 6.18
+UNSEEN: Final = -2.14
+FEW: Final = 1.52
 
-READ_CONSTANT: Final = -1.31
-READ_MEANING: Final = 6.21
+READ_CONSTANT: Final = -1.3
+READ_MEANING: Final = 6.16
 READ_UNSEEN: Final = 0.0
-READ_FEW: Final = 0.0
-READ_ODDS: Final = 0.78
+READ_FEW: Final = 2.53
+READ_ODDS: Final = 0.77
 
-ALONE_CONSTANT: Final = 2.55
-ALONE_UNSEEN: Final = -1.16
-ALONE_FEW: Final = 0.0
-ALONE_ODDS: Final = 1.09
+ALONE_CONSTANT: Final = 2.54
+ALONE_UNSEEN: Final = -1.17
+ALONE_FEW: Final = 2.44
+ALONE_ODDS: Final = 1.08
 
 # Of a hit: the constant, meaning, missing, first, place, asks, lead, few and, where one read, the
 # reader's.
-HIT_TURNS: Final[Weights] = (0.37, -0.67, -1.46, 0.27, -0.93, -0.04, 2.71, 1.49)
-HIT_FACTS: Final[Weights] = (-1.07, 0.2, -0.47, 0.71, -0.87, -1.57, 4.32, 1.54)
-READ_HIT_TURNS: Final[Weights] = (0.2, 0.0, -0.75, 0.33, -0.51, -0.69, 5.41, 0.0, 0.35)
-READ_HIT_FACTS: Final[Weights] = (-0.54, 0.81, 0.0, 0.42, -0.51, 0.0, 5.51, 0.0, 0.28)
-ALONE_HIT_TURNS: Final[Weights] = (0.0, 0.0, -0.65, 0.55, -0.78, -0.73, 0.0, 0.0, 0.39)
-ALONE_HIT_FACTS: Final[Weights] = (-0.18, 0.0, 0.0, 0.72, -0.88, 0.0, 0.0, 0.0, 0.36)
+HIT_TURNS: Final[Weights] = (0.52, -0.94, -1.44, 0.23, -0.84, 0.0, 4.19, 1.57)
+HIT_FACTS: Final[Weights] = (-1.07, 0.2, -0.47, 0.71, -0.87, -1.58, 4.3, 1.39)
+READ_HIT_TURNS: Final[Weights] = (0.2, 0.0, -0.75, 0.33, -0.51, -0.69, 5.41, 1.43, 0.35)
+READ_HIT_FACTS: Final[Weights] = (-0.54, 0.82, 0.0, 0.41, -0.51, 0.0, 5.52, 1.52, 0.28)
+ALONE_HIT_TURNS: Final[Weights] = (0.0, 0.0, -0.65, 0.55, -0.78, -0.73, 0.0, 1.67, 0.39)
+ALONE_HIT_FACTS: Final[Weights] = (-0.18, 0.0, 0.0, 0.71, -0.88, 0.0, 0.0, 1.73, 0.36)
 
 TURN_FLOOR: Final = 0.2
 """Below this probability an answer from turns is silent unless the caller says otherwise: at most 3

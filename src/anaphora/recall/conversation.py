@@ -259,7 +259,7 @@ class ConversationRecall:
         check_count("budget", budget, 0)
         floor = TURN_FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
-        window = begin_reading(read, mode, self._reader)
+        window = begin_reading(read, mode, self._reader, query)
         if not query.strip():
             return Recall((), (BLANK,))
         query, cut = truncated_question(typed_question(query))

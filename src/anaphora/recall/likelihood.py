@@ -81,7 +81,8 @@ class Likelihood:
         """Read the first candidates of a question, best first; None where nothing is known."""
         few, head = scarcity(len(head)), head[:COMPARED]
         odds = [candidate.read for candidate in head if not math.isnan(candidate.read)]
-        if not calibrated and not odds:
+        # Without measured cosines all that is known of a candidate is what a reader made of it.
+        if not calibrated and (not odds or math.isnan(head[0].read)):
             return None
         sought, cues = read_sought(subject), read_cues(question)
         held = frozenset().union(*(_held(candidate, subject) for candidate in head))

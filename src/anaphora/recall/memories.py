@@ -187,7 +187,7 @@ class MemoryRecall:
         check_count("top_k", top_k, 1)
         floor = FACT_FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
-        window = begin_reading(read, mode, self.reader)
+        window = begin_reading(read, mode, self.reader, query)
         if as_of is not None:
             checked_moment("as_of", as_of)
         keep = self.records.resolved(parse(filters))

@@ -18,6 +18,7 @@ import numpy as np
 
 from anaphora.core.shown_times import in_shown_zone
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
+from anaphora.rank.embedders import READER
 from anaphora.rank.reading import REPLACES_SHARE, read_scores, shared_probability
 from anaphora.rank.replacement import (
     PairJudge,
@@ -52,13 +53,14 @@ def checked_read(read: int | None) -> int:
     return count
 
 
-def begin_reading(read: int | None, mode: str, reader: ReaderService | None) -> int:
+def begin_reading(read: int | None, mode: str, reader: ReaderService | None, question: str) -> int:
     """How many candidates are read, and the reader begins to load: beside the embedder.
 
-    By meaning or by words alone none is, nor without a reader. Raises InvalidInput.
+    By meaning or by words alone none is, nor without a reader, nor for a question in a language
+    that it was not trained in. Raises InvalidInput.
     """
     count = checked_read(read)
-    if reader is None or not count or mode != "hybrid":
+    if reader is None or not count or mode != "hybrid" or not READER.understands(question):
         return 0
     reader.start()
     return count
@@ -68,7 +70,8 @@ def begin_reading(read: int | None, mode: str, reader: ReaderService | None) -> 
 class Window:
     """The first `size` candidates of one question, and what the reader makes of them.
 
-    One that is longer than `CUT` is not read: what was not seen of it may be the answer.
+    One that is longer than `CUT` is not read: what was not seen of it may be the answer. Nor is one
+    in a language that the reader was not trained in.
 
     `told` gives their texts as the reader reads them, in their order. `degraded` gets why they
     could not be read. `_read` has those that were, by their places: who looks one up again finds it
@@ -113,7 +116,9 @@ class Window:
         if not first:
             return []
         try:
-            places = [at for at, candidate in enumerate(first) if len(candidate.text) <= CUT]
+            places = [
+                place for place, candidate in enumerate(first) if _is_readable(candidate.text)
+            ]
             texts = self.told([first[place] for place in places])
             judged = reader.judge_answers(self.question, texts, self.lane)
             odds = dict(zip(places, judged, strict=True))
@@ -121,6 +126,10 @@ class Window:
         except (ReaderError, TimedOut) as error:
             self.degraded.append(Degraded(PART, f"the order is that without it: {error}"))
             return []
+
+
+def _is_readable(text: str) -> bool:
+    return len(text) <= CUT and READER.understands(text)
 
 
 def titled_text(candidate: Candidate, text: str | None = None) -> str:
