@@ -169,7 +169,6 @@ def _notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
         if kind is not None:
             left_out[kind] += 1
             if kind == TEMPLATE:
-                # An earlier release took it for a note.
                 keys.add(markdown.key_of_note(relative))
                 yield from (_ended(form, relative) for form in _NOTES)
             continue
@@ -197,7 +196,7 @@ def _kind_of(root: Path, found: FoundFile | Skipped, rules: VaultRules) -> str |
 
 
 def _ended(form: str, relative: str) -> ImportedWhole:
-    """What says that nothing of a file is a note now."""
+    """What says that a template is no note: earlier releases took it for one."""
     return ImportedWhole(form, markdown.key_of_note(relative), frozenset())
 
 
@@ -328,6 +327,9 @@ def _packed_notes(
         kind = rules.kind_of(relative.partition("/")[2])
         if kind is not None:
             left_out[kind] += 1
+            if kind == TEMPLATE:
+                keys.add(markdown.key_of_note(relative))
+                yield from (_ended(form, relative) for form in _NOTES)
             continue
         keys.add(markdown.key_of_note(relative))
         reason = _unwanted(info, room) or _refused_note(relative)
@@ -345,14 +347,15 @@ def _packed_rules(
 ) -> VaultRules:
     """What is left out of the notes below the folder `above` ("harbour/") of a zip file."""
     rules = VaultRules()
-    vaults: dict[str, dict[str, None]] = {}
+    vaults: dict[str, set[str]] = {}
     for name in infos:
-        base, mark, _ = f"/{name}".partition(f"/{SETTINGS}")
-        if mark and base.startswith(f"/{above}"[: len(base)]):
-            settings = name[len(base) :].partition("/")[0]
-            vaults.setdefault(f"{base}/".lstrip("/"), {})[settings] = None
+        parts = name.split("/")
+        at = next((at for at, part in enumerate(parts) if part.startswith(SETTINGS)), None)
+        if at is not None:
+            base = "".join(f"{part}/" for part in parts[:at])
+            vaults.setdefault(base, set()).add(parts[at])
 
-    for base, settings in vaults.items():
+    for base, folders in vaults.items():
 
         def read(path: str, base: str = base) -> bytes | None:
             info = infos.get(base + path)
@@ -364,7 +367,7 @@ def _packed_rules(
             except UNREADABLE:
                 return None
 
-        rules = rules.with_vault(base.removeprefix(above), templates_of(read, settings))
+        rules = rules.with_vault(base.removeprefix(above), templates_of(read, sorted(folders)))
     return rules
 
 

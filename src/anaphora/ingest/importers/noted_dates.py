@@ -71,7 +71,7 @@ class NotedDates(NamedTuple):
 
 def dates_of(properties: Properties) -> NotedDates:
     """The times that the properties of a note tell."""
-    by_name = {re.sub(r"[\W_]+", "", name): name for name in reversed(properties)}
+    by_name = {re.sub(r"[\W_]+", "", name): name for name in reversed([*properties])}
     read: dict[str, datetime] = {}
     unread: list[str] = []
     for plain in (*BEGUN, *CHANGED):
@@ -113,9 +113,10 @@ def date_of(text: str) -> datetime | None:
         return None
     joined = _JOINED.fullmatch(text)
     with suppress(Malformed, ValueError):
-        if joined is not None:
-            return datetime(*(int(part) for part in joined.groups() if part), tzinfo=UTC)  # type: ignore[arg-type]  # six at most
-        return read_time(text)
+        if joined is None:
+            return read_time(text)
+        day, clock = "-".join(joined.groups("")[:3]), ":".join(filter(None, joined.groups()[3:]))
+        return datetime.fromisoformat(f"{day}T{clock}" if clock else day).replace(tzinfo=UTC)
     return _written_date(text)
 
 

@@ -81,7 +81,20 @@ def without_secret_names(path: str) -> str:
 
 
 MAX_BYTES: Final = 1_000_000
-"""A larger file is skipped."""
+"""A larger file is skipped; of a notebook this holds of what is read of it."""
+
+MAX_NOTEBOOK_BYTES: Final = 32_000_000
+"""The same for a notebook, whose outputs are not read."""
+
+
+def most_bytes(path: str) -> int:
+    """How many bytes a file may have, by its name."""
+    return MAX_NOTEBOOK_BYTES if is_notebook(path) else MAX_BYTES
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is a notebook of Jupyter, by its name."""
+    return path.lower().endswith(".ipynb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +256,7 @@ def _file(entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
         return Skipped(path, "lock_file")
     if PurePosixPath(name).suffix in _BINARY_ENDINGS:
         return Skipped(path, "binary")
-    if facts.st_size > MAX_BYTES:
+    if facts.st_size > most_bytes(name):
         return Skipped(path, "too_large")
     return FoundFile(path, Path(entry.path))
 
