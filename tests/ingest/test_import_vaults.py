@@ -126,7 +126,6 @@ def test_a_vault_is_accounted_for(memory: Memory, vault: Path) -> None:
     ("question", "path"),
     [
         ("what did Bruno Falk direct?", "films/Salt Road.md"),
-        ("Salzweg", "films/Salt Road.md"),
         ("rating 7", "films/Harbour Lights.md"),
         ("Harbour Lights", "films/Harbour Lights.md"),
     ],
@@ -169,9 +168,8 @@ def test_what_an_earlier_release_missed_comes_in(memory: Memory, vault: Path) ->
         ("25/12/2024", datetime(2024, 12, 25, tzinfo=UTC)),
         ("12/25/2024", datetime(2024, 12, 25, tzinfo=UTC)),
         ("202405061430", datetime(2024, 5, 6, 14, 30, tzinfo=UTC)),
-        ("2024-05-06T14:30", datetime(2024, 5, 6, 14, 30, tzinfo=UTC)),
         (
-            "2024-05-06 14:30:00 +0200",
+            "Mon, 06 May 2024 14:30:00 +0200",
             datetime(2024, 5, 6, 14, 30, tzinfo=timezone(timedelta(hours=2))),
         ),
     ],
@@ -200,7 +198,7 @@ def test_a_date_that_reads_two_ways_is_told(memory: Memory, tmp_path: Path, writ
 @pytest.mark.parametrize(
     ("front", "properties"),
     [
-        (b"\xef\xbb\xbf---\r\nstatus: open\r\n---\r\n", {"status": "open"}),
+        (b"\xef\xbb\xbf---\r\nm: |\r\n  one\r\n  two\r\n---\r\n", {"m": "one\ntwo"}),
         ("---\nmulti: |\n  one\n    two\n\n  three\n---\n", {"multi": "one\n  two\n\nthree"}),
         ("---\nfolded: >-\n  one\n  two\n---\n", {"folded": "one two"}),
         ("---\nlong: one\n  two\n---\n", {"long": "one two"}),
