@@ -11,7 +11,7 @@ from typing import Final
 
 from anaphora.errors import UnreadableDocument
 from anaphora.ingest.documents.base import DocumentLimits, ExtractedDocument, Reading, TooMuch
-from anaphora.ingest.documents.prose import read_markdown, read_text
+from anaphora.ingest.documents.prose import read_markdown, read_notebook, read_text
 
 _BY_SUFFIX: Final[Mapping[str, str]] = {
     ".htm": "html",
@@ -20,6 +20,7 @@ _BY_SUFFIX: Final[Mapping[str, str]] = {
     ".eml": "mail",
     ".md": "markdown",
     ".markdown": "markdown",
+    ".ipynb": "notebook",
 }
 _PAGE: Final = re.compile(rb"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)\b", re.I)
 _MAIL: Final = re.compile(
@@ -84,6 +85,8 @@ def _reader_of(data: bytes, reading: Reading) -> Read:
         from anaphora.ingest.documents.mail import read_mail
 
         return partial(read_mail, read_part=_read_any)
+    if by_suffix == "notebook":
+        return read_notebook
     return read_markdown if by_suffix == "markdown" else read_text
 
 

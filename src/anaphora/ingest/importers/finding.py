@@ -15,6 +15,7 @@ import re
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -23,7 +24,15 @@ from anaphora.core.word_lists import by_word, words
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.importers import aider, basic_memory, markdown
 from anaphora.ingest.importers.base import ImportFile
-from anaphora.ingest.projects.files.walking import FoundFile, is_secret_file, walk
+from anaphora.ingest.importers.vault import (
+    IGNORED,
+    MOST_SETTINGS,
+    SETTINGS,
+    TEMPLATE,
+    VaultRules,
+    templates_of,
+)
+from anaphora.ingest.projects.files.walking import FoundFile, FoundFolder, is_secret_file, walk
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem
@@ -54,7 +63,6 @@ _BESIDE = {
     "chatSessions": words("workspace.json state.vscdb.backup"),
 }
 _WITHIN_NONE = words("chatEditingSessions node_modules")
-_VAULT = ".obsidian"
 _NOTES = (markdown.FORMAT.name, basic_memory.FORMAT.name)
 UNNAMED_NOTES: Final = "Markdown file (--format markdown imports them)"
 # A folder of one of these names is told from others by the one that it lies in.
@@ -65,6 +73,9 @@ _REFUSED = by_word(
         "its name is that of a file with secrets; it is not read": "secret secret_name",
         "it is too large": "too_large",
         "it is no regular file": "not_a_file",
+        "it cannot be read": "unreadable gone",
+        "its name is no text": "odd_name",
+        "it lies too many folders deep: what is in it is not read": "too_deep",
     }
 )
 _DEEPEST: Final = 200
@@ -108,9 +119,7 @@ def find(
             yield from _walk(path, bounds)
     elif is_zip(path):
         yield from _members(path, bounds, format, name)
-    elif (name or path.name).lower().endswith(markdown.ENDINGS) and is_secret_file(
-        name or path.name
-    ):
+    elif (name or path.name).lower().endswith(markdown.NOTES) and is_secret_file(name or path.name):
         yield ImportProblem(str(path), "file", _REFUSED["secret"])
     else:
         yield _opened(path, bounds, name=name)
@@ -118,8 +127,8 @@ def find(
 
 def _names_in(root: Path) -> Iterator[str]:
     """Names under a folder, with the folders that they lie in, but for hidden ones."""
-    if (root / _VAULT).is_dir():
-        yield f"{_VAULT}/"
+    if (root / SETTINGS).is_dir():
+        yield f"{SETTINGS}/"
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         if _depth(folder, root) >= _DEEPEST:
@@ -137,33 +146,81 @@ def _is_notes(names: Iterable[str]) -> bool:
     """Whether a folder with these names in it is one of notes."""
     found = False
     for name in names:
-        if name.startswith(f"{_VAULT}/") or f"/{_VAULT}/" in name:
+        if name.startswith(f"{SETTINGS}/") or f"/{SETTINGS}/" in name:
             return True
         last = name.rpartition("/")[2].lower()
         if last == aider.NAME:
             return False
         if not last.startswith(".") and (last.endswith(_ENDINGS) or _NAMES.fullmatch(last)):
             return False
-        found = found or last.endswith(markdown.ENDINGS)
+        found = found or last.endswith(markdown.NOTES)
     return found
 
 
 def _notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
     """The notes of a folder, what of it is not read, and in the end which there are."""
     name, keys = _name_of(root), set[str]()
-    for found in walk(root):
-        if not isinstance(found, FoundFile | Skipped):
+    rules, left_out = VaultRules(), Counter[str]()
+    for found in walk(root, telling=True):
+        if isinstance(found, FoundFolder):
+            base = "" if found.path == "." else f"{found.path}/"
+            rules = rules.with_vault(base, _templates_in(root / base))
             continue
-        if not found.path.lower().endswith(markdown.ENDINGS):
-            continue
+        kind = _kind_of(root, found, rules)
         relative = f"{name}/{found.path}"
+        if kind is not None:
+            left_out[kind] += 1
+            if kind == TEMPLATE:
+                keys.add(markdown.key_of_note(relative))
+                yield from (_ended(form, relative) for form in _NOTES)
+            continue
         keys.add(markdown.key_of_note(relative))
-        if isinstance(found, FoundFile):
-            yield _opened(found.absolute, bounds, relative=relative)
+        # How long a note may be is not for the files of a project to say.
+        if isinstance(found, FoundFile) or found.reason == "too_large":
+            yield _opened(root / found.path, bounds, relative=relative)
         else:
             reason = _REFUSED.get(found.reason, found.reason)
             yield ImportProblem(str(root / found.path), "file", reason)
+    yield from _left_out(left_out)
     yield from _wholes(name, keys)
+
+
+def _kind_of(root: Path, found: FoundFile | Skipped, rules: VaultRules) -> str | None:
+    """What something is that is not read, "" where it is not counted; None for what is told."""
+    kind = rules.kind_of(found.path)
+    if kind is None:
+        ignored = isinstance(found, Skipped) and found.reason == "ignored"
+        return IGNORED if ignored else None
+    if not isinstance(found, Skipped) or not (kind and (root / found.path).is_dir()):
+        return kind
+    # A folder that was not looked into may hold notes.
+    return IGNORED if found.reason == "ignored" else None
+
+
+def _ended(form: str, relative: str) -> ImportedWhole:
+    """What says that a template is no note: earlier releases took it for one."""
+    return ImportedWhole(form, markdown.key_of_note(relative), frozenset())
+
+
+def _left_out(counts: Mapping[str, int]) -> Iterator[ImportedElse]:
+    return (ImportedElse(kind, count) for kind, count in sorted(counts.items()) if kind)
+
+
+def _templates_in(folder: Path) -> tuple[str, ...]:
+    """The templates of the vault that a folder is, if it is one."""
+    try:
+        settings = sorted(one.name for one in folder.glob(f"{SETTINGS}*") if one.is_dir())
+    except OSError:
+        return ()
+
+    def read(path: str) -> bytes | None:
+        try:
+            with open_regular(folder / path) as file:
+                return file.read(MOST_SETTINGS)
+        except OSError:
+            return None
+
+    return templates_of(read, settings)
 
 
 def _wholes(name: str, keys: set[str]) -> Iterator[ImportedWhole]:
@@ -239,20 +296,81 @@ def _members(
             yield ImportProblem(str(path), "file", reason_of(error))
             return
         infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-        notes = format in _NOTES or (format is None and _is_notes(infos))
         stem = Path(name or path.name).stem
-        keys = set[str]()
-        for info in _in_order(infos, markdown.ENDINGS if notes else ()):
-            relative = _relative(stem, info.filename, infos) if notes else ""
-            keys.add(markdown.key_of_note(relative))
-            reason = _unwanted(info, room) or _refused_note(relative)
+        if format in _NOTES or (format is None and _is_notes(infos)):
+            yield from _packed_notes(path, archive, infos, stem, bounds)
+            return
+        for info in _in_order(infos):
+            reason = _unwanted(info, room)
             if reason:
                 yield ImportProblem(f"{path}/{info.filename}", "file", reason)
                 continue
             room -= info.file_size
-            yield _opened(path, bounds, info, archive, relative or f"{stem}/{info.filename}")
-        if notes:
-            yield from _wholes(_relative(stem, "", infos).rstrip("/"), keys)
+            yield _opened(path, bounds, info, archive, f"{stem}/{info.filename}")
+
+
+def _packed_notes(
+    path: Path,
+    archive: zipfile.ZipFile,
+    infos: Mapping[str, zipfile.ZipInfo],
+    stem: str,
+    bounds: Bounds,
+) -> Iterator[_Found]:
+    """The notes in a zip file, what of it is not read, and in the end which there are."""
+    room = bounds.room(path.stat().st_size)
+    above = _relative("", "", infos)
+    rules = _packed_rules(archive, infos, "" if above == "/" else above)
+    keys, left_out = set[str](), Counter[str]()
+    for name in sorted(infos, key=lambda one: one.rpartition("/")[::2]):
+        if name.startswith("__MACOSX"):
+            # Macs put a shadow of every file there.
+            continue
+        info, relative = infos[name], _relative(stem, name, infos)
+        kind = rules.kind_of(relative.partition("/")[2])
+        if kind is not None:
+            left_out[kind] += 1
+            if kind == TEMPLATE:
+                keys.add(markdown.key_of_note(relative))
+                yield from (_ended(form, relative) for form in _NOTES)
+            continue
+        keys.add(markdown.key_of_note(relative))
+        reason = _unwanted(info, room) or _refused_note(relative)
+        if reason:
+            yield ImportProblem(f"{path}/{name}", "file", reason)
+            continue
+        room -= info.file_size
+        yield _opened(path, bounds, info, archive, relative)
+    yield from _left_out(left_out)
+    yield from _wholes(_relative(stem, "", infos).rstrip("/"), keys)
+
+
+def _packed_rules(
+    archive: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo], above: str
+) -> VaultRules:
+    """What is left out of the notes below the folder `above` ("harbour/") of a zip file."""
+    rules = VaultRules()
+    vaults: dict[str, set[str]] = {}
+    for name in infos:
+        parts = name.split("/")
+        at = next((at for at, part in enumerate(parts) if part.startswith(SETTINGS)), None)
+        if at is not None:
+            base = "".join(f"{part}/" for part in parts[:at])
+            vaults.setdefault(base, set()).add(parts[at])
+
+    for base, folders in vaults.items():
+
+        def read(path: str, base: str = base) -> bytes | None:
+            info = infos.get(base + path)
+            if info is None or _unwanted(info, MOST_SETTINGS):
+                return None
+            try:
+                with archive.open(info) as file:
+                    return file.read(MOST_SETTINGS)
+            except UNREADABLE:
+                return None
+
+        rules = rules.with_vault(base.removeprefix(above), templates_of(read, sorted(folders)))
+    return rules
 
 
 def _refused_note(relative: str) -> str:
@@ -263,15 +381,13 @@ def _relative(stem: str, name: str, names: Iterable[str]) -> str:
     """A member's path below the folder of notes: the one that all lie in, or the file's name."""
     tops = {one.partition("/")[0] if "/" in one else "" for one in names}
     tops -= {"__MACOSX"}
-    if len(tops) == 1 and (top := next(iter(tops))) and top != _VAULT:
+    if len(tops) == 1 and (top := next(iter(tops))) and top != SETTINGS:
         return name or f"{top}/"
     return f"{stem}/{name}"
 
 
-def _in_order(
-    infos: Mapping[str, zipfile.ZipInfo], endings: tuple[str, ...]
-) -> Iterator[zipfile.ZipInfo]:
-    """The members that may be imported, folder by folder; those with these endings, if any."""
+def _in_order(infos: Mapping[str, zipfile.ZipInfo]) -> Iterator[zipfile.ZipInfo]:
+    """The members that may be imported, folder by folder."""
     folders: dict[str, list[str]] = {}
     for name in infos:
         folder, _, last = name.rpartition("/")
@@ -279,10 +395,7 @@ def _in_order(
         if not folder.startswith("__MACOSX"):
             folders.setdefault(folder, []).append(last)
     for folder, names in sorted(folders.items()):
-        if endings and any(part.startswith(".") for part in folder.split("/")):
-            continue
-        wanted = (n for n in sorted(names) if n.lower().endswith(endings)) if endings else None
-        for last in wanted if wanted is not None else _wanted(names):
+        for last in _wanted(names):
             yield infos[f"{folder}/{last}" if folder else last]
 
 
