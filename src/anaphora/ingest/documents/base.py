@@ -46,7 +46,8 @@ that there is no memory left: that ends the reading."""
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
     """How much of a document is read: bytes of the file and of what it unpacks to, pages, elements
-    of XML, sections, characters of text, parts, and parts within one another (mails in mails).
+    of XML, sections, characters of text, parts, parts within one another (mails in mails), and
+    mails of a file that has many, each of which may have so many parts.
 
     `memory` is how many bytes reading it may take, `seconds` how long, and `seconds_each` how much
     longer for each megabyte of the file.
@@ -60,6 +61,7 @@ class DocumentLimits:
     characters: int = 20_000_000
     parts: int = 2_000
     depth: int = 5
+    mails: int = 5_000
     memory: int = 1 << 30
     seconds: float = 60.0
     seconds_each: float = 10.0
@@ -142,6 +144,10 @@ class Reading:
         if self._read[name] > most:
             reason = f"it has more than {most:,} {_BUDGETS[name]}"
             raise TooMuch("document", self.name, reason)
+
+    def renew(self, name: BudgetName) -> None:
+        """Count something anew, for the next of the mails in one file."""
+        self._read[name] = 0
 
     def counted(self, blocks: Iterable[TextBlock]) -> tuple[TextBlock, ...]:
         """The blocks that say anything, each counted."""

@@ -75,6 +75,11 @@ def _reader_of(data: bytes, reading: Reading) -> Read:
     for mark, reason in _OTHERS:
         if head.startswith(mark):
             raise reading.refuse(reason)
+    if head.startswith(b"From ") or head[:8].lstrip(b"\xef\xbb\xbf\r\n").startswith(b"From "):
+        from anaphora.ingest.documents.mbox import is_mbox, read_mbox
+
+        if is_mbox(head):
+            return partial(read_mbox, read_part=_read_any)
     by_suffix = _BY_SUFFIX.get(PurePosixPath(reading.name.replace("\\", "/")).suffix.lower())
     if by_suffix == "html" or (by_suffix is None and _PAGE.match(head)):
         from anaphora.ingest.documents.html import read_html
