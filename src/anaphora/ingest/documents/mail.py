@@ -58,6 +58,11 @@ _NOT_READ: Final = {
     "message/partial": "it is a piece of a mail that was sent in several",
 }
 _SIGNATURE: Final = _NOT_READ["application/pgp-signature"]
+_NOT_READ_BY_NAME: Final = {
+    ".p7s": _SIGNATURE,
+    ".sig": _SIGNATURE,
+    ".p7m": _NOT_READ["application/pkcs7-mime"],
+}
 _ENCRYPTED: Final = "it is encrypted: save a copy that was decrypted"
 _LEFT_TO_OTHERS: Final = 600
 """Characters of a plain letter that may be no more than a hint at the one in HTML beside it."""
@@ -206,8 +211,8 @@ class _Content:
             self._walk_many(part, kind, children)
         elif kind in _REPORTS:
             self._add_text(_report(part, children))
-        elif kind in _NOT_READ:
-            self._tell(name, kind, _NOT_READ[kind])
+        elif reason := _NOT_READ.get(kind) or _NOT_READ_BY_NAME.get((name or "").lower()[-4:]):
+            self._tell(name, kind, reason)
         elif kind == "message/rfc822" or (kind.startswith("message/") and children):
             for child in children or [part]:
                 if child is not part:
