@@ -44,10 +44,10 @@ _NAMED: Final = {
 }
 _WORDLESS: Final = frozenset(
     ("w:tblPrEx", "w:softHyphen", "w:pgNum", "w:tblPrExChange", "w:sdtEndPr", "o:OLEObject",
-     "w:separator", "w:continuationSeparator", "w:control", "w:dayLong", "w:dayShort", "w:monthLong",
-     "w:monthShort", "w:yearLong", "w:yearShort", "w:delInstrText", "w:customXmlPr", "w:smartTagPr",
-     "v:path", "v:stroke", "v:fill", "v:formulas", "v:handles", "v:line", "v:imagedata", "v:oval",
-     "o:lock", "office-word:anchorlock", "office-word:wrap", "w:permStart", "w:permEnd", "w:framePr")
+     "w:separator", "w:continuationSeparator", "w:control", "w:dayLong", "w:dayShort",
+     "w:monthLong", "w:monthShort", "w:yearLong", "w:yearShort", "w:delInstrText", "w:customXmlPr",
+     "w:smartTagPr", "v:path", "v:stroke", "v:fill", "v:formulas", "v:handles", "v:line", "v:oval",
+     "o:lock", "office-word:anchorlock", "w:framePr")
 )  # fmt: skip
 _BESIDE: Final = re.compile(
     r"word/(header|footer|comments|charts/chart|diagrams/data|embeddings/)\d*(?:\.xml\Z|[^/]+\Z)"

@@ -79,10 +79,10 @@ def text_encoding(name: str) -> str | None:
         return None
     # Two old encodings of mails, which browsers do not read for what scripts could hide in them.
     if standard is not None and standard.name != "replacement":
-        python = standard.codec_info.name
+        python = str(standard.codec_info.name)
         if python == "x-user-defined":
             return "cp1252"
-        return standard.name if standard.name in _WIDER else python
+        return str(standard.name) if standard.name in _WIDER else python
     try:
         codec = codecs.lookup(name.strip())
     except (LookupError, ValueError):
@@ -94,7 +94,7 @@ def text_encoding(name: str) -> str | None:
 def declared_encoding(label: str) -> str | None:
     """The encoding that a page declares within itself; None where the standard does not have it.
 
-    One whose declaration could be read is not UTF-16, whatever it says: it is UTF-8 by the standard.
+    One whose declaration could be read is not UTF-16, whatever it says: by the standard, UTF-8.
     """
     standard = webencodings.lookup(label) if label.isascii() else None
     if standard is None:

@@ -30,8 +30,8 @@ from anaphora.ingest.markup import Attributes, MarkupReader
 BETWEEN_CELLS: Final = " | "
 
 _UNSEEN: Final = frozenset(
-    ("script", "style", "template", "noscript", "nav", "svg", "annotation", "annotation-xml", "head",
-     "object", "iframe", "select", "button", "canvas")
+    ("script", "style", "template", "noscript", "nav", "svg", "annotation", "annotation-xml",
+     "head", "object", "iframe", "select", "button", "canvas")
 )  # fmt: skip
 _BLOCKS: Final = frozenset(
     ("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",

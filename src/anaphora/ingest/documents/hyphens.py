@@ -32,23 +32,25 @@ _ENDINGS: Final = ("", "s", "es", "ed", "d", "ing", "ly", "er", "ers", "'s")
 _BEFORE_ANOTHER: Final = words("and or to und oder bzw sowie bis et ou y e en og och ja i")
 # What English compounds begin with, and what they end with, where neither is found as one word.
 _FIRSTS: Final = words(
-    "well ill self long short high low half full part non ex all cross ever far near hard soft light"
-    " heavy open close closed double single multi dual triple first second third fourth last next new"
-    " old big small large great good better best bad worst fast slow early late deep wide thin thick"
-    " hot cold dry wet clean clear free fair high higher low lower mid two three four five six seven"
-    " eight nine ten twelve twenty thirty forty fifty sixty seventy eighty ninety one north south east"
-    " west vice quasi pseudo co"
+    "well ill self long short high low half full part non ex all cross ever far near hard"
+    " soft light heavy open close closed double single multi dual triple first second third"
+    " fourth last next new old big small large great good better best bad worst fast slow"
+    " early late deep wide thin thick hot cold dry wet clean clear free fair high higher low"
+    " lower mid two three four five six seven eight nine ten twelve twenty thirty forty fifty"
+    " sixty seventy eighty ninety one north south east west vice quasi pseudo co"
 )
 _SECONDS: Final = words(
-    "based related specific friendly effective efficient driven made known like wide free time term"
-    " scale level minded oriented sized shaped style type rich poor in on off up out down by of"
-    " aware ready dependent independent neutral sensitive resistant intensive compatible compliant"
-    " capable prone averse year month week day hour minute foot inch mile metre meter to"
+    "based related specific friendly effective efficient driven made known like wide free"
+    " time term scale level minded oriented sized shaped style type rich poor in on off up out"
+    " down by of aware ready dependent independent neutral sensitive resistant intensive"
+    " compatible compliant capable prone averse year month week day hour minute foot inch mile"
+    " metre meter to"
 )
 _PREFIXES: Final = words(
-    "re un over under out inter dis mis pre sub super trans fore up down in im en em counter with de"
-    " be con com per pro ad ab ob ac af ag al ap ar as at ir il anti auto bi by hyper hypo infra"
-    " intra macro mega meta micro mini mono para photo poly post tele thermo tri ultra uni back hand"
+    "re un over under out inter dis mis pre sub super trans fore up down in im en em counter"
+    " with de be con com per pro ad ab ob ac af ag al ap ar as at ir il anti auto bi by hyper"
+    " hypo infra intra macro mega meta micro mini mono para photo poly post tele thermo tri"
+    " ultra uni back hand"
 )
 
 

@@ -412,7 +412,7 @@ def _attached(file: _File, reading: Reading, read_part: ReadPart) -> list[TextBl
 
 
 def _unmistakable(file: _File, reading: Reading) -> bytes:
-    """The bytes of a file; of a text in the encoding that the mail tells, in UTF-8 with its mark."""
+    """The bytes of a file; of a text whose encoding the mail tells, in UTF-8 with its mark."""
     if file.charset is None or not file.kind.startswith("text/"):
         return file.data
     return b"\xef\xbb\xbf" + decoded(file.data, file.charset, reading, "its characters").encode(

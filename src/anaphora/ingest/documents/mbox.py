@@ -38,8 +38,8 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
     """
     starts = [match.span() for match in _BEGIN.finditer(data)]
     if len(starts) > reading.limits.mails:
-        reason = f"it has {len(starts):,} mails; at most {reading.limits.mails:,} are read: split it"
-        raise reading.refuse(reason)
+        most = reading.limits.mails
+        raise reading.refuse(f"it has {len(starts):,} mails; at most {most:,} are read: split it")
     mails = list(_mails(data, starts))
     if len(mails) == 1:
         return read_mail(mails[0], reading, read_part)

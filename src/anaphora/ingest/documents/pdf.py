@@ -45,7 +45,9 @@ _HARDLY_ANY: Final = 120
 """Characters of a page, such as its number or the stamp of a scanner."""
 _LARGE: Final = 400_000
 """Pixels of a picture that a page of text may be: A4 in some 70 dots an inch."""
-_SHOWS: Final = re.compile(rb"(?<![^\s\])>])(?:Do|BI|sh|f\*?|F|S|s|[Bb]\*?|Tj|TJ|'|\")(?![^\s\[(</])")
+_SHOWS: Final = re.compile(
+    rb"(?<![^\s\])>])(?:Do|BI|sh|f\*?|F|S|s|[Bb]\*?|Tj|TJ|'|\")(?![^\s\[(</])"
+)
 _SHOWN_OBJECT: Final = re.compile(rb"(/[^\s/<>\[\]()]{1,127})\s+Do\b")
 _DEEPEST_FORM: Final = 3
 _LONG_RUN: Final = 6
@@ -67,52 +69,75 @@ def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
     headings: dict[int, tuple[str, ...]] = {}
     with suppress(*broken):
         headings = _headings(reader, count)
-    texts: dict[int, str] = {}
-    filled: dict[int, str] = {}
-    form = FormReader()
-    pictures: dict[str, list[int]] = {}
-    failed = 0
-    why: object = ""
-    for number in range(1, count + 1):
-        page: PageObject | None = None
-        try:
-            page = reader.pages[number - 1]
-            texts[number] = reading.count(_text_of(page))
-        except broken as error:
-            failed, why = failed + 1, error
-            reading.problem(f"page {number}", error)
-        if page is None:
-            continue
-        with suppress(*broken):
-            filled[number] = reading.count(_clean("\n".join(form.lines_of(page))))
-        with suppress(*broken):
-            if number in texts and (reason := _not_read(page, texts[number])):
-                pictures.setdefault(reason, []).append(number)
-    if failed and failed == count:
-        raise reading.refuse(f"none of its pages can be read: {why or 'it is damaged'}")
-    for number, text in zip(texts, mended(texts.values()), strict=True):
-        texts[number] = text
-    blocks: list[TextBlock] = []
-    for number in sorted({*texts, *filled}):
-        parts = (texts.get(number, ""), filled.get(number, ""))
-        text = "\n\n".join(part for part in parts if part.strip())
-        if text:
-            blocks.append(TextBlock(text, headings.get(number, ()), number))
-    with suppress(*broken):
-        beside = reading.count(_clean("\n".join(form.lines_beside(reader))))
-        blocks += [TextBlock(beside)] if beside else []
+    pages = _Pages(reading, broken)
+    pages.read(reader, count)
+    blocks = [
+        TextBlock(text, headings.get(number, ()) if number else (), number)
+        for number, text in pages.texts()
+    ]
     if not blocks:
         raise reading.refuse("it has no text: its pages are pictures, which an OCR must read first")
-    for reason, numbers in pictures.items():
-        many = len(numbers)
-        reading.problem(_pages(numbers), reason if many == 1 else f"on {many:,} pages {reason}")
-    with suppress(*broken):
-        if reader.xfa:
-            reading.problem("its form", "it is made for Adobe's programs alone (XFA): print it as PDF")
+    pages.tell_pictures()
     found: dict[str, Any] = {}
     with suppress(*broken):
         found = _told(reader)
     return ExtractedDocument("pdf", tuple(blocks), pages=count, **found)
+
+
+class _Pages:
+    """Reads page by page: the text, what was filled in, and which pages are pictures."""
+
+    def __init__(self, reading: Reading, broken: tuple[type[Exception], ...]) -> None:
+        self._reading = reading
+        self._broken = broken
+        self._texts: dict[int, str] = {}
+        self._filled: dict[int | None, str] = {}
+        self._pictures: dict[str, list[int]] = {}
+
+    def read(self, reader: PdfReader, count: int) -> None:
+        """Read all; `UnreadableDocument` where no page can be read."""
+        form = FormReader()
+        why: object = ""
+        for number in range(1, count + 1):
+            try:
+                page = reader.pages[number - 1]
+                text = self._texts[number] = self._reading.count(_text_of(page))
+            except self._broken as error:
+                why = error
+                self._reading.problem(f"page {number}", error)
+                continue
+            with suppress(*self._broken):
+                self._fill(number, form.lines_of(page))
+            with suppress(*self._broken):
+                if reason := _not_read(page, text):
+                    self._pictures.setdefault(reason, []).append(number)
+        if count and not self._texts:
+            raise self._reading.refuse(f"none of its pages can be read: {why or 'it is damaged'}")
+        with suppress(*self._broken):
+            self._fill(None, form.lines_beside(reader))
+        with suppress(*self._broken):
+            if reader.xfa and not self._filled:
+                reason = "it is filled in for Adobe's programs alone (XFA): print it as PDF"
+                self._reading.problem("its form", reason)
+
+    def _fill(self, number: int | None, lines: Iterator[str]) -> None:
+        if text := _clean("\n".join(lines)):
+            self._filled[number] = self._reading.count(text)
+
+    def texts(self) -> Iterator[tuple[int | None, str]]:
+        """Each page that says anything, by its number, and what stands on none."""
+        whole = dict(zip(self._texts, mended(self._texts.values()), strict=True))
+        for number in (*whole, None):
+            parts = (whole.get(number or 0, ""), self._filled.get(number, ""))
+            if text := "\n\n".join(part for part in parts if part.strip()):
+                yield number, text
+
+    def tell_pictures(self) -> None:
+        """Note the pages that show what was not read."""
+        for reason, numbers in self._pictures.items():
+            many = len(numbers)
+            on_all = reason if many == 1 else f"on {many:,} pages {reason}"
+            self._reading.problem(_pages(numbers), on_all)
 
 
 def _pages(numbers: list[int]) -> str:

@@ -34,7 +34,7 @@ _PASSED_OVER: Final = re.compile(
     rb"|gridBefore)[\s>/]"
 )
 _WRAPPERS: Final = frozenset(("fldSimple", "dir", "bdo", "rubyBase", "oMathPara"))
-_PARENTHESES: Final = ("(", ")")
+_PARENTHESES: Final = (("begChr", "("), ("endChr", ")"))
 
 
 def readable_word(data: bytes) -> bytes:
@@ -166,40 +166,62 @@ _MAKERS: Final[Mapping[str, Callable[[str, Element], Iterable[Element]]]] = {
 
 
 def _formula(element: Element) -> str:
-    """An equation in one line: its letters and numbers, with the signs that its layout stands for."""
-    name = element.tag.rpartition("}")[2]
-    if name in {"t", "delText"}:
+    """An equation in one line: its letters and numbers, and signs for what its layout says."""
+    space, _, name = element.tag.rpartition("}")
+    if name == "t":
         return element.text or ""
-    space = element.tag.rpartition("}")[0] + "}"
-
-    def part(of: str) -> str:
-        child = element.find(space + of)
-        return "" if child is None else _formula(child)
-
-    def grouped(of: str) -> str:
-        text = part(of)
-        return text if len(text) < 2 or text.isalnum() else f"({text})"
-
-    if name == "f":
-        return f"{grouped('num')}/{grouped('den')}"
-    if name in {"sSup", "sSub", "sSubSup", "nary"}:
-        sign = ""
-        if name == "nary":
-            char = element.find(f"{space}naryPr/{space}chr")
-            sign = "∫" if char is None else char.get(f"{space}val", "")
-        below = f"_{grouped('sub')}" if part("sub") else ""
-        above = f"^{grouped('sup')}" if part("sup") else ""
-        return f"{sign}{below}{above} {part('e')}" if sign else f"{part('e')}{below}{above}"
-    if name == "rad":
-        degree = part("deg")
-        return f"√{f'[{degree}]' if degree else ''}({part('e')})"
-    if name == "d":
-        marks = []
-        for at, default in zip(("begChr", "endChr"), _PARENTHESES, strict=True):
-            char = element.find(f"{space}dPr/{space}{at}")
-            marks.append(default if char is None else char.get(f"{space}val", ""))
-        inner = ", ".join(_formula(child) for child in element if child.tag == f"{space}e")
-        return f"{marks[0]}{inner}{marks[1]}"
-    if name == "mr":
-        return ", ".join(map(_formula, element)) + "; "
+    write = _WRITERS.get(name)
+    if write is not None:
+        return write(f"{space}}}", element)
     return "".join(_formula(child) for child in element if _is_element(child))
+
+
+def _part(space: str, element: Element, name: str) -> str:
+    child = element.find(space + name)
+    return "" if child is None else _formula(child)
+
+
+def _grouped(space: str, element: Element, name: str) -> str:
+    text = _part(space, element, name)
+    return text if len(text) < 2 or text.isalnum() else f"({text})"
+
+
+def _sign(space: str, element: Element, path: str, default: str) -> str:
+    child = element.find("/".join(space + step for step in path.split("/")))
+    return default if child is None else child.get(f"{space}val", "")
+
+
+def _fraction(space: str, element: Element) -> str:
+    return f"{_grouped(space, element, 'num')}/{_grouped(space, element, 'den')}"
+
+
+def _scripted(space: str, element: Element) -> str:
+    below, above = (_grouped(space, element, name) for name in ("sub", "sup"))
+    scripts = (f"_{below}" if below else "") + (f"^{above}" if above else "")
+    base = _part(space, element, "e")
+    if not element.tag.endswith("}nary"):
+        return base + scripts
+    return f"{_sign(space, element, 'naryPr/chr', '∫')}{scripts} {base}"
+
+
+def _root(space: str, element: Element) -> str:
+    degree = _part(space, element, "deg")
+    return f"√{f'[{degree}]' if degree else ''}({_part(space, element, 'e')})"
+
+
+def _delimited(space: str, element: Element) -> str:
+    inner = ", ".join(map(_formula, element.findall(f"{space}e")))
+    start, end = (_sign(space, element, f"dPr/{at}", sign) for at, sign in _PARENTHESES)
+    return f"{start}{inner}{end}"
+
+
+_WRITERS: Final[Mapping[str, Callable[[str, Element], str]]] = {
+    "f": _fraction,
+    "sSup": _scripted,
+    "sSub": _scripted,
+    "sSubSup": _scripted,
+    "nary": _scripted,
+    "rad": _root,
+    "d": _delimited,
+    "mr": lambda _, element: ", ".join(map(_formula, element)) + "; ",
+}
