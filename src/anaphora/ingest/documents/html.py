@@ -57,7 +57,8 @@ _DEEPEST: Final = 12
 _DEEPEST_TABLE: Final = 20
 """Tables in one another: what is in a cell is looked at once for each table that it is in."""
 _WIDEST: Final = 100
-"""Columns that one cell may take up, and rows: an attribute can say any number."""
+"""Columns and rows that one cell may take up, and columns that those above may push it over: an
+attribute can say any number."""
 _LONGEST_CELL: Final = 1_000
 
 
@@ -144,6 +145,8 @@ _ROW: Final = -1
 
 class _Flow:
     """Lines that follow one another: those of a page, or of one cell."""
+
+    __slots__ = ("_heading", "_lists", "_mark", "items", "line", "pre")
 
     def __init__(self) -> None:
         self.items: list[_Item] = []
@@ -325,19 +328,19 @@ def _placed(cells: list[_Cell], taken: dict[int, int]) -> list[str]:
     reaching: dict[int, int] = {}
     at = 0
     for cell in cells:
-        while taken.get(at, 0) > 0:
+        while at < _WIDEST and taken.get(at, 0) > 0:
             at += 1
         line[at] = cell.line()
         # A cell over a whole row is its title; behind others it holds the place of all it covers.
         width = at + cell.columns if len(cells) > 1 else at + 1
-        for column in range(at, at + cell.columns):
+        for column in range(at, min(at + cell.columns, max(_WIDEST, at + 1))):
             reaching[column] = cell.rows
             if column < width:
                 line.setdefault(column, "")
         at += cell.columns
-    covered = [column for column, rows in taken.items() if rows > 0]
-    for column in covered:
-        line.setdefault(column, "")
+    for column, rows in taken.items():
+        if rows > 0:
+            line.setdefault(column, "")
     for column, rows in (*taken.items(), *reaching.items()):
         taken[column] = rows - 1
     return [line.get(column, "") for column in range(max(line, default=-1) + 1)]
