@@ -20,15 +20,14 @@ _ANSWERED: Final = re.compile(
     r"\s*(?:Your questions? ha(?:s|ve) been answered|(?:The )?user (?:has )?answered)\b[^:\n]*:\s*",
     re.IGNORECASE,
 )
-_AFTER_ANSWERS: Final = re.compile(
-    r"[.\s]*(?:You can now continue with|Read the answers carefully)[^\n]*\s*\Z"
-)
+_AFTER_ANSWERS: Final = ("You can now continue with", "Read the answers carefully")
 _ANSWER: Final = re.compile(
     r"""(?:"(?P<answer>.*)"|\(no\ option\ selected\))
     (?:\s+selected\ preview:.*?)?
     (?:\s+(?:user\ )?notes:\s*(?P<notes>.*))?""",
     re.DOTALL | re.VERBOSE,
 )
+_LONGEST_ANSWER: Final = 20_000
 _NOTHING: Final = frozenset({"", "unanswered", "(no answer provided)", "(no option selected)"})
 _ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NOTE: Final = "user_note:"
@@ -40,7 +39,7 @@ _REFUSED: Final = re.compile(
 _REASON: Final = re.compile(
     r"the user (?:said|provided the following reason for the rejection)\s*:\s*", re.IGNORECASE
 )
-_AFTER_REASON: Final = re.compile(r"\n\s*Note: The user's next message may contain .*\Z", re.DOTALL)
+_AFTER_REASON: Final = ("Note: The user's next message may contain",)
 _CLARIFIES: Final = "The user wants to clarify these questions"
 _ASKED_LINE: Final = re.compile(r'\s*- "(?P<question>.*)"\s*')
 _ANSWER_LINE: Final = re.compile(r"\s+(?:Answer|User notes):\s*(?P<words>.*)")
@@ -88,7 +87,7 @@ def refusal_of(output: object, feedback: object = None) -> str:
     text = output_text(output)
     found = _REASON.search(text) if _REFUSED.match(text) else None
     words = text[found.end() :] if found else feedback if isinstance(feedback, str) else ""
-    words = _AFTER_REASON.sub("", words).strip()
+    words = _without_tail(words, _AFTER_REASON).strip()
     return _joined(_clarified(words)) if words.startswith(_CLARIFIES) else words
 
 
@@ -163,7 +162,7 @@ def _told(questions: Sequence[str], text: str) -> str:
     head = _ANSWERED.match(text)
     if head is None:
         return ""
-    rest = _AFTER_ANSWERS.sub("", text[head.end() :])
+    rest = _without_tail(text[head.end() :], _AFTER_ANSWERS).removesuffix(".")
     begins: list[tuple[int, int, str]] = []
     at = 0
     for question in questions:
@@ -178,24 +177,30 @@ def _told(questions: Sequence[str], text: str) -> str:
     pairs = []
     for (_, start, question), end in zip(begins, ends, strict=True):
         words = rest[start:end].strip().removesuffix(",").strip()
-        found = _ANSWER.fullmatch(words)
+        found = _ANSWER.fullmatch(words) if len(words) <= _LONGEST_ANSWER else None
         parts = [found["answer"], found["notes"]] if found else [words]
         pairs.append((question, "; ".join(_parts([part or "" for part in parts]))))
     return _joined(pairs)
 
 
+def _without_tail(text: str, heads: tuple[str, ...]) -> str:
+    """A text without its last line, where that is one that the program adds."""
+    at = max(map(text.rfind, heads))
+    return text if at < 0 or "\n" in text[at:].strip() else text[:at].rstrip()
+
+
 def _clarified(text: str) -> Iterator[tuple[str, str]]:
     """The answers in a request to ask the questions anew."""
-    question, words = "", list[str]()
+    question, lines = "", list[str]()
     for line in text.splitlines():
         if asked := _ASKED_LINE.fullmatch(line):
-            yield question, "; ".join(words)
-            question, words = asked["question"], []
+            yield question, "\n".join(lines)
+            question, lines = asked["question"], []
         elif found := _ANSWER_LINE.fullmatch(line):
-            words += _parts(found["words"])
-        elif words and line.strip():
-            words[-1] += f"\n{line}"
-    yield question, "; ".join(words)
+            lines += _parts(found["words"])
+        elif lines and line.strip():
+            lines.append(line)
+    yield question, "\n".join(lines)
 
 
 def _joined(pairs: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> str:
