@@ -57,6 +57,7 @@ class ResidentServer:
         self._hooks: dict[str, SessionHooks] = {}
         self._memories: dict[str, Memory] = {}
         self._later: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._put_off: list[tuple[float, Callable[[], object]]] = []
         self._embedder: Embedder | None = None
         self._stamp = resident.program_stamp()
         self._caller = caller_mark(environ)
@@ -69,14 +70,24 @@ class ResidentServer:
         while not self._ending.wait(_LOOK):
             with self._lock:
                 silent = not self._busy and time.monotonic() - self._used > self._idle
-            if silent and self._later.empty():
+            self._take_up(time.monotonic())
+            if silent and self._later.empty() and not self._put_off:
                 self._ending.set()
         listener.close()
+        self._take_up(float("inf"))
         self._later.put(None)
         worker.join(_CLOSING)
         self._finish_answers()
         for memory in self._memories.values():
             memory.close(_CLOSING)
+
+    def _take_up(self, until: float) -> None:
+        """Queue what was put off until then."""
+        with self._lock:
+            due = [work for at, work in self._put_off if at <= until]
+            self._put_off = [one for one in self._put_off if one[0] > until]
+        for work in due:
+            self._later.put(work)
 
     def _finish_answers(self) -> None:
         """Who was being answered when the end came gets the answer, if it is not long in coming."""
@@ -179,7 +190,11 @@ class ResidentServer:
                 self._memories[key] = memory
                 user = client_folders(request.get("environ") or {}).user
                 self._hooks[key] = SessionHooks(
-                    memory, user=user, background=self._behind(request), clock=time.time
+                    memory,
+                    user=user,
+                    background=self._behind(request),
+                    clock=time.time,
+                    later=self._after(request),
                 )
                 # The first prompt comes seconds after the start: the model is there by then.
                 self._later.put(lambda: memory.ready(60))
@@ -201,6 +216,15 @@ class ResidentServer:
             self._later.put(run)
 
         return run_later
+
+    def _after(self, request: dict[str, Any]) -> Callable[[float, Callable[[], object]], None]:
+        run_later = self._behind(request)
+
+        def put_off(seconds: float, work: Callable[[], object]) -> None:
+            with self._lock:
+                self._put_off.append((time.monotonic() + seconds, lambda: run_later(work)))
+
+        return put_off
 
     def _hooks_memory(self, request: dict[str, Any]) -> Memory:
         self._hooks_of(request)
