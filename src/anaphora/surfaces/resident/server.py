@@ -204,27 +204,30 @@ class ResidentServer:
             return self._hooks[key]
 
     def _behind(self, request: dict[str, Any]) -> Callable[[Callable[[], object]], None]:
-        def run_later(work: Callable[[], object]) -> None:
-            def run() -> None:
-                try:
-                    work()
-                    # What came in gets its vectors while nobody waits.
-                    self._hooks_memory(request).ready(60)
-                except BaseException as error:  # noqa: BLE001 - what waits behind it goes on
-                    self._report(request, error)
-
-            self._later.put(run)
-
-        return run_later
+        return lambda work: self._later.put(self._reported(request, work))
 
     def _after(self, request: dict[str, Any]) -> Callable[[float, Callable[[], object]], None]:
-        run_later = self._behind(request)
-
         def put_off(seconds: float, work: Callable[[], object]) -> None:
             with self._lock:
-                self._put_off.append((time.monotonic() + seconds, lambda: run_later(work)))
+                due = time.monotonic() + seconds
+                self._put_off.append((due, self._reported(request, work)))
 
         return put_off
+
+    def _reported(
+        self, request: dict[str, Any], work: Callable[[], object]
+    ) -> Callable[[], object]:
+        """Work behind an answer, what goes wrong in it reported as the request's."""
+
+        def run() -> None:
+            try:
+                work()
+                # What came in gets its vectors while nobody waits.
+                self._hooks_memory(request).ready(60)
+            except BaseException as error:  # noqa: BLE001 - what waits behind it goes on
+                self._report(request, error)
+
+        return run
 
     def _hooks_memory(self, request: dict[str, Any]) -> Memory:
         self._hooks_of(request)
