@@ -1,7 +1,8 @@
 """Files to import out of what a user names: a file, a directory (walked, sorted), or a zip file.
 
-In a directory or zip file only names that exports have are looked at; hidden ones, and what is
-known to lie beside them, are passed over. A folder of notes (one with `.obsidian`, or with Markdown
+In a directory or zip file hidden names, what is known to lie beside exports, and files whose names
+tell that they are none are passed over and counted. Of other names than exports have, only what
+begins as they do is read (`tentative`). A folder of notes (one with `.obsidian`, or with Markdown
 and nothing else that can be imported) is walked as a project is: no links, no keys and passwords,
 nothing that it ignores; elsewhere Markdown is counted. A zip file is opened once, for as long as
 its members are given; what it would become is bounded before anything of it is unpacked. What
@@ -16,7 +17,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Set
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -24,6 +25,7 @@ from anaphora.core.word_lists import by_word, words
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.importers import aider, basic_memory, markdown
 from anaphora.ingest.importers.base import ImportFile
+from anaphora.ingest.importers.passing import COMPANION, HIDDEN, PROGRAM, PassedOver, is_none
 from anaphora.ingest.importers.vault import (
     IGNORED,
     MOST_SETTINGS,
@@ -84,7 +86,7 @@ _Found = ImportFile | ImportProblem | ImportedWhole | ImportedElse
 _COMPANIONS = words(
     "user.json users.json user_settings.json projects.json memories.json message_feedback.json "
     "model_comparisons.json shared_conversations.json shopping.json sora.json group_chats.json "
-    "export_manifest.json conversation_asset_file_names.json"
+    "export_manifest.json conversation_asset_file_names.json chat.html"
 )
 _CONVERSATIONS = "conversations"
 
@@ -105,20 +107,22 @@ def find(
     bounds: Bounds = BOUNDS,
     format: str | None = None,  # noqa: A002 - users' word
     name: str = "",
+    passed: PassedOver | None = None,
 ) -> Generator[_Found, None, None]:
     """The files under a path that exists. Each can be read until the next is asked for.
 
     What is no file says what was left out, or which notes a folder has. With the `format` of notes
     a folder is one of notes, whatever else is in it. `name` is that of a file that lies elsewhere
-    than where it came from.
+    than where it came from. `passed` counts what is passed over.
     """
+    passed = passed or PassedOver()
     if path.is_dir():
         if format in _NOTES or (format is None and _is_notes(_names_in(path))):
             yield from _notes(path, bounds)
         else:
-            yield from _walk(path, bounds)
+            yield from _walk(path, bounds, passed)
     elif is_zip(path):
-        yield from _members(path, bounds, format, name)
+        yield from _members(path, bounds, passed, format, name)
     elif (name or path.name).lower().endswith(markdown.NOTES) and is_secret_file(name or path.name):
         yield ImportProblem(str(path), "file", _REFUSED["secret"])
     else:
@@ -235,26 +239,28 @@ def _name_of(root: Path) -> str:
     return f"{above}/{real.name}" if real.name.lower() in _COMMON and above else real.name
 
 
-def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
+def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
     refused: list[OSError] = []
     notes = 0
     for folder, folders, names in os.walk(root, onerror=refused.append):
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in _WITHIN_NONE
-        )
+        for name in sorted(folders):
+            if name.startswith(".") or name in _WITHIN_NONE:
+                folders.remove(name)
+                passed.add(HIDDEN if name.startswith(".") else PROGRAM, name)
+        folders.sort()
         if folders and _depth(folder, root) >= _DEEPEST:
             folders.clear()
             reason = f"it lies more than {_DEEPEST} folders deep: what is in it is not read"
             yield ImportProblem(folder, "directory", reason)
-        notes += sum(n.lower().endswith(markdown.ENDINGS) and n != aider.NAME for n in names)
+        notes += sum(map(_is_note, names))
         beside = set().union(*(_BESIDE.get(name, ()) for name in (*names, *folders)))
-        for name in _wanted([one for one in names if one not in beside]):
+        for name, tentative in _wanted(names, passed, beside):
             path = Path(folder, name)
             if path.suffix.lower() == ".zip":
-                yield from _members(path, bounds)
+                yield from _members(path, bounds, passed)
             else:
                 relative = f"{root.name}/{path.relative_to(root).as_posix()}"
-                yield _opened(path, bounds, relative=relative)
+                yield _opened(path, bounds, relative=relative, tentative=tentative)
         for error in refused:
             yield ImportProblem(str(error.filename), "directory", reason_of(error))
         refused.clear()
@@ -262,21 +268,36 @@ def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
         yield ImportedElse(UNNAMED_NOTES, notes)
 
 
-def _wanted(names: list[str]) -> list[str]:
-    """The names in one folder that may hold conversations, in order."""
-    visible = sorted(name for name in names if not name.startswith(".") or name == aider.NAME)
-    export = any(name.startswith(_CONVERSATIONS) and name.endswith(".json") for name in visible)
-    return [
-        name
-        for name in visible
-        if (name.lower().endswith((*_ENDINGS, aider.NAME)) or _NAMES.fullmatch(name.lower()))
-        and not (export and name in _COMPANIONS)
-    ]
+def _is_note(name: str) -> bool:
+    hidden = name.startswith("__MACOSX") or name.rpartition("/")[2].startswith(".")
+    return not hidden and name.lower().endswith(markdown.ENDINGS)
+
+
+def _wanted(
+    names: list[str], passed: PassedOver, beside: Set[str] = frozenset()
+) -> Iterator[tuple[str, bool]]:
+    """The names in one folder that may hold conversations, in order; whether only perhaps."""
+    export = any(name.startswith(_CONVERSATIONS) and name.endswith(".json") for name in names)
+    for name in sorted(names):
+        lower = name.lower()
+        if lower.endswith(aider.NAME):
+            yield name, False
+        elif name.startswith("."):
+            passed.add(HIDDEN, name)
+        elif name in beside or (export and name in _COMPANIONS):
+            passed.add(COMPANION, name)
+        elif lower.endswith(_ENDINGS) or _NAMES.fullmatch(lower):
+            yield name, False
+        elif is_none(name):
+            passed.add_file(name)
+        elif not lower.endswith(markdown.ENDINGS):
+            yield name, True
 
 
 def _members(
     path: Path,
     bounds: Bounds,
+    passed: PassedOver,
     format: str | None = None,  # noqa: A002 - users' word
     name: str = "",
 ) -> Iterator[_Found]:
@@ -300,13 +321,16 @@ def _members(
         if format in _NOTES or (format is None and _is_notes(infos)):
             yield from _packed_notes(path, archive, infos, stem, bounds)
             return
-        for info in _in_order(infos):
+        if count := sum(map(_is_note, infos)):
+            yield ImportedElse(UNNAMED_NOTES, count)
+        for info, tentative in _in_order(infos, passed):
             reason = _unwanted(info, room)
             if reason:
                 yield ImportProblem(f"{path}/{info.filename}", "file", reason)
                 continue
             room -= info.file_size
-            yield _opened(path, bounds, info, archive, f"{stem}/{info.filename}")
+            below = f"{stem}/{info.filename}"
+            yield _opened(path, bounds, info, archive, below, tentative=tentative)
 
 
 def _packed_notes(
@@ -386,8 +410,10 @@ def _relative(stem: str, name: str, names: Iterable[str]) -> str:
     return f"{stem}/{name}"
 
 
-def _in_order(infos: Mapping[str, zipfile.ZipInfo]) -> Iterator[zipfile.ZipInfo]:
-    """The members that may be imported, folder by folder."""
+def _in_order(
+    infos: Mapping[str, zipfile.ZipInfo], passed: PassedOver
+) -> Iterator[tuple[zipfile.ZipInfo, bool]]:
+    """The members that may be imported, folder by folder; whether only perhaps."""
     folders: dict[str, list[str]] = {}
     for name in infos:
         folder, _, last = name.rpartition("/")
@@ -395,8 +421,8 @@ def _in_order(infos: Mapping[str, zipfile.ZipInfo]) -> Iterator[zipfile.ZipInfo]
         if not folder.startswith("__MACOSX"):
             folders.setdefault(folder, []).append(last)
     for folder, names in sorted(folders.items()):
-        for last in _wanted(names):
-            yield infos[f"{folder}/{last}" if folder else last]
+        for last, tentative in _wanted(names, passed):
+            yield infos[f"{folder}/{last}" if folder else last], tentative
 
 
 def _unwanted(info: zipfile.ZipInfo, room: int) -> str:
@@ -425,9 +451,13 @@ def _opened(
     archive: zipfile.ZipFile | None = None,
     relative: str = "",
     name: str = "",
+    *,
+    tentative: bool = False,
 ) -> ImportFile | ImportProblem:
     try:
-        return ImportFile(path, member, archive, bounds, relative, name)
+        file = ImportFile(path, member, archive, bounds, relative, name)
+        file.tentative = tentative
+        return file
     except UNREADABLE as error:
         return ImportProblem(str(path), "file", reason_of(error))
 
