@@ -68,6 +68,11 @@ def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
     raise Malformed(f"{name!r} is {what}")
 
 
+def objects_in(value: object) -> list[dict[str, object]]:
+    """The JSON objects of a list; of what is no list, none."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 class ImportFile:
     """One file to import: a path, or a member of the zip file at that path, opened by the caller.
 

@@ -30,6 +30,7 @@ from anaphora.ingest.importers.base import (
     Sample,
     as_object,
     mapping_at,
+    objects_in,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of, check_room
 from anaphora.ingest.importers.json_reader import Record, read_log
@@ -247,7 +248,7 @@ def _words(draft: Draft, content: object, *, typed: bool) -> list[str]:
 
 def _keep_calls(draft: Draft, content: object, ts: datetime | None) -> None:
     """Keep the calls of tools in a message, and how those before it ended."""
-    for block in content if isinstance(content, list) else ():
+    for block in objects_in(content):
         kind = str(block.get("type"))
         if kind in _CALLS:
             draft.call_tool(block.get("id"), block.get("name"), block.get("input"), ts)

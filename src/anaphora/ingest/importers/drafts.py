@@ -126,11 +126,14 @@ def blocks_of(
 ) -> Iterator[str]:
     """The texts of a message's content blocks; the others are counted by kind in `draft`.
 
-    Blocks of a type in `texts` have a text, `left_out` says what those of other types are, and
+    Blocks of a type in `texts` have a text, as bare strings are one, `left_out` says what those of other types are, and
     what is in neither is an attachment. Those of a type in `kept` are kept elsewhere. Raises
     Malformed.
     """
     for item in blocks:
+        if isinstance(item, str):
+            yield item
+            continue
         block = as_object(item, "a content block")
         kind = str(block.get("type"))
         if kind in texts:
