@@ -1,7 +1,8 @@
 """Files to import out of what a user names: a file, a directory (walked, sorted), or a zip file.
 
-In a directory or zip file only names that exports have are looked at; hidden ones, and what is
-known to lie beside them, are passed over. A folder of notes (one with `.obsidian`, or with Markdown
+In a directory or zip file hidden names, what is known to lie beside exports, and files whose names
+tell that they are none are passed over and counted. Of other names than exports have, only what
+begins as they do is read (`tentative`). A folder of notes (one with `.obsidian`, or with Markdown
 and nothing else that can be imported) is walked as a project is: no links, no keys and passwords,
 nothing that it ignores; elsewhere Markdown is counted. A zip file is opened once, for as long as
 its members are given; what it would become is bounded before anything of it is unpacked. What
@@ -15,7 +16,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Set
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -23,6 +24,7 @@ from anaphora.core.word_lists import by_word, words
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.importers import basic_memory, markdown
 from anaphora.ingest.importers.base import ImportFile
+from anaphora.ingest.importers.passing import COMPANION, HIDDEN, PROGRAM, PassedOver, is_none
 from anaphora.ingest.projects.files.walking import FoundFile, is_secret_file, walk
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.disk import open_regular
@@ -73,7 +75,7 @@ _Found = ImportFile | ImportProblem | ImportedWhole | ImportedElse
 _COMPANIONS = words(
     "user.json users.json user_settings.json projects.json memories.json message_feedback.json "
     "model_comparisons.json shared_conversations.json shopping.json sora.json group_chats.json "
-    "export_manifest.json conversation_asset_file_names.json"
+    "export_manifest.json conversation_asset_file_names.json chat.html"
 )
 _CONVERSATIONS = "conversations"
 
@@ -94,20 +96,22 @@ def find(
     bounds: Bounds = BOUNDS,
     format: str | None = None,  # noqa: A002 - users' word
     name: str = "",
+    passed: PassedOver | None = None,
 ) -> Generator[_Found, None, None]:
     """The files under a path that exists. Each can be read until the next is asked for.
 
     What is no file says what was left out, or which notes a folder has. With the `format` of notes
     a folder is one of notes, whatever else is in it. `name` is that of a file that lies elsewhere
-    than where it came from.
+    than where it came from. `passed` counts what is passed over.
     """
+    passed = passed or PassedOver()
     if path.is_dir():
         if format in _NOTES or (format is None and _is_notes(_names_in(path))):
-            yield from _notes(path, bounds)
+            yield from _notes(path, bounds, passed)
         else:
-            yield from _walk(path, bounds)
+            yield from _walk(path, bounds, passed)
     elif is_zip(path):
-        yield from _members(path, bounds, format, name)
+        yield from _members(path, bounds, passed, format, name)
     elif (name or path.name).lower().endswith(markdown.ENDINGS) and is_secret_file(
         name or path.name
     ):
@@ -146,13 +150,14 @@ def _is_notes(names: Iterable[str]) -> bool:
     return found
 
 
-def _notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
+def _notes(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
     """The notes of a folder, what of it is not read, and in the end which there are."""
     name, keys = _name_of(root), set[str]()
     for found in walk(root):
         if not isinstance(found, FoundFile | Skipped):
             continue
         if not found.path.lower().endswith(markdown.ENDINGS):
+            passed.add_file(found.path)
             continue
         relative = f"{name}/{found.path}"
         keys.add(markdown.key_of_note(relative))
@@ -176,26 +181,28 @@ def _name_of(root: Path) -> str:
     return f"{above}/{real.name}" if real.name.lower() in _COMMON and above else real.name
 
 
-def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
+def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
     refused: list[OSError] = []
     notes = 0
     for folder, folders, names in os.walk(root, onerror=refused.append):
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in _WITHIN_NONE
-        )
+        for name in sorted(folders):
+            if name.startswith(".") or name in _WITHIN_NONE:
+                folders.remove(name)
+                passed.add(HIDDEN if name.startswith(".") else PROGRAM, f"{name}/")
+        folders.sort()
         if folders and _depth(folder, root) >= _DEEPEST:
             folders.clear()
             reason = f"it lies more than {_DEEPEST} folders deep: what is in it is not read"
             yield ImportProblem(folder, "directory", reason)
-        notes += sum(name.lower().endswith(markdown.ENDINGS) for name in names)
+        notes += sum(map(_is_note, names))
         beside = set().union(*(_BESIDE.get(name, ()) for name in (*names, *folders)))
-        for name in _wanted([one for one in names if one not in beside]):
+        for name, tentative in _wanted(names, passed, beside):
             path = Path(folder, name)
             if path.suffix.lower() == ".zip":
-                yield from _members(path, bounds)
+                yield from _members(path, bounds, passed)
             else:
                 relative = f"{root.name}/{path.relative_to(root).as_posix()}"
-                yield _opened(path, bounds, relative=relative)
+                yield _opened(path, bounds, relative=relative, tentative=tentative)
         for error in refused:
             yield ImportProblem(str(error.filename), "directory", reason_of(error))
         refused.clear()
@@ -203,21 +210,34 @@ def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
         yield ImportedElse(UNNAMED_NOTES, notes)
 
 
-def _wanted(names: list[str]) -> list[str]:
-    """The names in one folder that may hold conversations, in order."""
-    visible = sorted(name for name in names if not name.startswith("."))
-    export = any(name.startswith(_CONVERSATIONS) and name.endswith(".json") for name in visible)
-    return [
-        name
-        for name in visible
-        if (name.lower().endswith(_ENDINGS) or _NAMES.fullmatch(name.lower()))
-        and not (export and name in _COMPANIONS)
-    ]
+def _is_note(name: str) -> bool:
+    hidden = name.startswith("__MACOSX") or name.rpartition("/")[2].startswith(".")
+    return not hidden and name.lower().endswith(markdown.ENDINGS)
+
+
+def _wanted(
+    names: list[str], passed: PassedOver, beside: Set[str] = frozenset()
+) -> Iterator[tuple[str, bool]]:
+    """The names in one folder that may hold conversations, in order; whether only perhaps."""
+    export = any(name.startswith(_CONVERSATIONS) and name.endswith(".json") for name in names)
+    for name in sorted(names):
+        lower = name.lower()
+        if name.startswith("."):
+            passed.add(HIDDEN, name)
+        elif name in beside or (export and name in _COMPANIONS):
+            passed.add(COMPANION, name)
+        elif lower.endswith(_ENDINGS) or _NAMES.fullmatch(lower):
+            yield name, False
+        elif is_none(name):
+            passed.add_file(name)
+        elif not lower.endswith(markdown.ENDINGS):
+            yield name, True
 
 
 def _members(
     path: Path,
     bounds: Bounds,
+    passed: PassedOver,
     format: str | None = None,  # noqa: A002 - users' word
     name: str = "",
 ) -> Iterator[_Found]:
@@ -240,7 +260,9 @@ def _members(
         notes = format in _NOTES or (format is None and _is_notes(infos))
         stem = Path(name or path.name).stem
         keys = set[str]()
-        for info in _in_order(infos, markdown.ENDINGS if notes else ()):
+        if not notes and (count := sum(map(_is_note, infos))):
+            yield ImportedElse(UNNAMED_NOTES, count)
+        for info, tentative in _in_order(infos, markdown.ENDINGS if notes else (), passed):
             relative = _relative(stem, info.filename, infos) if notes else ""
             keys.add(markdown.key_of_note(relative))
             reason = _unwanted(info, room) or _refused_note(relative)
@@ -248,7 +270,8 @@ def _members(
                 yield ImportProblem(f"{path}/{info.filename}", "file", reason)
                 continue
             room -= info.file_size
-            yield _opened(path, bounds, info, archive, relative or f"{stem}/{info.filename}")
+            below = relative or f"{stem}/{info.filename}"
+            yield _opened(path, bounds, info, archive, below, tentative=tentative)
         if notes:
             yield from _wholes(_relative(stem, "", infos).rstrip("/"), keys)
 
@@ -267,8 +290,8 @@ def _relative(stem: str, name: str, names: Iterable[str]) -> str:
 
 
 def _in_order(
-    infos: Mapping[str, zipfile.ZipInfo], endings: tuple[str, ...]
-) -> Iterator[zipfile.ZipInfo]:
+    infos: Mapping[str, zipfile.ZipInfo], endings: tuple[str, ...], passed: PassedOver
+) -> Iterator[tuple[zipfile.ZipInfo, bool]]:
     """The members that may be imported, folder by folder; those with these endings, if any."""
     folders: dict[str, list[str]] = {}
     for name in infos:
@@ -279,9 +302,16 @@ def _in_order(
     for folder, names in sorted(folders.items()):
         if endings and any(part.startswith(".") for part in folder.split("/")):
             continue
-        wanted = (n for n in sorted(names) if n.lower().endswith(endings)) if endings else None
-        for last in wanted if wanted is not None else _wanted(names):
-            yield infos[f"{folder}/{last}" if folder else last]
+        if endings:
+            for name in names:
+                if not name.lower().endswith(endings):
+                    passed.add_file(name)
+            notes = (name for name in sorted(names) if name.lower().endswith(endings))
+            wanted: Iterable[tuple[str, bool]] = ((name, False) for name in notes)
+        else:
+            wanted = _wanted(names, passed)
+        for last, tentative in wanted:
+            yield infos[f"{folder}/{last}" if folder else last], tentative
 
 
 def _unwanted(info: zipfile.ZipInfo, room: int) -> str:
@@ -310,9 +340,13 @@ def _opened(
     archive: zipfile.ZipFile | None = None,
     relative: str = "",
     name: str = "",
+    *,
+    tentative: bool = False,
 ) -> ImportFile | ImportProblem:
     try:
-        return ImportFile(path, member, archive, bounds, relative, name)
+        file = ImportFile(path, member, archive, bounds, relative, name)
+        file.tentative = tentative
+        return file
     except UNREADABLE as error:
         return ImportProblem(str(path), "file", reason_of(error))
 

@@ -2,8 +2,9 @@
 
 The present form has a record a line: a head, messages, changes of the head, and going back to an
 earlier message; a message that stands there again, with more in it, counts as it stood last. The
-first form is one object with all messages, of which some versions gave them no ids. What the user typed and what the model said comes out,
-and a line of each call of a tool; thoughts and notices of the program are left out and counted.
+first form is one object with all messages, in some versions without ids. What the user typed and
+what the model said comes out, and a line of each call of a tool; thoughts and notices of the
+program are left out and counted.
 """
 
 from __future__ import annotations
