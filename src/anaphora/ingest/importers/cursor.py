@@ -163,7 +163,8 @@ def _composer(
 
 
 def _keep(draft: Draft, bubble_id: str, bubble: Mapping[str, Any], place: str) -> None:
-    role = _SPEAKERS.get(bubble.get("type", ""))
+    kind = bubble.get("type")
+    role = _SPEAKERS.get(kind) if isinstance(kind, int | str) else None
     timing = bubble.get("timingInfo")
     began = timing.get("clientStartTime") if isinstance(timing, dict) else None
     ts = draft.time(bubble.get("createdAt") or (began if _is_moment(began) else None), place)

@@ -188,7 +188,7 @@ def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
         for name in sorted(folders):
             if name.startswith(".") or name in _WITHIN_NONE:
                 folders.remove(name)
-                passed.add(HIDDEN if name.startswith(".") else PROGRAM, f"{name}/")
+                passed.add(HIDDEN if name.startswith(".") else PROGRAM, name)
         folders.sort()
         if folders and _depth(folder, root) >= _DEEPEST:
             folders.clear()
