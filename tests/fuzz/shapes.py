@@ -125,7 +125,9 @@ def _worse(random: Random, value: Any) -> Any:
         return random.choice(_OTHERS)
     holder, name = random.choice(places)
     held = holder[name]
-    changed = _other(random, held, places)
+    # Programs put JSON into texts.
+    within = isinstance(held, str) and held[:1] in {"{", "["} and random.random() < 0.8
+    changed = _in_text(random, held) if within else _other(random, held, places)
     if changed is _NOTHING:
         del holder[name]
     elif isinstance(holder, dict) and random.random() < 0.08:
@@ -135,6 +137,10 @@ def _worse(random: Random, value: Any) -> Any:
     else:
         holder[name] = changed
     return value
+
+
+def _in_text(random: Random, held: str) -> str:
+    return _in_json(random, held.encode("utf-8", "replace")).decode("utf-8", "replace")
 
 
 def _other(random: Random, held: Any, places: Sequence[tuple[Any, Any]]) -> Any:
@@ -215,6 +221,8 @@ def _in_zip(random: Random, data: bytes) -> bytes:
                     held = _in_markup(random, held)
                 else:
                     held = _changer(name, held)(random, held)
+            if called in new.NameToInfo:
+                continue
             new.writestr(zipfile.ZipInfo(called, (2026, 4, 30, 12, 0, 0)), held)
     return out.getvalue()
 
