@@ -157,7 +157,7 @@ def _notes(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
         if not isinstance(found, FoundFile | Skipped):
             continue
         if not found.path.lower().endswith(markdown.ENDINGS):
-            passed.add_file(found.path)
+            passed.add_path(found.path)
             continue
         relative = f"{name}/{found.path}"
         keys.add(markdown.key_of_note(relative))
@@ -305,7 +305,7 @@ def _in_order(
         if endings:
             for name in names:
                 if not name.lower().endswith(endings):
-                    passed.add_file(name)
+                    passed.add_path(name)
             notes = (name for name in sorted(names) if name.lower().endswith(endings))
             wanted: Iterable[tuple[str, bool]] = ((name, False) for name in notes)
         else:

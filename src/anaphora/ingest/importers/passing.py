@@ -15,8 +15,8 @@ HIDDEN: Final = "hidden file or folder"
 COMPANION: Final = "file beside an export, with no conversation in it"
 PROGRAM: Final = "folder of a program, not looked into"
 EMPTY: Final = "file with no conversation or memory in it"
-_SHADOW: Final = ".DS_Store"
-"""What Macs leave in every folder."""
+_NOT_TOLD: Final = words(".DS_Store .git .obsidian")
+"""What programs keep for themselves in folders of others."""
 
 # None of these holds a conversation: they are summed up, and not opened.
 _SUMMED_UP: Final = words(
@@ -52,7 +52,7 @@ class PassedOver:
 
     def add(self, kind: str, name: str, *, read: bool = False) -> None:
         """Count what goes by a name; `read`: it was taken, and had nothing."""
-        if name.rpartition("/")[2] == _SHADOW:
+        if name in _NOT_TOLD:
             return
         if kind not in self._counts and len(self._counts) >= _MOST_KINDS:
             kind = "file of another kind"
@@ -62,6 +62,14 @@ class PassedOver:
             names.append(one_line(name.rpartition("/")[2], _LONGEST_NAME))
         if read:
             self._read.add(kind)
+
+    def add_path(self, path: str) -> None:
+        """Count a file below a folder of notes; what is hidden as such."""
+        hidden = next((part for part in path.split("/") if part.startswith(".")), "")
+        if hidden:
+            self.add(HIDDEN, hidden)
+        else:
+            self.add_file(path)
 
     def add_file(self, name: str) -> None:
         """Count a file by the ending of its name."""
