@@ -268,13 +268,11 @@ def _recognise(file: ImportFile) -> tuple[list[Format], str]:
         if file.tentative and not _begins_as_exports_do(file):
             return [], UNKNOWN
         beginning = sample(file)
+        fitting = [form for form in _ALL if form.detect(_sample_for(form, beginning))]
     except UNREADABLE as error:
         return [], reason_of(error)
-    forms = [
-        form for form in _ALL if form not in _PLAIN and form.detect(_sample_for(form, beginning))
-    ] or [form for form in _PLAIN if form.detect(_sample_for(form, beginning))][:1]
-    if forms:
-        return forms, ""
+    if fitting:
+        return [form for form in fitting if form not in _PLAIN] or fitting[:1], ""
     reason = UNKNOWN
     if beginning.shape == "database":
         named = ", ".join(sorted(beginning.tables)[:8])

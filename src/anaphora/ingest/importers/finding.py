@@ -107,7 +107,7 @@ def find(
     passed = passed or PassedOver()
     if path.is_dir():
         if format in _NOTES or (format is None and _is_notes(_names_in(path))):
-            yield from _notes(path, bounds, passed)
+            yield from _notes(path, bounds)
         else:
             yield from _walk(path, bounds, passed)
     elif is_zip(path):
@@ -150,14 +150,13 @@ def _is_notes(names: Iterable[str]) -> bool:
     return found
 
 
-def _notes(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
+def _notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
     """The notes of a folder, what of it is not read, and in the end which there are."""
     name, keys = _name_of(root), set[str]()
     for found in walk(root):
         if not isinstance(found, FoundFile | Skipped):
             continue
         if not found.path.lower().endswith(markdown.ENDINGS):
-            passed.add_path(found.path)
             continue
         relative = f"{name}/{found.path}"
         keys.add(markdown.key_of_note(relative))
@@ -302,15 +301,8 @@ def _in_order(
     for folder, names in sorted(folders.items()):
         if endings and any(part.startswith(".") for part in folder.split("/")):
             continue
-        if endings:
-            for name in names:
-                if not name.lower().endswith(endings):
-                    passed.add_path(name)
-            notes = (name for name in sorted(names) if name.lower().endswith(endings))
-            wanted: Iterable[tuple[str, bool]] = ((name, False) for name in notes)
-        else:
-            wanted = _wanted(names, passed)
-        for last, tentative in wanted:
+        notes = ((n, False) for n in sorted(names) if n.lower().endswith(endings or ()))
+        for last, tentative in notes if endings else _wanted(names, passed):
             yield infos[f"{folder}/{last}" if folder else last], tentative
 
 

@@ -63,14 +63,6 @@ class PassedOver:
         if read:
             self._read.add(kind)
 
-    def add_path(self, path: str) -> None:
-        """Count a file below a folder of notes; what is hidden as such."""
-        hidden = next((part for part in path.split("/") if part.startswith(".")), "")
-        if hidden:
-            self.add(HIDDEN, hidden)
-        else:
-            self.add_file(path)
-
     def add_file(self, name: str) -> None:
         """Count a file by the ending of its name."""
         ending = _ending(name)
