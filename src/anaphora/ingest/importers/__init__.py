@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -89,8 +89,8 @@ _ALL = (
     markdown.FORMAT,
 )
 FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
-# These would take what is of another format for their own.
-_PLAIN = (jsonl.FORMAT, markdown.FORMAT)
+# The others would take what is of these for their own.
+_SPECIAL = tuple(form for form in _ALL if form.name not in {"jsonl", "markdown"})
 # How files begin that are JSON, a database of SQLite, or an HTML page of Takeout.
 _BEGINNINGS = (b"{", b"[", b"<", MAGIC)
 _HEAD = 256
@@ -246,7 +246,7 @@ def _is_for(
 ) -> bool:
     """Whether a value of a shared file is read by a format: those `before` it come first, and the
     first has what is of none `behind` it."""
-    one = Sample(file, "elements", (value,), head=b"\0")
+    one = _alone(file, value)
     if form.detect(one):
         return not any(other.detect(one) for other in before)
     return not before and not any(other.detect(one) for other in behind)
@@ -268,11 +268,11 @@ def _recognise(file: ImportFile) -> tuple[list[Format], str]:
         if file.tentative and not _begins_as_exports_do(file):
             return [], UNKNOWN
         beginning = sample(file)
-        fitting = [form for form in _ALL if form.detect(_sample_for(form, beginning))]
+        forms = _fitting(beginning)
     except UNREADABLE as error:
         return [], reason_of(error)
-    if fitting:
-        return [form for form in fitting if form not in _PLAIN] or fitting[:1], ""
+    if forms:
+        return forms, ""
     reason = UNKNOWN
     if beginning.shape == "database":
         named = ", ".join(sorted(beginning.tables)[:8])
@@ -280,6 +280,25 @@ def _recognise(file: ImportFile) -> tuple[list[Format], str]:
     if beginning.problem is not None:
         reason += f" ({beginning.problem.place}: {beginning.problem.reason})"
     return [], reason
+
+
+def _fitting(beginning: Sample) -> list[Format]:
+    """The first format that takes the beginning of a file, and those that take what it does not."""
+    first = next((form for form in _ALL if form.detect(_sample_for(form, beginning))), None)
+    if first is None or first not in _SPECIAL:
+        return [] if first is None else [first]
+    rest = beginning
+    if beginning.shape != "database":
+        left = (value for value in beginning.values if not first.detect(_alone(rest.file, value)))
+        rest = replace(beginning, values=tuple(left), head=b"\0")
+        if not rest.values:
+            return [first]
+    return [first, *(form for form in _SPECIAL if form is not first and form.detect(rest))]
+
+
+def _alone(file: ImportFile, value: object) -> Sample:
+    """A sample of one value: the head is that of no note."""
+    return Sample(file, "elements", (value,), head=b"\0")
 
 
 def _begins_as_exports_do(file: ImportFile) -> bool:
