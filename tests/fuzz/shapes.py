@@ -32,6 +32,7 @@ from anaphora.values.conversations import ImportProblem
 
 from .mutating import Mutator
 from .rooms import OWN, Room, dice, expect
+from .samples import INVITATION, OTHERS
 
 __all__ = ["mutant", "shapes"]
 
@@ -86,7 +87,7 @@ def _changer(name: str, data: bytes) -> Callable[[Random, bytes], bytes]:
         return _in_json
     if data.startswith(b"%PDF"):
         return lambda random, held: _in_match(random, held, _TOKEN, 0)
-    if name.endswith(".eml"):
+    if name.endswith((".eml", ".mbox")):
         return _in_mail
     if data.lstrip()[:1] == b"<":
         return _in_markup
@@ -286,15 +287,8 @@ def _corpus(folder: Path) -> Iterator[tuple[str, bytes]]:
         for path in sorted(path for path in place.rglob("*") if path.is_file()):
             if path.suffix in {".json", ".jsonl", ".af", ".html", ".txt", ".md", ".db", ".vscdb"}:
                 yield path.name, path.read_bytes()
-    messages = [
-        {"id": "1", "type": "user", "content": "Where is the hose?", "timestamp": "2026-03-01"},
-        {"id": "2", "type": "gemini", "content": [{"text": "By the gate."}], "thoughts": [{}],
-         "toolCalls": [{"id": "t", "name": "ls", "args": {"path": "/"}, "status": "success"}]},
-    ]  # fmt: skip
-    yield (
-        "session-1.json",
-        json.dumps({"sessionId": "s", "projectHash": "h", "messages": messages}).encode(),
-    )
+    for name, values in OTHERS.items():
+        yield name, b"\n".join(json.dumps(value).encode() for value in values)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name in ("chatgpt.json", "claude_ai.json", "plain.jsonl"):
@@ -318,9 +312,14 @@ def _corpus(folder: Path) -> Iterator[tuple[str, bytes]]:
         mail("Offer", "Attached.", [("a.pdf", lease), ("a.docx", word), ("a.html", page)]),
     )
     yield "b.eml", mail("Only a page", "", html=page.decode("latin-1"))
+    yield "c.eml", INVITATION
+    yield (
+        "box.mbox",
+        b"".join(b"From a@b Mon Mar  2 09:00:00 2026\n" + INVITATION + b"\n" for _ in "12"),
+    )
 
 
-_DOCUMENTS: Final = (".docx", ".pdf", ".eml", ".html", ".md")
+_DOCUMENTS: Final = (".docx", ".pdf", ".eml", ".html", ".md", ".mbox", ".ipynb")
 _LIMITS: Final = DocumentLimits(pages=50, characters=200_000, parts=50)
 
 
@@ -346,7 +345,7 @@ def shapes(folder: Path, shared: Path | None) -> Iterator[Room]:
         path.write_bytes(data)
         if name.endswith(_DOCUMENTS):
             _read_as_document(name, data)
-        if name.endswith((".docx", ".pdf", ".eml")):
+        if name.endswith((".docx", ".pdf", ".eml", ".mbox", ".ipynb")):
             return
         for form in {forms.get(name), None} if dice(data, 2) else {forms.get(name)}:
             try:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 from tests.commands import run_command
 from tests.exported import exported
 from tests.ingest.imported import read
+from tests.ingest.memory_sources import MEM0_HISTORY, database
 from tests.ingest.mixed_folder import write_mixed
 
 from anaphora import Memory
@@ -121,13 +120,10 @@ def test_what_lies_beside_exports_is_named(memory: Memory, folder: Path, fixture
 
 def test_a_known_format_with_nothing_in_it_is_no_success(tmp_path: Path) -> None:
     """The command says what it is, and does not exit as if something had come in."""
-    path = tmp_path / "state.vscdb"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE cursorDiskKV (key TEXT UNIQUE, value BLOB)")
-        connection.execute("CREATE TABLE ItemTable (key TEXT UNIQUE, value BLOB)")
+    path = database(tmp_path / "history.db", {"history": (MEM0_HISTORY, [])})
     ran = run_command("--home", tmp_path / "home", "import", path, environ=os.environ)
     assert ran.returncode == 5
-    assert "1 file with no conversation or memory in it (state.vscdb)" in ran.stdout
+    assert "1 file with no conversation or memory in it (history.db)" in ran.stdout
 
 
 def test_a_file_of_two_formats_is_read_by_both(tmp_path: Path, fixtures: Path) -> None:
