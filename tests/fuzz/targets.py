@@ -33,7 +33,7 @@ TARGETS = {
         Target("importers", importers),
         Target("archives", archives),
         Target("documents", documents),
-        Target("shapes", shapes, least=300),
+        Target("shapes", shapes, least=250),
         Target("recalled", recalled),
         Target("threads", thread_files),
         Target("transfers", transfers),
