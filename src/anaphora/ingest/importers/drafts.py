@@ -16,11 +16,13 @@ from typing import Final
 
 from anaphora.core.arguments import utc_moment
 from anaphora.ingest.importers.base import (
+    UNEXPECTED,
     ImportFile,
     ImportItem,
     Malformed,
     as_object,
     text_at,
+    why,
 )
 from anaphora.ingest.importers.tools import described_target, outcome_of
 from anaphora.ingest.problems import Problems
@@ -140,11 +142,14 @@ def blocks_of(
 ) -> Iterator[str]:
     """The texts of a message's content blocks; the others are counted by kind in `draft`.
 
-    Blocks of a type in `texts` have a text, `left_out` says what those of other types are, and
-    what is in neither is an attachment. Those of a type in `kept` are kept elsewhere. Raises
-    Malformed.
+    Blocks of a type in `texts` have a text, bare strings are one, `left_out` says what those of
+    other types are, and what is in neither is an attachment. Those of a type in `kept` are kept
+    elsewhere. Raises Malformed.
     """
     for item in blocks:
+        if isinstance(item, str):
+            yield item
+            continue
         block = as_object(item, "a content block")
         kind = str(block.get("type"))
         if kind in texts:
@@ -342,8 +347,8 @@ class Draft:
             where = f"{place}, {noun} {number}"
             try:
                 add(self, message, where)
-            except Malformed as error:
-                self.problem(where, str(error))
+            except UNEXPECTED as error:
+                self.problem(where, why(error))
 
     def results(self, leaf: str | None = None) -> Iterator[ImportItem]:
         """Problems, then the conversation, its main line (the way to `leaf`) first.
