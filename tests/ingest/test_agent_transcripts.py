@@ -465,11 +465,10 @@ WRAPPED = [
 @pytest.mark.parametrize(
     ("way", "text", "typed"),
     [
-        (way, *wrapped)
-        for way in (item, event, completed)
-        for wrapped in WRAPPED
         # What an event tells was typed, whatever it looks like.
-        if way is item or not wrapped[0].startswith("<some_new")
+        (way, text, typed if way is item or not text.startswith("<some_new") else text)
+        for way in (item, event, completed)
+        for text, typed in WRAPPED
     ],
 )
 def test_what_a_program_puts_into_codex_is_no_word_of_the_user(
@@ -480,14 +479,6 @@ def test_what_a_program_puts_into_codex_is_no_word_of_the_user(
     assert [words for _, words in spoken(path)] == [*([typed] if typed else []), "Go."]
     if way is item:
         assert conversation(path).left_out.get("instructions", 0) == (typed != text)
-
-
-def test_an_element_that_was_typed_in_codex_is_said(tmp_path: Path) -> None:
-    """What an event tells was typed, whatever it looks like."""
-    typed = "<user_profile>\nname: Ida\n</user_profile>"
-    assert spoken(rollout(tmp_path / "r.jsonl", item("user", typed), event("user", typed))) == [
-        ("user", typed)
-    ]
 
 
 def test_codex_has_answers_to_its_questions(tmp_path: Path) -> None:
