@@ -91,7 +91,7 @@ def _reader_of(data: bytes, reading: Reading) -> Read:
     for mark, reason in _OTHERS:
         if head.startswith(mark):
             raise reading.refuse(reason)
-    if head.startswith(b"From ") or head[:8].lstrip(b"\xef\xbb\xbf\r\n").startswith(b"From "):
+    if head[:8].lstrip(b"\xef\xbb\xbf\r\n").startswith(b"Fro"):
         from anaphora.ingest.documents.mbox import is_mbox, read_mbox
 
         if is_mbox(head):
