@@ -22,6 +22,7 @@ _BY_SUFFIX: Final[Mapping[str, str]] = {
     ".markdown": "markdown",
     ".ipynb": "notebook",
 }
+_FROM_LINE: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*From ")
 _PAGE: Final = re.compile(rb"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)\b", re.I)
 _MAIL: Final = re.compile(
     rb"(?:[!-9;-~]{1,76}:[^\n]*\n(?:[ \t][^\n]*\n)*){2,}\r?\n",
@@ -79,6 +80,12 @@ def _read_any(data: bytes, reading: Reading) -> ExtractedDocument:
     return _reader_of(data, reading)(data, reading)
 
 
+def _reader_of_mails(head: bytes) -> Read | None:
+    from anaphora.ingest.documents.mbox import is_mbox, read_mbox
+
+    return partial(read_mbox, read_part=_read_any) if is_mbox(head) else None
+
+
 def _reader_of(data: bytes, reading: Reading) -> Read:
     # Each is imported for what it reads: a worker is there the sooner.
     head = data[:_HEAD]
@@ -91,11 +98,8 @@ def _reader_of(data: bytes, reading: Reading) -> Read:
     for mark, reason in _OTHERS:
         if head.startswith(mark):
             raise reading.refuse(reason)
-    if head[:8].lstrip(b"\xef\xbb\xbf\r\n").startswith(b"Fro"):
-        from anaphora.ingest.documents.mbox import is_mbox, read_mbox
-
-        if is_mbox(head):
-            return partial(read_mbox, read_part=_read_any)
+    if _FROM_LINE.match(head) and (reader := _reader_of_mails(head)) is not None:
+        return reader
     suffix = PurePosixPath(reading.name.replace("\\", "/")).suffix.lower()
     if head.startswith(_OLE):
         raise reading.refuse(_kind_of_ole(data, suffix))
