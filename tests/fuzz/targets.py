@@ -20,6 +20,7 @@ from .homes import backups, transfers
 from .mutating import Mutator
 from .rooms import Target, held
 from .servers import mcp, rest
+from .shapes import shapes
 from .times import times
 from .values import filters, names_and_times, sandbox
 
@@ -32,6 +33,7 @@ TARGETS = {
         Target("importers", importers),
         Target("archives", archives),
         Target("documents", documents),
+        Target("shapes", shapes, least=250),
         Target("recalled", recalled),
         Target("threads", thread_files),
         Target("transfers", transfers),

@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.hooks.hook_desk import CLIENTS, Agent, environment, write_transcript
 from anaphora import Memory, strip_recalled
 from anaphora.core.config import client_folders
 from anaphora.core.incidents import incidents
+from anaphora.surfaces.hooks.session import SessionHooks
 
 FACT = "The staging database of the ferry shop listens on port 5439, Rafi moved it there."
 ASKED = "Which port is the staging database of the ferry shop on?"
@@ -195,6 +197,74 @@ def test_sessions_that_ended_without_a_word_come_in_with_the_next(root: Path) ->
     now.transcript.write_text("")
     now.start()
     assert "5439" in now.prompt(ASKED)
+
+
+@pytest.mark.promise("hooks.life")
+def test_codex_loses_no_last_turn(tmp_path: Path) -> None:
+    """The end of a turn soon after another is put off; a day's last one comes in the day after."""
+    waiting: list[tuple[float, Callable[[], object]]] = []
+    now = [time.time()]
+    days = tmp_path / "sessions" / "2026" / "09"
+    with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
+
+        def tell(name: str, session: str, day: str, *said: str, later: bool = True) -> None:
+            path = days / day / f"rollout-{session}.jsonl"
+            write_transcript("codex", path, session, tmp_path, list(said))
+            told = {"hook_event_name": name, "session_id": session, "transcript_path": str(path)}
+            hooks[later].answer("codex", told)
+
+        def run_at_once(work: Callable[[], object]) -> None:
+            work()
+
+        def count(session: str) -> int:
+            thread = memory.conversations.get(f"codex_{session}")
+            return len(thread.turns) if thread else 0
+
+        hooks = [
+            SessionHooks(
+                memory,
+                user=tmp_path,
+                background=run_at_once,
+                clock=lambda: now[0],
+                later=(lambda seconds, work: waiting.append((seconds, work))) if later else None,
+            )
+            for later in (False, True)
+        ]
+        for number in range(1, 4):
+            tell("Stop", "a", "08", *[f"turn {n}" for n in range(number)])
+            now[0] += 3
+        assert (count("a"), len(waiting)) == (2, 1)
+        seconds, work = waiting.pop()
+        assert 20 < seconds < 30
+        work()
+        assert count("a") == 6
+        for number in range(1, 4):
+            tell("Stop", "b", "08", *[f"turn {n}" for n in range(number)], later=False)
+        assert count("b") == 6
+        write_transcript("codex", days / "08" / "rollout-c.jsonl", "c", tmp_path, [FACT])
+        tell("SessionStart", "d", "09", "next day")
+        assert count("c") == 2
+
+
+@pytest.mark.promise("hooks.compaction")
+def test_a_copied_session_brings_in_all_that_was_said(root: Path) -> None:
+    """What was typed in between comes back after a compaction, in a copy under another id too."""
+    first = agent("claude-code", root)
+    write_transcript("claude-code", first.transcript, first.session, first.directory, [FACT])
+    first.tell("end", {})
+    second = agent("claude-code", root, "22222222-aaaa-4bbb-8ccc-000000000002")
+    prompt = {"type": "queued_command", "prompt": "Then paint it purple.", "commandMode": "prompt"}
+    records = [json.loads(line) for line in first.transcript.read_text().splitlines()]
+    records.append({"type": "attachment", "uuid": "q", "attachment": prompt})
+    lines = [json.dumps(record | {"sessionId": second.session}) + "\n" for record in records]
+    second.transcript.write_text("".join(lines))
+    second.tell("compact", {})
+    restored = second.tell("start", {"source": "compact"})
+    assert "Then paint it purple." in restored
+    assert "5439" in restored
+    with remembered(root) as memory:
+        (summary,) = memory.conversations.list()
+        assert summary.turn_count == 3
 
 
 def test_cursor_keeps_transcripts_where_it_does_not_say(root: Path) -> None:

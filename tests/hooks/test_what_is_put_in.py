@@ -119,6 +119,8 @@ BLOCKS = (
     "<environment_context>{}</environment_context>",
     "<subagent_notification>{}</subagent_notification>",
     "# AGENTS.md instructions for /shop\n\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>",
+    "<in-app-browser-context source='ui'>{}</in-app-browser-context>",
+    "<recommended_plugins>{}</recommended_plugins>",
     "<session_context>{}</session_context>",
     "<system_reminder>{}</system_reminder>\n<attached_files>{}</attached_files>",
 )

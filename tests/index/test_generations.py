@@ -19,7 +19,7 @@ from anaphora.index.words.segment import signature
 pytestmark = pytest.mark.internal
 
 GIVEN: dict[str, Any] = {
-    "form": f"4/{ANALYSER}key",
+    "form": f"5/{ANALYSER}key",
     "upto": 12,
     "ids": ["a", "b"],
     "digests": f"{'0' * 16}{'1' * 16}",
@@ -45,7 +45,7 @@ def test_a_manifest_is_that_of_its_form_and_key(
     assert (found.meta.generation, found.meta.count, found.meta.signature) == ("generation", 2, 99)
     assert (found.upto, found.ids, found.digests) == (12, ("a", "b"), "0" * 16 + "1" * 16)
     assert segments(tmp_path, "other").read() == segments(tmp_path).read() == Manifest()
-    earlier = {**given, "form": f"3/{ANALYSER}key"}
+    earlier = {**given, "form": f"4/{ANALYSER}key"}
     (tmp_path / name).write_text(json.dumps(earlier), encoding="utf-8")
     assert segments(tmp_path, "key").read() == Manifest()
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from tests.ingest.imported import read
 
 from anaphora.errors import InvalidInput, UnknownFormat
+from anaphora.ingest.importers.base import FAILED
 from anaphora.values.conversations import ImportedConversation, ImportProblem
+from anaphora.values.imports import ImportedElse
 
 CONVERSATION_FORMATS = ("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "jsonl")
 
@@ -250,8 +252,11 @@ def test_any_json_is_read_or_reported(
     """Whatever the shape of a file, a reader gives conversations and problems, never an error."""
     file = tmp_path / "any.json"
     file.write_text("\n".join([json.dumps(value)] * (3 if lines else 1)))
-    for item in read(file, form):
-        assert isinstance(item, ImportedConversation | ImportProblem)
+    items = list(read(file, form))
+    assert items, "a file of which nothing is told"
+    for item in items:
+        assert isinstance(item, ImportedConversation | ImportProblem | ImportedElse)
+        assert not isinstance(item, ImportProblem) or not item.reason.startswith(FAILED)
 
 
 def test_a_file_that_nobody_knows_is_told_what_would_be(tmp_path: Path) -> None:

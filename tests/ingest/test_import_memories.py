@@ -484,7 +484,8 @@ def test_other_databases_of_a_folder_are_counted(memory: Memory, tmp_path: Path)
     made.database(folder / "chroma.sqlite3", {"embeddings": ("id INTEGER", [(1,)])})
     (folder / "settings.json").write_text("{}")
     report = memory.import_(folder)
-    assert report.left_out == {"database of something else": 1}
+    beside = "file beside an export, with no conversation in it (settings.json)"
+    assert report.left_out == {"database of something else (chroma.sqlite3)": 1, beside: 1}
     assert [one.reason for one in report.problems] == ["the observation has no words"]
 
 

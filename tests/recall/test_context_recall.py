@@ -311,6 +311,30 @@ def test_one_of_many_copies_is_a_target(desk: ContextDesk, tmp_path: Path) -> No
 
 
 @pytest.mark.promise("context.twins")
+def test_editions_of_a_document_are_one_target(desk: ContextDesk, tmp_path: Path) -> None:
+    """Kept versions and translations of a page are one target, which counts them, unless named."""
+    pages = {
+        "docs/client/links.md": "the last one of them sends it",
+        "versioned_docs/version-10.x/client/links.md": "in those days each of them sent a part",
+        "versioned_docs/version-9.x/client/links.md": "an array of which the end has no successor",
+        "README-zh.md": "请求由链接传递",
+        "README_ko.md": "요청은 링크를 지난다",
+        "README.md": "see the pages",
+    }
+    said = "Links of the client pass a request on: "
+    desk.add(tmp_path / "rpc", {path: said + text + ".\n" for path, text in pages.items()}, "rpc")
+    package = desk.recall("how do links of the client pass a request on?", project="rpc")
+    found = paths(package)
+    assert len([path for path in found if path.endswith("client/links.md")]) == 1
+    assert len([path for path in found if path.startswith("README")]) == 1
+    assert any(
+        "more in other versions or languages" in one.reason for one in package.primary_targets
+    )
+    for path in ("versioned_docs/version-9.x/client/links.md", "README-zh.md"):
+        assert path in paths(desk.recall(f"links and requests in {path}", project="rpc"))
+
+
+@pytest.mark.promise("context.twins")
 def test_one_of_many_notes_is_a_target(desk: ContextDesk) -> None:
     """Notes that say nearly the same give one target as well, which counts them."""
     said = "the kiln must cool for two days and a night before anybody opens the door of it"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import threading
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -232,6 +234,14 @@ def test_the_first_hit_is_on_the_first_screen_of_a_phone(still: Still) -> None:
         assert box["y"] + box["height"] < 844
 
 
+def nothing_known() -> bytes:
+    """A zip file as WhatsApp sends it."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("_chat.txt", "[05/01/2026, 10:01:00] Ola: The key is under the pot")
+    return file.getvalue()
+
+
 @pytest.mark.promise("page.intake")
 def test_an_empty_memory_says_how_to_begin_and_takes_a_file(
     browser: Browser, tmp_path: Path
@@ -253,6 +263,21 @@ def test_an_empty_memory_says_how_to_begin_and_takes_a_file(
         expect(page.locator("dialog")).to_contain_text("chat.jsonl: 1 turn in 1 conversation")
         page.click("dialog button.primary")
         expect(page.locator("main")).to_contain_text("Kept here: 1 turn")
+        for name, data, words in (
+            ("chat.jsonl", lines.encode(), "chat.jsonl: nothing new in it"),
+            (
+                "blank.jsonl",
+                lines.replace("The ferry leaves at nine.", " ").encode(),
+                "1 blank message",
+            ),
+            ("WhatsApp.zip", nothing_known(), "nothing in it can be imported"),
+        ):
+            page.locator("#intake").click()
+            given = {"name": name, "mimeType": "application/octet-stream", "buffer": data}
+            page.set_input_files("dialog input[type=file]", given)  # type: ignore[arg-type]
+            page.click("dialog button.primary")
+            expect(page.locator("dialog")).to_contain_text(words)
+            page.click("dialog button.primary")
         page.evaluate(
             """(text) => {
               const data = new DataTransfer();
@@ -269,6 +294,9 @@ def test_an_empty_memory_says_how_to_begin_and_takes_a_file(
             "jsonl_a",
             "jsonl_b",
         }
+        # The browser logs that a file was refused.
+        assert [error for error in seen.errors if "status of 422" not in error] == []
+        seen.errors.clear()
         seen.check()
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import shutil
+import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -295,6 +297,21 @@ def test_a_namespace_goes_out_and_comes_in(pair: Pair) -> None:
     assert memory.scoped("other").list().items[0].text == "The heron is grey."
     said = ok(client.get("/v1/session"))
     assert said["namespaces"] == ["default", "other"]
+
+
+@pytest.mark.promise("import.unknown")
+def test_a_zip_file_of_nothing_known_is_refused_with_what_is(pair: Pair) -> None:
+    """It is told what is in it and what would be read, and not where the upload lay."""
+    client, _ = pair
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("_chat.txt", "[05/01/2026, 10:01:00] Ola: The key is under the pot")
+    answer = client.post("/v1/import", content=file.getvalue(), params={"name": "WhatsApp.zip"})
+    assert answer.status_code == 422
+    assert "1 .txt file (_chat.txt)" in answer.text
+    assert "Recognised are" in answer.text
+    assert "/proc" not in answer.text
+    assert "upload" not in answer.text
 
 
 @pytest.mark.promise("import.memories_twice")

@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 from unicodedata import category as kind_of
 from unicodedata import normalize
@@ -156,3 +158,10 @@ def read_wordpiece(content: bytes) -> WordPiece:
         return WordPiece(vocabulary, special, vocabulary[model["unk_token"]])
     except (ValueError, KeyError, TypeError) as error:
         raise EmbeddingError(f"the model's tokenizer cannot be read: {error!r}") from error
+
+
+@cache
+def common_words() -> frozenset[str]:
+    """The whole words that the bundled model knows: those that are common in English, folded."""
+    content = (Path(__file__).parent / "models" / "minilm" / "tokenizer.json").read_bytes()
+    return frozenset(word for word in json.loads(content)["model"]["vocab"] if word.isalpha())

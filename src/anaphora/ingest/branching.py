@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from anaphora.core.synthetic import typed_in_codex
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
@@ -90,6 +91,10 @@ class _Planner:
         content = stored_turn_hash(turn.role, turn.text)
         note = self.known.get(turn.key)
         if note is not None and self._lives(note) and note.turn_hash != content:
+            if self._says_no_more(note, turn):
+                self.plan.known += 1
+                self._settle(turn.key, (note.conversation_id, note.index))
+                return
             # The source changed the words under the same id: both versions are kept.
             key = f"{turn.key}~{content[:12]}"
             self._place_turn(replace(turn, key=key), content)
@@ -108,6 +113,11 @@ class _Planner:
             self._settle(turn.key, (note.conversation_id, note.index))
         else:
             self._add(turn, content)
+
+    def _says_no_more(self, note: TurnNote, turn: ImportedTurn) -> bool:
+        """Whether a turn is what stands here already, without what a program put around it."""
+        thread = self.get(note.conversation_id) if turn.role == "user" else None
+        return thread is not None and typed_in_codex(thread.turns[note.index].text) == turn.text
 
     def _lives(self, note: TurnNote) -> bool:
         if note.forgotten:

@@ -8,18 +8,19 @@ loses nothing. Two imports of one chat wait for each other. A turn that is there
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from anaphora.errors import CorruptThread, InvalidInput
 from anaphora.ingest.branching import ThreadPlan, plan_threads
+from anaphora.ingest.copies import CopiedChats
 from anaphora.ingest.sessions import SessionWriter
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.files import ThreadLocks, lock_key
-from anaphora.store.threads.sidecar import Sidecar
+from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportedConversation, NewTurn
 
@@ -47,6 +48,7 @@ class ConversationImport:
         self._store = store
         self._sidecar = sidecar
         self._sessions = sessions
+        self._copies = CopiedChats(sidecar)
         self._again = again
         self._locks_at = store.directory or Path()
         self._locks = ThreadLocks(store.directory) if store.directory is not None else None
@@ -60,18 +62,22 @@ class ConversationImport:
         if not item.turns and not item.calls:
             return
         item = replace(item, conversation_id=self._store.standing_id(item.conversation_id))
-        self.chats.add((item.source, item.key))
         try:
             with self._lock(item):
-                self._keep(item, refuse)
+                known = self._sidecar.known(item.source, item.key)
+                resolved = self._copies.resolve(item, known)
+                if resolved.key != item.key:
+                    known = self._sidecar.known(resolved.source, resolved.key)
+                self.chats.add((resolved.source, resolved.key))
+                self._keep(resolved, known, refuse)
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.
             refuse(item, item.conversation_id, str(error))
 
     @contextmanager
     def _lock(self, item: ImportedConversation) -> Iterator[None]:
-        """Wait until no other import of this chat runs."""
-        name = f"import of {item.source}: {item.key}"
+        """Wait until no other import of this chat runs, or of one that may be its copy."""
+        name = f"import of {item.source}: {'' if item.unique_keys else item.key}"
         with ExitStack() as held:
             if self._server is not None:
                 held.enter_context(self._server.importing(name))
@@ -82,10 +88,12 @@ class ConversationImport:
                     raise translate(error, "lock", self._locks_at) from error
             yield
 
-    def _keep(self, item: ImportedConversation, refuse: Refuse) -> None:
+    def _keep(
+        self, item: ImportedConversation, known: Mapping[str, TurnNote], refuse: Refuse
+    ) -> None:
         found = plan_threads(
             item,
-            self._sidecar.known(item.source, item.key),
+            known,
             self._store.get,
             self._sidecar.turn_notes,
             again=self._again,

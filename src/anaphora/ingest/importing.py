@@ -1,6 +1,7 @@
 """An import: files of other programs in, conversations and memories kept, a report of both.
 
 What is malformed or beyond `Bounds` is a problem of the report, with its place; the rest goes in.
+A folder or zip file in which nothing is of a known format is refused as such a file is.
 """
 
 from __future__ import annotations
@@ -8,14 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.progress import Progress
+from anaphora.errors import UnknownFormat
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.conversations import ConversationImport
 from anaphora.ingest.imported_memories import ImportedMemoryWriter
-from anaphora.ingest.problems import Problems, shortened
+from anaphora.ingest.problems import UNKNOWN, UNKNOWN_ALL, Problems, shortened
 from anaphora.ingest.reading import ImportSource, ReadFile
 from anaphora.values.conversations import (
     ImportedConversation,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 # Of all files together: a folder may have any number of them.
 _MOST_PROBLEMS: Final = 10_000
 _GIVEN: Final = "conversations"
+_MOST_TOLD: Final = 8
 
 
 def import_files(
@@ -69,7 +73,17 @@ def import_files(
     for problem in problems:
         run.add(problem, problem.path)
     for file in files:
-        _add_files(run, file, progress)
+        passed = _Passed()
+        _add_files(run, file, progress, passed)
+        if not passed.is_all:
+            continue
+        if len(files) == 1 and not conversations_given and not problems:
+            # It imports every format.
+            from anaphora.ingest.importers import RECOGNISED
+
+            reason = f"{passed.in_words()}.\n{RECOGNISED}\n"
+            raise UnknownFormat("path", str(file.path), reason)
+        run.add(ImportProblem(str(file.path), "file", passed.in_words()), "")
     total = len(conversations_given)
     for number, conversation in enumerate(conversations_given, start=1):
         run.add(conversation, _GIVEN)
@@ -78,7 +92,34 @@ def import_files(
     return run.report()
 
 
-def _add_files(run: _Import, source: ImportSource, progress: Progress | None) -> None:
+@dataclass(slots=True)
+class _Passed:
+    """What of a folder or zip file no importer took; `is_all` while nothing else was in it."""
+
+    is_all: bool = True
+    words: list[str] = field(default_factory=list)
+
+    def add(self, item: ImportItem, root: Path) -> None:
+        """Look at what a file gave."""
+        match item:
+            case ImportedElse(unread=True):
+                self.words.append(f"{item.count} {item.kind}")
+            case ImportProblem() if item.reason.startswith(UNKNOWN):
+                name = item.path.removeprefix(f"{root}").lstrip("/\\")
+                self.words.append(shortened(name or item.path))
+            case _:
+                self.is_all = False
+
+    def in_words(self) -> str:
+        """Why nothing came of it."""
+        words, more = self.words[:_MOST_TOLD], len(self.words) - _MOST_TOLD
+        there = "; ".join(words) + (f" and {more:,} more" if more > 0 else "")
+        return f"{UNKNOWN_ALL}: it has {there}" if there else f"{UNKNOWN_ALL}: it is empty"
+
+
+def _add_files(
+    run: _Import, source: ImportSource, progress: Progress | None, passed: _Passed
+) -> None:
     current = ReadFile("", 0)
     with closing(source.read()) as values:
         for value in values:
@@ -86,6 +127,7 @@ def _add_files(run: _Import, source: ImportSource, progress: Progress | None) ->
                 _tell_end(current, progress)
                 current = value
                 continue
+            passed.add(value.item, source.path)
             run.add(value.item, current.label)
             if progress is not None and isinstance(
                 value.item, ImportedConversation | ImportedMemory

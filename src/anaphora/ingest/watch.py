@@ -44,7 +44,8 @@ class WatchReport:
 class TranscriptWatch:
     """Follows transcript folders. `stamps` is the file in which it notes what it has read.
 
-    `import_file` must add nothing for what it imported before. Not safe to share between threads;
+    `import_file` must add nothing for what it imported before. A look reads the `most` that changed
+    last, without it all; the others wait for the next look. Not safe to share between threads;
     two processes that watch the same folders do no harm to each other.
     """
 
@@ -56,12 +57,14 @@ class TranscriptWatch:
         clock: Callable[[], datetime],
         stamps: Path,
         idle: timedelta = IDLE,
+        most: int | None = None,
     ) -> None:
         self._folders = tuple(folders)
         self._import = import_file
         self._clock = clock
         self._place = stamps
         self._idle = idle
+        self._most = most
         self._stamps = _read(stamps)
         # Files that grew while they were watched: when they changed, and their conversations.
         self._live: dict[Path, tuple[datetime, tuple[str, ...]]] = {}
@@ -112,7 +115,8 @@ class TranscriptWatch:
                     found.append((status.st_mtime_ns, path, stamp))
         for gone in self._stamps.keys() - seen:
             del self._stamps[gone]
-        yield from ((path, stamp) for _, path, stamp in sorted(found))
+        last = sorted(found)[-self._most :] if self._most else sorted(found)
+        yield from ((path, stamp) for _, path, stamp in last)
 
     def _transcripts(self) -> Iterator[Path]:
         for folder in self._folders:

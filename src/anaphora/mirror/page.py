@@ -118,7 +118,7 @@ def write_page(page: HomePage, links: tuple[str, ...]) -> str:
 def read_page(text: str) -> FilePage:
     """What a file says. Raises EmptyPage, ValueError where its front matter does not end."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
-    properties, body, lines = split_front_matter(text)
+    properties, body, lines, _ = split_front_matter(text)
     if not lines and text.startswith("---\n"):
         raise ValueError("its front matter has no end")
     body = _plain(body)

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -363,9 +363,12 @@ class _TimesAsked:
         return replace(told, notices=(*told.notices, *coming)) if coming else told
 
 
-def _told(candidates: Sequence[Candidate]) -> list[str]:
-    """Memories as the reader reads them."""
-    return [statement_text(titled_text(one), day=day_of(one.at)) for one in candidates]
+def _told(question: str, candidates: Sequence[Candidate]) -> list[str]:
+    """Memories as the reader reads them with a question."""
+    return [
+        statement_text(titled_text(one, question=question), day=day_of(one.at))
+        for one in candidates
+    ]
 
 
 @lru_cache(maxsize=1024)
@@ -548,7 +551,8 @@ class _AnswerBuilder:
         if not self._hybrid:
             return (self._candidate(place) for place in places)
         lane = self._lane
-        window = Window(self._question, self._window, "facts", lane.reader, _told, self.unread)
+        told = partial(_told, self._question)
+        window = Window(self._question, self._window, "facts", lane.reader, told, self.unread)
         ordered = order_memories(
             window.ordered(self._candidates(places)),
             self._question,

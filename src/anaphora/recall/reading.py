@@ -27,6 +27,7 @@ from anaphora.rank.replacement import (
     judge_pairs,
     worded_probability,
 )
+from anaphora.rank.sought import held_in_title, read_sought
 from anaphora.recall.currency import Candidate
 from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 
@@ -39,6 +40,7 @@ PART: Final = "reader"
 
 
 _NAME: Final = 80
+_LINKED: Final = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
 _HUMPS: Final = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 
 CUT: Final = 340
@@ -132,11 +134,22 @@ def _is_readable(text: str) -> bool:
     return len(text) <= CUT and READER.understands(text)
 
 
-def titled_text(candidate: Candidate, text: str | None = None) -> str:
-    """A candidate's text, or this one, behind what it is called."""
+def titled_text(candidate: Candidate, text: str | None = None, question: str = "") -> str:
+    """A candidate's text, or this one, behind what it is called.
+
+    Of the properties in its title those are read that hold a word of the question.
+    """
     text = candidate.text if text is None else text
     name = spaced_name(candidate.title)
-    return f"{name}: {text}" if name else text
+    called = ", ".join(filter(None, (name, *_asked_properties(candidate.title, question))))
+    return f"{called}: {text}" if called else text
+
+
+def _asked_properties(title: str, question: str) -> Iterator[str]:
+    lines = [line for line in title.split("\n")[1:] if ": " in line] if question else []
+    terms = read_sought(question).terms if lines else frozenset()
+    told = (_LINKED.sub(r"\1", line) for line in lines if held_in_title(line, terms))
+    return (line[:_NAME] for line in told)
 
 
 def spaced_name(title: str) -> str:

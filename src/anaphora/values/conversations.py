@@ -272,6 +272,8 @@ class ImportedConversation:
     `turns` are ordered so that a parent always stands before its children, the main line first.
     `left_out` counts what is no conversation, by kind (tool output, thinking, attachments).
     `place` is where a session of a coding agent took place, `calls` what it did with its tools.
+    Where `unique_keys` says that no two messages of the source have one key, a chat with messages
+    that another chat holds is a copy of that chat, and goes on in it.
     """
 
     source: str
@@ -282,6 +284,7 @@ class ImportedConversation:
     left_out: Mapping[str, int] = field(default_factory=dict)
     place: SessionPlace | None = None
     calls: tuple[ToolCall, ...] = ()
+    unique_keys: bool = False
 
 
 Source = str | os.PathLike[str] | ImportedConversation

@@ -46,7 +46,11 @@ class ImportedWhole:
 
 @dataclass(frozen=True, slots=True)
 class ImportedElse:
-    """How many things of one kind an importer left out ("deleted memory")."""
+    """How many things of one kind an importer left out ("deleted memory").
+
+    `unread`: they are files that no importer took.
+    """
 
     kind: str
     count: int = 1
+    unread: bool = False

@@ -137,6 +137,11 @@ LIMITS: tuple[Claim, ...] = (
         unpacked=default(_DOCUMENT, "unpacked", times=_MILLION),
     ),
     _claim(
+        "mails",
+        "a file of more than {mails} mails",
+        mails=default(_DOCUMENT, "mails"),
+    ),
+    _claim(
         "looked_for",
         "(of its first {size} characters)",
         size=constant("container.documents:LOOKED_FOR", ",.0f"),

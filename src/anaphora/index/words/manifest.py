@@ -47,7 +47,7 @@ from anaphora.index.words.segment import (
     write_segment,
 )
 
-_FORM: Final = f"4/{ANALYSER}"
+_FORM: Final = f"5/{ANALYSER}"
 _DIGITS: Final = 16
 
 TermOf = Callable[[str], str]

@@ -8,6 +8,7 @@ the file and the reason; nothing is fetched, executed or opened beside the file 
 from __future__ import annotations
 
 import binascii
+import re
 import struct
 import zlib
 from collections import Counter
@@ -45,7 +46,8 @@ that there is no memory left: that ends the reading."""
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
     """How much of a document is read: bytes of the file and of what it unpacks to, pages, elements
-    of XML, sections, characters of text, parts, and parts within one another (mails in mails).
+    of XML, sections, characters of text, parts, parts within one another (mails in mails), and
+    mails of a file that has many, each of which may have so many parts.
 
     `memory` is how many bytes reading it may take, `seconds` how long, and `seconds_each` how much
     longer for each megabyte of the file.
@@ -59,6 +61,7 @@ class DocumentLimits:
     characters: int = 20_000_000
     parts: int = 2_000
     depth: int = 5
+    mails: int = 5_000
     memory: int = 1 << 30
     seconds: float = 60.0
     seconds_each: float = 10.0
@@ -142,6 +145,10 @@ class Reading:
             reason = f"it has more than {most:,} {_BUDGETS[name]}"
             raise TooMuch("document", self.name, reason)
 
+    def renew(self, name: BudgetName) -> None:
+        """Count something anew, for the next of the mails in one file."""
+        self._read[name] = 0
+
     def counted(self, blocks: Iterable[TextBlock]) -> tuple[TextBlock, ...]:
         """The blocks that say anything, each counted."""
         return tuple(block for block in blocks if self.count(block.text).strip())
@@ -151,3 +158,46 @@ def one_line(text: object) -> str | None:
     """What a file says of itself, in one line of at most 300 characters; None where it is blank."""
     line = shortened(" ".join(str(text).split())) if text is not None else ""
     return line or None
+
+
+_NO_TITLE: Final = re.compile(
+    r"""
+    (?: untitled | unbenannt | ohne\ titel | sans\ titre | sin\ t[ií]tulo | senza\ titolo
+      | sem\ t[ií]tulo | naamloos | bez\ tytu[łl]u | no\ title | none | null | unknown | anonymous
+      | title | default | blank | empty | new | (?:scanned\ )? (?: document | image ) | doc | scan
+      | dokument | document[eo] | powerpoint[ -]pr[aä]sentation | powerpoint | presentation
+      | slide | folie | about:blank | full\ page
+      | document[eo]? \ (?: sans\ titre | sin\ t[ií]tulo | senza\ titolo | without\ title )
+    )
+    (?: \ (?: document | page | file | title | presentation | dokument | documento ) )?
+    [\s._-]* \(?\d{0,14}\)?
+    | [\W\d_]*
+    | microsoft\ (?: word | excel | powerpoint | publisher | visio ) \s* (?: -.* )?
+    """,
+    re.I | re.X,
+)
+_FILE_AS_TITLE: Final = re.compile(
+    r"""
+    (?: [a-z]: \\ | file: | \\\\ ) .*
+    | (?: https?:// | / | ~/ ) \S*
+    | .{0,200} \. (?: docx? | dotx? | rtf | odt | txt | tex | dvi | ps | eps | pdf | xlsx? | csv
+      | pptx? | pps | odp | ods | indd | qxd | qxp | pmd | p65 | fm | cdr | psd | wpd | wps | pub
+      | vsdx? | exe | dll | tmp | html? | xml | xhtml | php | aspx? | jsp | md | lwp | jpe?g | png
+      | tiff? | gif | bmp | dwg | mif | prn | spl )
+    """,
+    re.I | re.X,
+)
+
+
+def meant_title(text: object, *, of_page: bool = False) -> str | None:
+    """A title that a file tells of itself, in one line; None where it says nothing.
+
+    Programs put their own names there, that of a file they read, or "untitled". A page may well be
+    called after a file that it is about.
+    """
+    line = one_line(text)
+    if line is None:
+        return None
+    bare = line.strip("'\"()[]<> ")
+    is_file = not of_page and _FILE_AS_TITLE.fullmatch(bare)
+    return None if is_file or _NO_TITLE.fullmatch(bare) else line

@@ -8,7 +8,10 @@ writes none.
 from __future__ import annotations
 
 import io
+import re
 import zipfile
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
@@ -17,16 +20,40 @@ from xml.parsers.expat import ExpatError, ParserCreate
 
 from anaphora.core.arguments import has_utc
 from anaphora.errors import MissingExtra, UnreadableDocument
-from anaphora.ingest.documents.base import BROKEN, ExtractedDocument, Reading, one_line
+from anaphora.ingest.documents.base import (
+    BROKEN,
+    ExtractedDocument,
+    Reading,
+    meant_title,
+    one_line,
+)
 from anaphora.ingest.documents.html import read_markup
+from anaphora.ingest.documents.word_xml import readable_word
 
-DOCUMENT: Final = "word/document.xml"
+_BODY: Final = re.compile(r"word/document\d*\.xml\Z")
 _CORE: Final = "docProps/core.xml"
 _NAMES: Final = {
     "title": "{http://purl.org/dc/elements/1.1/}title",
     "author": "{http://purl.org/dc/elements/1.1/}creator",
     "date": "{http://purl.org/dc/terms/}modified",
 }
+_UNREAD_ELEMENT: Final = "An unrecognised element was ignored: "
+_NAMED: Final = {
+    "w:altChunk": "a document within it left out",
+    "w:subDoc": "a document beside it left out",
+}
+_WORDLESS: Final = frozenset(
+    ("w:tblPrEx", "w:softHyphen", "w:pgNum", "w:tblPrExChange", "w:sdtEndPr", "o:OLEObject",
+     "w:separator", "w:continuationSeparator", "w:control", "w:dayLong", "w:dayShort",
+     "w:monthLong", "w:monthShort", "w:yearLong", "w:yearShort", "w:delInstrText", "w:customXmlPr",
+     "w:smartTagPr", "v:path", "v:stroke", "v:fill", "v:formulas", "v:handles", "v:line", "v:oval",
+     "o:lock", "office-word:anchorlock", "w:framePr")
+)  # fmt: skip
+_BESIDE: Final = re.compile(
+    r"word/(header|footer|comments|charts/chart|diagrams/data|embeddings/)\d*(?:\.xml\Z|[^/]+\Z)"
+)
+_COMMENT: Final = re.compile(rb"<(?:\w+:)?comment[\s>]")
+_TEXT: Final = re.compile(rb"<(?:\w+:)?t(?:\s[^>]{0,100})?>[^<]")
 _CHUNK: Final = 1 << 20
 _LONGEST_RUN: Final = 4_000_000
 """Characters between two tags. A library puts them together piece by piece, at a cost that grows
@@ -36,29 +63,42 @@ with the square of their number."""
 def read_docx(data: bytes, reading: Reading) -> ExtractedDocument:
     """The document's body with its lists, tables and notes. `UnreadableDocument`, `MissingExtra`.
 
-    Headers and footers of pages, pictures and comments are left out.
+    Headers and footers of pages, pictures and comments are left out, which is noted.
     """
     try:
         import mammoth
     except ImportError as error:
         raise MissingExtra("documents", "mammoth") from error
     _refuse_hostile(data, reading)
+    pictures: list[object] = []
+
+    def leave_out(image: object) -> list[object]:
+        pictures.append(image)
+        return []
+
     try:
         made = mammoth.convert_to_html(
-            io.BytesIO(data),
-            convert_image=_no_image,
+            io.BytesIO(readable_word(data)),
+            convert_image=leave_out,
             include_embedded_style_map=False,
             external_file_access=False,
         )
-    except (*BROKEN, zipfile.BadZipFile, ExpatError) as error:
+    except (*BROKEN, zipfile.BadZipFile, ExpatError, ElementTree.ParseError) as error:
         raise reading.refuse(f"it is damaged, or not as Word writes it: {error}") from error
+    if pictures:
+        reading.problem("its pictures", f"{_many(len(pictures), 'picture')} left out")
+    for what, count in _passed_over(message.message for message in made.messages).items():
+        reading.problem("its body", what if count == 1 else f"{what} ({count:,} times)")
+    with suppress(*BROKEN, zipfile.BadZipFile):
+        for place, what in _beside_the_body(data):
+            reading.problem(place, what)
     found = read_markup(made.value, reading)
     if not found.blocks:
         raise reading.refuse("it has no text")
     told: dict[str, Any] = {}
     with suppress(*BROKEN, zipfile.BadZipFile, ElementTree.ParseError):
         told = _told(data)
-    title = told.pop("title", None) or found.title
+    title = meant_title(told.pop("title", None)) or found.title
     return ExtractedDocument("docx", found.blocks, title, **told)
 
 
@@ -71,8 +111,50 @@ def names_in(data: bytes) -> frozenset[str]:
         return frozenset()
 
 
-def _no_image(_: object) -> list[object]:
-    return []
+def is_body(name: str) -> bool:
+    """Whether a member of a zip file is what a Word document says."""
+    return _BODY.match(name) is not None
+
+
+def _many(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def _passed_over(messages: Iterable[str]) -> Counter[str]:
+    """What mammoth says that it left out, and how often; not which styles it does not know."""
+    passed: Counter[str] = Counter()
+    for message in messages:
+        name = message.removeprefix(_UNREAD_ELEMENT)
+        if name != message:
+            if name not in _WORDLESS and not name.endswith(("Start", "End")):
+                passed[_NAMED.get(name, f"{name} left out")] += 1
+        elif "ignored" in message:
+            passed[message] += 1
+    return passed
+
+
+def _beside_the_body(data: bytes) -> Iterable[tuple[str, str]]:
+    """What is in a document beside the text of its body, and is left out."""
+    words: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in dict.fromkeys(archive.namelist()):
+            kind = _BESIDE.match(name)
+            if kind is None:
+                continue
+            if kind[1] in {"charts/chart", "diagrams/data", "embeddings/"}:
+                others[kind[1]] += 1
+            elif kind[1] == "comments":
+                words["comment"] += len(_COMMENT.findall(archive.read(name)))
+            elif _TEXT.search(archive.read(name)):
+                words[kind[1]] += 1
+    for name in ("header", "footer", "comment"):
+        if words[name]:
+            yield f"its {name}s", f"{_many(words[name], name)} left out"
+    for part, name in (("charts/chart", "chart"), ("diagrams/data", "diagram"),
+                       ("embeddings/", "embedded file")):  # fmt: skip
+        if others[part]:
+            yield f"its {name}s", f"{_many(others[part], name)} left out"
 
 
 def _refuse_hostile(data: bytes, reading: Reading) -> None:

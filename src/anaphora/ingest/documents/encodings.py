@@ -1,9 +1,15 @@
-"""Bytes as text, in the encoding that a file names, if that is one of text."""
+"""Bytes as text, in the encoding that a file names, as browsers read such names.
+
+The names are those of the WHATWG Encoding Standard: `iso-8859-1` is windows-1252 and `gb2312` is
+gbk, as the files that say so were written. Mails name others, too, which Python knows.
+"""
 
 from __future__ import annotations
 
 import codecs
 from typing import Final
+
+import webencodings
 
 from anaphora.ingest.documents.base import Reading
 
@@ -12,18 +18,54 @@ from anaphora.ingest.documents.base import Reading
 _NOT_OF_TEXT: Final = frozenset(
     ("idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 )
+# Python's encodings of these names leave out characters that the standard's have.
+_WIDER: Final = {"gbk": "gb18030", "euc-jp": "euc_jis_2004"}
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 
 
-def decoded(data: bytes, name: str, reading: Reading, place: str) -> str:
-    """The text of `data`. What its encoding does not have is noted, and marked U+FFFD; of an
-    encoding that is not known it is read as UTF-8, which is noted too."""
-    known = text_encoding(name)
-    if known is None:
-        reading.problem(place, f"its encoding {name} is not known; read as UTF-8")
-        return data.decode("utf-8", "replace")
+def marked(data: bytes) -> tuple[str, bytes] | None:
+    """The encoding that a byte order mark says, and the bytes behind it; None without one."""
+    for mark, name in _BOMS:
+        if data.startswith(mark):
+            return name, data[len(mark) :]
+    return None
+
+
+def decoded(data: bytes, name: str | None, reading: Reading, place: str) -> str:
+    """The text of `data`, in the encoding `name`; a byte order mark wins over it.
+
+    What the encoding does not have is noted, and marked U+FFFD. Without a name, or with one that is
+    not known (which is noted), it is UTF-8 if it is valid as that, else Windows-1252, which is
+    noted.
+    """
+    if (mark := marked(data)) is not None:
+        return _decoded(mark[1], mark[0], mark[0], reading, place)
+    known = text_encoding(name) if name else None
+    if name and known is not None:
+        return _decoded(data, known, name, reading, place)
+    unknown = f"its encoding {name} is not known" if name else ""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        reason = unknown or f"byte {error.start:,} is not UTF-8, and no encoding is declared"
+        reading.problem(place, f"{reason}; read as Windows-1252")
+        return data.decode("cp1252", "replace")
+    if unknown:
+        reading.problem(place, f"{unknown}; read as UTF-8")
+    return text
+
+
+def _decoded(data: bytes, known: str, name: str, reading: Reading, place: str) -> str:
     try:
         return data.decode(known)
     except UnicodeError as error:
+        wider = _WIDER.get(known)
+        if wider is not None:
+            return _decoded(data, wider, name, reading, place)
         at = f"byte {error.start:,}" if isinstance(error, UnicodeDecodeError) else "a byte"
         reading.problem(place, f"{at} is not {name}")
         return data.decode(known, "replace")
@@ -32,8 +74,29 @@ def decoded(data: bytes, name: str, reading: Reading, place: str) -> str:
 def text_encoding(name: str) -> str | None:
     """What Python calls an encoding of text; None for what is none."""
     try:
-        found = codecs.lookup(name)
+        standard = webencodings.lookup(name)
+    except ValueError:
+        return None
+    # Two old encodings of mails, which browsers do not read for what scripts could hide in them.
+    if standard is not None and standard.name != "replacement":
+        python = str(standard.codec_info.name)
+        if python == "x-user-defined":
+            return "cp1252"
+        return str(standard.name) if standard.name in _WIDER else python
+    try:
+        codec = codecs.lookup(name.strip())
     except (LookupError, ValueError):
         return None
-    usable = getattr(found, "_is_text_encoding", True)
-    return found.name if usable and found.name.replace("_", "-") not in _NOT_OF_TEXT else None
+    usable = getattr(codec, "_is_text_encoding", True)
+    return codec.name if usable and codec.name.replace("_", "-") not in _NOT_OF_TEXT else None
+
+
+def declared_encoding(label: str) -> str | None:
+    """The encoding that a page declares within itself; None where the standard does not have it.
+
+    One whose declaration could be read is not UTF-16, whatever it says: by the standard, UTF-8.
+    """
+    standard = webencodings.lookup(label) if label.isascii() else None
+    if standard is None:
+        return None
+    return "utf-8" if standard.name in {"utf-16le", "utf-16be"} else label

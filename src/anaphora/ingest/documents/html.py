@@ -1,5 +1,8 @@
 """The text of a page of HTML: blocks by its headings, lists, tables and preformatted text.
 
+A row of a table is one line, its cells with " | " between them. A cell that holds a chapter rather
+than a value, as in mails and pages that are laid out by tables, stands as it would without one.
+
 Nothing here recurses or fails: pages and mails nest elements a thousand deep, and what makes
 Markdown of them runs out of stack at some 300 (python-markdownify 276). What a browser does not
 show as text (scripts, styles, templates) is left out, and so are menus (`nav`); nothing that a page
@@ -10,15 +13,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Final
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
-from anaphora.ingest.documents.base import ExtractedDocument, Reading, TextBlock, one_line
-from anaphora.ingest.documents.encodings import decoded
+from anaphora.ingest.documents.base import (
+    ExtractedDocument,
+    Reading,
+    TextBlock,
+    meant_title,
+    one_line,
+)
+from anaphora.ingest.documents.encodings import declared_encoding, decoded, marked
 from anaphora.ingest.markup import Attributes, MarkupReader
 
+BETWEEN_CELLS: Final = " | "
+
 _UNSEEN: Final = frozenset(
-    ("script", "style", "template", "noscript", "nav", "svg", "math", "head", "object", "iframe",
-     "select", "button", "canvas")
+    ("script", "style", "template", "noscript", "nav", "svg", "annotation", "annotation-xml",
+     "head", "object", "iframe", "select", "button", "canvas")
 )  # fmt: skip
 _BLOCKS: Final = frozenset(
     ("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
@@ -28,21 +41,29 @@ _BLOCKS: Final = frozenset(
 )  # fmt: skip
 _HEADING: Final = re.compile(r"h([1-6])\Z")
 _CELLS: Final = frozenset(("td", "th"))
+_GROUPS: Final = {"thead": 0, "tbody": 1, "tfoot": 2}
+_OF_TABLES: Final = frozenset(("table", "tr", *_CELLS, *_GROUPS))
 _PARAGRAPHS: Final = frozenset(
     ("p", "pre", "blockquote", "table", "ul", "ol", "dl", "figure", "h1", "h2", "h3", "h4", "h5",
      "h6")
 )  # fmt: skip
-_CHARSET: Final = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.I)
-_DEEPEST: Final = 12
-_BOMS: Final = (
-    (b"\xef\xbb\xbf", "utf-8-sig"),
-    (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"),
+_CHARSET: Final = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';>]{1,40})""", re.I)
+_XML: Final = re.compile(
+    rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""", re.I
 )
+_LOOKED_AT: Final = 1 << 20
+_CHUNK: Final = 1 << 12
+_DEEPEST: Final = 12
+_DEEPEST_TABLE: Final = 20
+"""Tables in one another: what is in a cell is looked at once for each table that it is in."""
+_WIDEST: Final = 100
+"""Columns and rows that one cell may take up, and columns that those above may push it over: an
+attribute can say any number."""
+_LONGEST_CELL: Final = 1_000
 
 
 def read_html(data: bytes, reading: Reading) -> ExtractedDocument:
-    """The text of a page in the encoding that it declares, UTF-8 where it declares none."""
+    """The text of a page in the encoding that it declares; see `decoded` where it declares none."""
     return read_markup(decoded_html(data, reading), reading)
 
 
@@ -53,21 +74,276 @@ def read_markup(markup: str, reading: Reading) -> ExtractedDocument:
     reader.feed(markup)
     reader.close()
     blocks = reading.counted(page.finished())
-    title = one_line("".join(page.title))
+    title = meant_title("".join(page.title), of_page=True)
     return ExtractedDocument("html", blocks, title or _first_heading(blocks), page.author)
 
 
-def decoded_html(data: bytes, reading: Reading) -> str:
+def decoded_html(data: bytes, reading: Reading, place: str = "its characters") -> str:
     """The characters of a page; what its encoding does not have is noted, and marked U+FFFD."""
-    encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "")
-    declared = _CHARSET.search(data[:4_096])
-    if not encoding and declared is not None:
-        encoding = declared[1].decode("ascii", "replace")
-    return decoded(data, encoding or "utf-8", reading, "its characters")
+    if marked(data) is not None:
+        return decoded(data, None, reading, place)
+    # UTF-16 without a mark: every other byte of markup is zero.
+    if data.startswith((b"<\0", b"\0<")):
+        return decoded(data, "utf-16le" if data[1] == 0 else "utf-16be", reading, place)
+    return decoded(data, _declared(data), reading, place)
+
+
+def _declared(data: bytes) -> str | None:
+    """What a page declares as its encoding: the first that is known, else the first."""
+    labels = list(_labels(data))
+    return next((name for label in labels if (name := declared_encoding(label))), None) or next(
+        iter(labels), None
+    )
+
+
+def _labels(data: bytes) -> Iterator[str]:
+    """The encodings that a page's elements `meta` name, and then that of its XML declaration."""
+    head = data[:_LOOKED_AT].decode("latin-1")
+    if "charset" in head.lower():
+        labels: list[str] = []
+        ended: list[str] = []
+
+        def begin(tag: str, attributes: Attributes) -> None:
+            if tag == "body":
+                ended.append(tag)
+            elif tag == "meta" and not ended and (label := _label(dict(attributes))):
+                labels.append(label)
+
+        reader = MarkupReader(begin, lambda _: None, lambda _: None)
+        for start in range(0, len(head), _CHUNK):
+            reader.feed(head[start : start + _CHUNK])
+            yield from labels
+            labels.clear()
+            if ended:
+                break
+    if (xml := _XML.match(data)) is not None:
+        yield xml[1].decode("ascii", "replace")
+
+
+def _label(attributes: dict[str, str | None]) -> str | None:
+    if label := attributes.get("charset"):
+        return label.strip()[:40]
+    if (attributes.get("http-equiv") or "").strip().lower() != "content-type":
+        return None
+    written = _CHARSET.search((attributes.get("content") or "")[:400])
+    return written[1] if written else None
 
 
 def _first_heading(blocks: tuple[TextBlock, ...]) -> str | None:
     return next((block.heading[0] for block in blocks if block.heading), None)
+
+
+class _Item(NamedTuple):
+    """A line; `level` is 1 to 6 for a heading, `_ROW` for a row of a table with several columns."""
+
+    text: str
+    level: int = 0
+
+
+_ROW: Final = -1
+
+
+class _Flow:
+    """Lines that follow one another: those of a page, or of one cell."""
+
+    __slots__ = ("_heading", "_lists", "_mark", "items", "line", "pre")
+
+    def __init__(self) -> None:
+        self.items: list[_Item] = []
+        self.line: list[str] = []
+        self.pre = 0
+        self._lists: list[int] = []
+        self._mark = ""
+        self._heading: int | None = None
+
+    def begin(self, tag: str, attrs: dict[str, str | None]) -> None:
+        """A block begins."""
+        self.end_line()
+        if tag in _PARAGRAPHS and not (self._lists and tag in {"ul", "ol", "p"}):
+            self.blank()
+        if heading := _HEADING.match(tag):
+            self._heading = len(self.items)
+            self.items.append(_Item("", int(heading[1])))
+        elif tag in {"ul", "ol"}:
+            self._lists.append(_number(attrs.get("start")) if tag == "ol" else 0)
+        elif tag == "li":
+            self._mark = self._next_mark()
+        elif tag == "pre":
+            self.pre += 1
+
+    def end(self, tag: str) -> None:
+        """A block ends."""
+        self.end_line()
+        if _HEADING.match(tag) and self._heading is not None:
+            at, self._heading = self._heading, None
+            words = " ".join(item.text for item in self.items[at:])
+            self.items[at:] = [_Item(" ".join(words.split()), self.items[at].level)]
+        elif tag in {"ul", "ol"} and self._lists:
+            self._lists.pop()
+        elif tag == "pre" and self.pre:
+            self.pre -= 1
+        if tag in _PARAGRAPHS and not self._lists:
+            self.blank()
+
+    def add(self, data: str) -> None:
+        """Text."""
+        if self.pre:
+            self.line.append(data)
+            return
+        joined = re.sub(r"[ \t\r\n\f]+", " ", data)
+        if joined.strip(" ") or (joined and self.line):
+            self.line.append(joined)
+
+    def end_line(self, *, keep: bool = False) -> None:
+        """The line ends; `keep`: also where it has nothing."""
+        text = "".join(self.line)
+        self.line = []
+        text = text.strip("\r\n") if self.pre else text.strip(" ")
+        if text.strip() or keep:
+            self.items += [_Item(line) for line in (self._mark + text).split("\n")]
+            self._mark = ""
+
+    def blank(self) -> None:
+        """An empty line, where there is none yet."""
+        if self.items and (self.items[-1].text or self.items[-1].level):
+            self.items.append(_Item(""))
+
+    def put(self, items: Iterable[_Item]) -> None:
+        """Lines of a table that ends here."""
+        self.end_line()
+        if not self._lists:
+            self.blank()
+        self.items += items
+        if not self._lists:
+            self.blank()
+
+    def _next_mark(self) -> str:
+        if not self._lists:
+            return "- "
+        number = self._lists[-1]
+        if number:
+            self._lists[-1] += 1
+        indent = "  " * min(len(self._lists) - 1, _DEEPEST)
+        return f"{indent}{number}. " if number else f"{indent}- "
+
+
+@dataclass(slots=True)
+class _Cell:
+    """What stands in a cell, and how many columns and rows it takes up."""
+
+    flow: _Flow
+    columns: int = 1
+    rows: int = 1
+
+    def is_laid_out(self) -> bool:
+        """Whether it holds a chapter: a heading with text under it, or more than a paragraph."""
+        headings = sum(item.level > 0 for item in self.flow.items)
+        lines = [item.text for item in self.flow.items if item.text.strip()]
+        if headings:
+            return len(lines) > headings
+        return len(lines) > 1 and sum(map(len, lines)) > _LONGEST_CELL
+
+    def line(self) -> str:
+        """Its own words in one line, without the rows of tables in it."""
+        return " ".join(" ".join(item.text for item in self.flow.items if item.level >= 0).split())
+
+    def rows_within(self) -> list[_Item]:
+        """The rows of tables in it."""
+        return [item for item in self.flow.items if item.level == _ROW]
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table that is being read: its rows by group, and what stands in it beside cells."""
+
+    is_layout: bool = False
+    beside: _Flow = field(default_factory=_Flow)
+    rows: list[tuple[int, int, list[_Cell]]] = field(default_factory=list)
+    group: int = 1
+    groups: int = 0
+    in_row: bool = False
+    in_cell: bool = False
+
+    @property
+    def flow(self) -> _Flow:
+        """Where text goes."""
+        return self.rows[-1][2][-1].flow if self.in_cell else self.beside
+
+    def begin_group(self, tag: str) -> None:
+        """A head, body or foot begins."""
+        self.end_cell()
+        self.group = _GROUPS[tag]
+        self.groups += 1
+        self.in_row = False
+
+    def begin_row(self) -> None:
+        """A row begins."""
+        self.end_cell()
+        self.rows.append((self.group, self.groups, []))
+        self.in_row = True
+
+    def begin_cell(self, attrs: dict[str, str | None]) -> None:
+        """A cell begins, in a row of its own where none is open."""
+        self.end_cell()
+        if not self.in_row:
+            self.begin_row()
+        columns = min(_number(attrs.get("colspan")), _WIDEST)
+        rows = min(_number(attrs.get("rowspan")), _WIDEST)
+        self.rows[-1][2].append(_Cell(_Flow(), max(columns, 1), max(rows, 1)))
+        self.in_cell = True
+
+    def end_cell(self) -> None:
+        """The cell that is open ends."""
+        self.flow.end_line()
+        self.in_cell = False
+
+    def items(self) -> list[_Item]:
+        """Its lines: what stands beside cells first, then its head, its body and its foot."""
+        self.end_cell()
+        items = self.beside.items
+        rows = sorted(self.rows, key=lambda row: row[0])
+        is_list = all(len(cells) <= 1 for _, _, cells in rows)
+        taken: dict[int, int] = {}
+        group = None
+        for _, own, cells in rows:
+            if own != group:
+                taken, group = {}, own
+            line = _placed(cells, taken)
+            if self.is_layout or is_list or any(cell.is_laid_out() for cell in cells):
+                for cell in cells:
+                    items += cell.flow.items
+                    if len(cells) > 1 and cell.flow.items and cell.flow.items[-1].text:
+                        items.append(_Item(""))
+                continue
+            if any(line):
+                items.append(_Item(BETWEEN_CELLS.join(line), _ROW))
+            for cell in cells:
+                items += cell.rows_within()
+        return items
+
+
+def _placed(cells: list[_Cell], taken: dict[int, int]) -> list[str]:
+    """The cells of a row at their columns; `taken` are the rows that cells above reach down."""
+    line: dict[int, str] = {}
+    reaching: dict[int, int] = {}
+    at = 0
+    for cell in cells:
+        while at < _WIDEST and taken.get(at, 0) > 0:
+            at += 1
+        line[at] = cell.line()
+        # A cell over a whole row is its title; behind others it holds the place of all it covers.
+        width = at + cell.columns if len(cells) > 1 else at + 1
+        for column in range(at, min(at + cell.columns, max(_WIDEST, at + 1))):
+            reaching[column] = cell.rows
+            if column < width:
+                line.setdefault(column, "")
+        at += cell.columns
+    for column, rows in taken.items():
+        if rows > 0:
+            line.setdefault(column, "")
+    for column, rows in (*taken.items(), *reaching.items()):
+        taken[column] = rows - 1
+    return [line.get(column, "") for column in range(max(line, default=-1) + 1)]
 
 
 class _PageText:
@@ -76,21 +352,23 @@ class _PageText:
     def __init__(self) -> None:
         self.title: list[str] = []
         self.author: str | None = None
-        self._blocks: list[TextBlock] = []
-        self._lines: list[str] = []
-        self._line: list[str] = []
-        self._above: list[tuple[int, str]] = []
+        self._page = _Flow()
+        self._tables: list[_Table] = []
+        self._too_deep = 0
         self._unseen: list[str] = []
         self._unseen_open: Counter[str] = Counter()
         self._in_title = False
-        self._pre = 0
-        self._lists: list[int] = []
-        self._mark = ""
 
     def finished(self) -> list[TextBlock]:
         """All blocks of the page."""
-        self._end_block(last=True)
-        return self._blocks
+        while self._tables:
+            self._end_table()
+        self._page.end_line()
+        return _blocks_of(self._page.items)
+
+    @property
+    def _flow(self) -> _Flow:
+        return self._tables[-1].flow if self._tables else self._page
 
     def begin(self, tag: str, attributes: Attributes) -> None:
         """An element begins."""
@@ -99,12 +377,31 @@ class _PageText:
         if self._unseen:
             return
         if tag == "br":
-            self._end_line(keep=True)
+            self._flow.end_line(keep=True)
+        elif tag == "input" and (attrs.get("type") or "").lower() == "checkbox":
+            self._flow.add("[x] " if "checked" in attrs else "[ ] ")
+        elif tag in _OF_TABLES and (self._tables or tag == "table"):
+            self._begin_in_table(tag, attrs)
         elif tag in _CELLS:
-            if self._line:
-                self._line.append(" | ")
+            if self._flow.line:
+                self._flow.line.append(BETWEEN_CELLS)
         elif tag in _BLOCKS:
-            self._begin(tag, attrs)
+            self._flow.begin(tag, attrs)
+
+    def _begin_in_table(self, tag: str, attrs: dict[str, str | None]) -> None:
+        if tag == "table" and len(self._tables) >= _DEEPEST_TABLE:
+            self._too_deep += 1
+        if self._too_deep:
+            self._flow.end_line()
+        elif tag == "table":
+            is_layout = (attrs.get("role") or "").strip().lower() in {"presentation", "none"}
+            self._tables.append(_Table(is_layout))
+        elif tag in _GROUPS:
+            self._tables[-1].begin_group(tag)
+        elif tag == "tr":
+            self._tables[-1].begin_row()
+        else:
+            self._tables[-1].begin_cell(attrs)
 
     def _look(self, tag: str, attrs: dict[str, str | None]) -> None:
         """What is said in the head, and what a page does not show."""
@@ -129,81 +426,66 @@ class _PageText:
             while closed != tag:
                 closed = self._unseen.pop()
                 self._unseen_open[closed] -= 1
-        elif not self._unseen and tag in _BLOCKS:
-            self._end(tag)
+        elif self._unseen:
+            return
+        elif tag in _OF_TABLES and self._tables:
+            self._end_in_table(tag)
+        elif tag in _BLOCKS:
+            self._flow.end(tag)
+
+    def _end_in_table(self, tag: str) -> None:
+        if self._too_deep:
+            self._too_deep -= tag == "table"
+            self._flow.end_line()
+        elif tag == "table":
+            self._end_table()
+        else:
+            self._tables[-1].end_cell()
+            if tag in _GROUPS:
+                self._tables[-1].begin_group("tbody")
+            elif tag == "tr":
+                self._tables[-1].in_row = False
+
+    def _end_table(self) -> None:
+        items = self._tables.pop().items()
+        self._flow.put(items)
 
     def add(self, data: str) -> None:
-        """Text."""
+        """Text. Soft hyphens in it are no part of its words."""
         if self._in_title:
             self.title.append(data)
-        elif not self._unseen and self._pre:
-            self._line.append(data)
         elif not self._unseen:
-            joined = re.sub(r"[ \t\r\n\f]+", " ", data)
-            if joined.strip(" ") or (joined and self._line):
-                self._line.append(joined)
+            self._flow.add(data.replace("\u00ad", ""))
 
-    def _begin(self, tag: str, attrs: dict[str, str | None]) -> None:
-        self._end_line()
-        if tag in _PARAGRAPHS and not (self._lists and tag in {"ul", "ol", "p"}):
-            self._blank()
-        if heading := _HEADING.match(tag):
-            self._end_block()
-            level = int(heading[1])
-            while self._above and self._above[-1][0] >= level:
-                self._above.pop()
-            self._above.append((level, ""))
-        elif tag in {"ul", "ol"}:
-            self._lists.append(_number(attrs.get("start")) if tag == "ol" else 0)
-        elif tag == "li":
-            self._mark = self._next_mark()
-        elif tag == "pre":
-            self._pre += 1
 
-    def _end(self, tag: str) -> None:
-        if _HEADING.match(tag) and self._above and not self._above[-1][1]:
-            said = " ".join("".join(self._line).split())
-            self._above[-1] = (self._above[-1][0], said)
-        self._end_line()
-        if tag in {"ul", "ol"} and self._lists:
-            self._lists.pop()
-        elif tag == "pre" and self._pre:
-            self._pre -= 1
-        if tag in _PARAGRAPHS and not self._lists:
-            self._blank()
+def _blocks_of(items: list[_Item]) -> list[TextBlock]:
+    """The lines of a page in blocks, each under its headings."""
+    blocks: list[TextBlock] = []
+    above: list[tuple[int, str]] = []
+    lines: list[str] = []
 
-    def _next_mark(self) -> str:
-        if not self._lists:
-            return "- "
-        number = self._lists[-1]
-        if number:
-            self._lists[-1] += 1
-        indent = "  " * min(len(self._lists) - 1, _DEEPEST)
-        return f"{indent}{number}. " if number else f"{indent}- "
-
-    def _end_line(self, *, keep: bool = False) -> None:
-        text = "".join(self._line)
-        self._line = []
-        text = text.strip("\r\n") if self._pre else text.strip(" ")
-        if text.strip() or keep:
-            self._lines += (self._mark + text).split("\n")
-            self._mark = ""
-
-    def _blank(self) -> None:
-        if self._lines and self._lines[-1]:
-            self._lines.append("")
-
-    def _end_block(self, *, last: bool = False) -> None:
-        self._end_line()
-        text = "\n".join(self._lines).strip("\n")
-        heading = tuple(title for _, title in self._above if title)
+    def end_block(*, last: bool = False) -> None:
+        nonlocal lines
+        text = "\n".join(lines).strip("\n")
+        heading = tuple(title for _, title in above if title)
         if heading and text == heading[-1] and not last:
             # A heading with nothing of its own under it goes with what comes under it.
-            self._lines = [text, ""]
+            lines = [text, ""]
             return
-        self._lines = []
+        lines = []
         if text.strip():
-            self._blocks.append(TextBlock(text, heading))
+            blocks.append(TextBlock(text, heading))
+
+    for text, level in items:
+        if level > 0:
+            end_block()
+            while above and above[-1][0] >= level:
+                above.pop()
+            above.append((level, text))
+        if text or level <= 0:
+            lines.append(text)
+    end_block(last=True)
+    return blocks
 
 
 def _number(given: str | None) -> int:

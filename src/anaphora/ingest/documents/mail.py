@@ -1,17 +1,22 @@
-"""The text of a mail (RFC 5322, MIME): who wrote what to whom, its body, and its attachments.
+"""The text of a mail (RFC 5322, MIME): who wrote what to whom, its letter, and its attachments.
 
-Of a body in several forms the plain one is taken. An attachment is read as the file that it is, and
-stands under its name; what cannot be read, such as a picture, is a problem with its name.
+A mail is a tree of parts, and every part of it is looked at: those of a letter are read in their
+order, of a letter in several forms the one that says it all, and whatever else there is, however
+deep, is an attachment. An attachment is read as the file that it is, and stands under its name;
+what cannot be read, such as a picture or a signature, is a problem with its name.
 """
 
 from __future__ import annotations
 
+import binascii
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from email.feedparser import BytesFeedParser
 from email.message import EmailMessage
 from email.policy import EmailPolicy, Policy
+from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
 from anaphora.core.arguments import has_utc
@@ -25,17 +30,46 @@ from anaphora.ingest.documents.base import (
     TooMuch,
     one_line,
 )
+from anaphora.ingest.documents.calendars import read_calendar
 from anaphora.ingest.documents.encodings import decoded
-from anaphora.ingest.documents.html import read_markup
+from anaphora.ingest.documents.html import decoded_html, read_markup
 
 ReadPart: TypeAlias = Callable[[bytes, Reading], ExtractedDocument]
 
 _SHOWN: Final = ("From", "To", "Cc", "Subject", "Date")
-_UNNAMED: Final = "attachment"
 _LONGEST_HEADER: Final = 8_000
 """Characters of a header: some 300 addresses."""
+_BODY: Final = "its body"
 _DEEPEST: Final = 20
 _CHUNK: Final = 1 << 16
+_LETTERS: Final = frozenset(("text/plain", "text/html", "text/enriched", "text/richtext"))
+_REPORTS: Final = frozenset(("message/delivery-status", "message/disposition-notification",
+    "message/feedback-report", "message/global-delivery-status", "text/rfc822-headers",
+    "message/global-headers"))  # fmt: skip
+_CALENDARS: Final = frozenset(("text/calendar", "application/ics", "text/x-vcalendar"))
+_NOT_READ: Final = {
+    "application/pkcs7-signature": "it is a signature, which is no text and was not checked",
+    "application/x-pkcs7-signature": "it is a signature, which is no text and was not checked",
+    "application/pgp-signature": "it is a signature, which is no text and was not checked",
+    "application/pgp-keys": "it is a key, which is no text",
+    "application/pkcs7-mime": "it is signed or encrypted (S/MIME) as a whole, and cannot be read",
+    "application/x-pkcs7-mime": "it is signed or encrypted (S/MIME) as a whole, and cannot be read",
+    "message/external-body": "it is kept elsewhere, and nothing is fetched",
+    "message/partial": "it is a piece of a mail that was sent in several",
+}
+_SIGNATURE: Final = _NOT_READ["application/pgp-signature"]
+_NOT_READ_BY_NAME: Final = {
+    ".p7s": _SIGNATURE,
+    ".sig": _SIGNATURE,
+    ".p7m": _NOT_READ["application/pkcs7-mime"],
+}
+_ENCRYPTED: Final = "it is encrypted: save a copy that was decrypted"
+_LEFT_TO_OTHERS: Final = 600
+"""Characters of a plain letter that may be no more than a hint at the one in HTML beside it."""
+_UUENCODED: Final = re.compile(
+    r"^begin [0-7]{3,4} ([^\n]{1,200})\n((?:[ -`]{1,62}\r?\n)+?)end\b[^\n]*$\n?", re.M
+)
+_PREAMBLE: Final = re.compile(r"multi-?part|\bMIME\b", re.I)
 
 
 def read_mail(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDocument:
@@ -89,12 +123,15 @@ def _parsed(data: bytes, reading: Reading) -> EmailMessage:
 
 
 def _read(message: EmailMessage, reading: Reading, read_part: ReadPart) -> ExtractedDocument:
-    told = {name: _header(message, name) for name in _SHOWN}
-    head = "\n".join(f"{name}: {value}" for name, value in told.items() if value)
+    shown = {name: _header(message, name) for name in _SHOWN}
+    head = "\n".join(f"{name}: {value}" for name, value in shown.items() if value)
     blocks = list(reading.counted([TextBlock(head)]))
-    blocks += _body(message, reading)
-    for name, part in _attachments(message, reading):
-        blocks += _attached(name, part, reading, read_part)
+    content = _Content(reading)
+    content.walk(message)
+    for letter in content.letters:
+        blocks += letter.blocks
+    for file in content.files():
+        blocks += _attached(file, reading, read_part)
     if not blocks:
         raise reading.refuse("it has no text")
     date = None
@@ -102,7 +139,7 @@ def _read(message: EmailMessage, reading: Reading, read_part: ReadPart) -> Extra
         date = cast(Any, message["date"]).datetime
     if date is not None and (date.tzinfo is None or not has_utc(date)):
         date = None
-    return ExtractedDocument("mail", tuple(blocks), told["Subject"], told["From"], date)
+    return ExtractedDocument("mail", tuple(blocks), shown["Subject"], shown["From"], date)
 
 
 def _header(message: EmailMessage, name: str) -> str | None:
@@ -112,64 +149,272 @@ def _header(message: EmailMessage, name: str) -> str | None:
     return None
 
 
-def _body(message: EmailMessage, reading: Reading) -> tuple[TextBlock, ...]:
-    found: EmailMessage | None = None
+class _Letter:
+    """A part of what is written: its text, and whether it came as HTML, which is read when asked
+    for: as a rule the same stands beside it in plain text."""
+
+    def __init__(self, read: Callable[[], tuple[TextBlock, ...]], *, is_page: bool) -> None:
+        self._read = read
+        self.is_page = is_page
+
+    @cached_property
+    def blocks(self) -> tuple[TextBlock, ...]:
+        """Its text."""
+        return self._read()
+
+    def words(self) -> str:
+        """Its text, without white space that layout may differ in."""
+        return " ".join(" ".join(block.text for block in self.blocks).split())
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What is attached: a mail, or bytes with the name, type and encoding that they are given."""
+
+    name: str | None
+    kind: str
+    data: bytes = b""
+    charset: str | None = None
+    mail: EmailMessage | None = None
+
+    @property
+    def place(self) -> str:
+        """What it is called in a problem."""
+        return f"attachment {self.name}" if self.name else f"attachment of {self.kind}, unnamed"
+
+
+class _Content:
+    """Takes a mail apart: `letters` are what it says, `files` gives what is attached to it."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.letters: list[_Letter] = []
+        self._reading = reading
+        self._files: list[_File] = []
+
+    def files(self) -> Iterator[_File]:
+        """What is attached; an invitation that is attached as well comes once."""
+        seen: set[bytes] = set()
+        for file in self._files:
+            if file.kind in _CALENDARS:
+                essence = b"".join(file.data.split())
+                if essence in seen:
+                    continue
+                seen.add(essence)
+            yield file
+
+    def walk(self, part: EmailMessage, *, in_letter: bool = False) -> None:
+        """Look at a part and all parts in it; with `in_letter` a form of the letter has it."""
+        kind = _kind_of(part)
+        name = _name_of(part)
+        children = _children(part)
+        if kind.startswith("multipart/") and children:
+            self._walk_many(part, kind, children)
+        elif kind in _REPORTS:
+            self._add_text(_report(part, children))
+        elif reason := _NOT_READ.get(kind) or _NOT_READ_BY_NAME.get((name or "").lower()[-4:]):
+            self._tell(name, kind, reason)
+        elif kind == "message/rfc822" or (kind.startswith("message/") and children):
+            for child in children or [part]:
+                if child is not part:
+                    self._files.append(_File(name, kind, mail=child))
+        elif _is_letter(part, kind, name, in_letter=in_letter, has_children=bool(children)):
+            self._add_letter(part, kind)
+        else:
+            self._files.append(_File(name, kind, _bytes_of(part), _charset_of(part)))
+
+    def _walk_many(self, part: EmailMessage, kind: str, children: list[EmailMessage]) -> None:
+        self._add_stray(part.preamble, is_preamble=True)
+        if kind == "multipart/alternative":
+            self._walk_alternatives(children)
+        elif kind == "multipart/encrypted":
+            self._tell(None, kind, _ENCRYPTED)
+        elif kind == "multipart/signed":
+            for child in children[:1] + children[2:]:
+                self.walk(child)
+            for child in children[1:2]:
+                self._tell(_name_of(child), _kind_of(child), _SIGNATURE)
+        else:
+            for child in children:
+                self.walk(child)
+        self._add_stray(part.epilogue, is_preamble=False)
+
+    def _walk_alternatives(self, children: list[EmailMessage]) -> None:
+        """Of the forms of a letter, keep those in plain text that differ, or the one in HTML where
+        that says more; what is attached to any of them is kept of all."""
+        forms: list[list[_Letter]] = []
+        before, self.letters = self.letters, []
+        for child in children:
+            self.letters = []
+            self.walk(child, in_letter=True)
+            forms.append(self.letters)
+        self.letters = before
+        plain = [form for form in forms if form and not any(letter.is_page for letter in form)]
+        pages = [form for form in forms if any(letter.is_page for letter in form)]
+        chosen: dict[str, list[_Letter]] = {}
+        for form in plain:
+            if words := " ".join(letter.words() for letter in form):
+                chosen.setdefault(words, form)
+        length = sum(map(len, chosen))
+        if pages and length < _LEFT_TO_OTHERS:
+            most = sum(len(letter.words()) for letter in pages[-1])
+            if most > 2 * length + 200 * bool(length):
+                chosen = {"": pages[-1]}
+        for form in chosen.values():
+            self.letters += form
+
+    def _add_letter(self, part: EmailMessage, kind: str) -> None:
+        if kind == "text/plain" or kind not in _LETTERS:
+            self._add_text(decoded(_bytes_of(part), _charset_of(part), self._reading, _BODY))
+        else:
+            self.letters.append(_Letter(lambda: self._page(part, kind), is_page=True))
+
+    def _page(self, part: EmailMessage, kind: str) -> tuple[TextBlock, ...]:
+        data, charset = _bytes_of(part), _charset_of(part)
+        if charset is None and kind == "text/html":
+            text = decoded_html(data, self._reading, _BODY)
+        else:
+            text = decoded(data, charset, self._reading, _BODY)
+        return read_markup(_clean(text), self._reading).blocks
+
+    def _add_text(self, text: str) -> None:
+        def take_out(match: re.Match[str]) -> str:
+            data = _uudecoded(match[2])
+            self._files.append(_File(one_line(match[1]), "application/octet-stream", data))
+            return ""
+
+        clean = _clean(text)
+        if "begin " in clean:
+            clean = _UUENCODED.sub(take_out, clean)
+        blocks = self._reading.counted([TextBlock(clean.strip("\n"))])
+        if blocks:
+            self.letters.append(_Letter(lambda: blocks, is_page=False))
+
+    def _add_stray(self, text: object, *, is_preamble: bool) -> None:
+        """What stands before the first part or behind the last: lists put their footers there."""
+        if isinstance(text, str) and any(map(str.isalnum, text)):
+            if is_preamble and _PREAMBLE.search(text[:1_000]):
+                return
+            data = text.encode("utf-8", "surrogateescape")
+            self._add_text(decoded(data, None, self._reading, _BODY))
+
+    def _tell(self, name: str | None, kind: str, reason: str) -> None:
+        self._reading.problem(_File(name, kind).place, reason)
+
+
+def _kind_of(part: EmailMessage) -> str:
     with suppress(*BROKEN):
-        found = cast("EmailMessage | None", message.get_body(("plain", "html")))
-    if found is None:
-        return ()
-    text = _text_of(found, reading, "its body")
-    if found.get_content_type() == "text/html":
-        return read_markup(text, reading).blocks
-    return reading.counted([TextBlock(text.strip("\n"))])
+        return part.get_content_type()
+    return "text/plain"
 
 
-def _text_of(part: EmailMessage, reading: Reading, place: str) -> str:
-    data, name = _bytes_of(part), None
+def _name_of(part: EmailMessage) -> str | None:
+    with suppress(*BROKEN):
+        return one_line(part.get_filename())
+    return None
+
+
+def _charset_of(part: EmailMessage) -> str | None:
+    """The encoding that a part names; None for ASCII too, whose other bytes are anything."""
+    name = None
     with suppress(*BROKEN):
         name = part.get_content_charset()
-    text = decoded(data, name or "utf-8", reading, place)
+    return None if name in {None, "", "us-ascii", "ascii", "ansi_x3.4-1968"} else name
+
+
+def _children(part: EmailMessage) -> list[EmailMessage]:
+    # Of text that is in no other part it would decode the encoding that it names, whatever that is.
+    payload: Any = part.get_payload() if part.is_multipart() else ()
+    return [child for child in payload if isinstance(child, EmailMessage)]
+
+
+def _is_letter(
+    part: EmailMessage, kind: str, name: str | None, *, in_letter: bool, has_children: bool
+) -> bool:
+    """Whether a part is read as part of the letter, and not as a file of its own."""
+    if has_children:
+        return False
+    if kind.startswith(("multipart/", "message/")):
+        # It says so and is not: what is there is text.
+        return True
+    disposition = None
+    with suppress(*BROKEN):
+        disposition = part.get_content_disposition()
+    return kind in _LETTERS and disposition != "attachment" and (in_letter or not name)
+
+
+def _report(part: EmailMessage, children: list[EmailMessage]) -> str:
+    """The fields of a report on a mail: to whom it did not get, and why."""
+    if not children:
+        return _bytes_of(part).decode("utf-8", "replace")
+    groups = []
+    for child in children:
+        lines = []
+        for name in dict.fromkeys(child.keys()):
+            with suppress(*BROKEN):
+                lines += [f"{name}: {one_line(value)}" for value in child.get_all(name, [])]
+        rest = _bytes_of(child).decode("utf-8", "replace").strip()
+        groups.append("\n".join([*lines, rest]).strip())
+    return "\n\n".join(group for group in groups if group)
+
+
+def _clean(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\x00", "")
 
 
 def _bytes_of(part: EmailMessage) -> bytes:
-    found = part.get_payload(decode=True)
-    return found if isinstance(found, bytes) else b""
-
-
-def _attachments(message: EmailMessage, reading: Reading) -> Iterator[tuple[str, EmailMessage]]:
     try:
-        parts = list(message.iter_attachments())
-    except BROKEN as error:
-        # A mail of one part has none; its library says so with an error.
-        if message.is_multipart():
-            reading.problem("its attachments", error)
-        return
-    for part in parts:
-        name = None
+        data = part.get_payload(decode=True)
+    except BROKEN:
+        data = None
+    if not isinstance(data, bytes):
+        return b""
+    if data.lstrip()[:6] == b"begin ":
+        match = _UUENCODED.search(_clean(data.decode("latin-1")))
+        return _uudecoded(match[2]) if match and not match.start() else data
+    return data
+
+
+def _uudecoded(lines: str) -> bytes:
+    pieces = []
+    for line in lines.splitlines():
         with suppress(*BROKEN):
-            name = one_line(part.get_filename())
-        yield name or _UNNAMED, part
+            pieces.append(binascii.a2b_uu(line.rstrip("\r\n")))
+    return b"".join(pieces)
 
 
-def _attached(
-    name: str, part: EmailMessage, reading: Reading, read_part: ReadPart
-) -> list[TextBlock]:
-    inner = reading.part(name)
+def _attached(file: _File, reading: Reading, read_part: ReadPart) -> list[TextBlock]:
+    inner = reading.part(file.name or file.kind)
+    name = file.name
     try:
-        if part.get_content_type() == "message/rfc822":
-            found = _read(part.get_content(), inner, read_part)
-            name = name if name != _UNNAMED else found.title or name
+        if file.mail is not None:
+            extracted = _read(file.mail, inner, read_part)
+            name = name or extracted.title
+        elif file.kind in _CALENDARS or (name or "").lower().endswith(".ics"):
+            extracted = read_calendar(file.data, inner, file.charset)
+            name = name or "invitation"
         else:
-            found = read_part(_bytes_of(part), inner)
-    except MissingExtra:
-        raise
+            extracted = read_part(_unmistakable(file, inner), inner)
+    except MissingExtra as error:
+        if error.needs != "icalendar":
+            raise
+        reading.problem(file.place, error)
+        return []
     except TooMuch:
         raise
     except UnreadableDocument as error:
-        reading.problem(f"attachment {name}", error.reason)
+        reading.problem(file.place, error.reason)
         return []
     except BROKEN as error:
-        reading.problem(f"attachment {name}", error)
+        reading.problem(file.place, error)
         return []
-    return [replace(block, heading=(name, *block.heading)) for block in found.blocks]
+    under = (name,) if name else ()
+    return [replace(block, heading=(*under, *block.heading)) for block in extracted.blocks]
+
+
+def _unmistakable(file: _File, reading: Reading) -> bytes:
+    """The bytes of a file; of a text whose encoding the mail tells, in UTF-8 with its mark."""
+    if file.charset is None or not file.kind.startswith("text/"):
+        return file.data
+    return b"\xef\xbb\xbf" + decoded(file.data, file.charset, reading, "its characters").encode(
+        "utf-8", "replace"
+    )

@@ -1,6 +1,7 @@
 """The text of a PDF by its pages, each under the bookmark that it belongs to. Imports pypdf.
 
-Pages that are pictures have no text: nothing here reads letters off a picture.
+Pages that are pictures have no text, which is noted: nothing here reads letters off a picture. What
+was filled into a form stands behind the text of its page.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.arguments import has_utc
 from anaphora.errors import MissingExtra
-from anaphora.ingest.documents.base import BROKEN, ExtractedDocument, Reading, TextBlock, one_line
+from anaphora.ingest.documents.base import (
+    BROKEN,
+    ExtractedDocument,
+    Reading,
+    TextBlock,
+    meant_title,
+    one_line,
+)
+from anaphora.ingest.documents.hyphens import mended
+from anaphora.ingest.documents.pdf_forms import FormReader
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
@@ -29,6 +39,19 @@ _MARKS: Final = (b"T", b"(", b"<", b"'", b'"')
 _MOST_WORK: Final = 10**11
 """Operators of text in a page times the characters that it shows: some 25,000 lines on one page."""
 _DEEPEST: Final = 20
+_PICTURE: Final = "no text: a picture, which an OCR must read first"
+_LARGE_PICTURE: Final = "hardly any text, and a picture, which an OCR must read first"
+_HARDLY_ANY: Final = 120
+"""Characters of a page, such as its number or the stamp of a scanner."""
+_LARGE: Final = 400_000
+"""Pixels of a picture that a page of text may be: A4 in some 70 dots an inch."""
+_SHOWS: Final = re.compile(
+    rb"(?<![^\s\])>])(?:Do|BI|sh|f\*?|F|S|s|[Bb]\*?|Tj|TJ|'|\")(?![^\s\[(</])"
+)
+_SHOWN_OBJECT: Final = re.compile(rb"(/[^\s/<>\[\]()]{1,127})\s+Do\b")
+_DEEPEST_FORM: Final = 3
+_LONG_RUN: Final = 6
+_MOST_OBJECTS: Final = 1_000
 
 
 def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
@@ -46,25 +69,119 @@ def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
     headings: dict[int, tuple[str, ...]] = {}
     with suppress(*broken):
         headings = _headings(reader, count)
-    blocks: list[TextBlock] = []
-    failed = 0
-    why: object = ""
-    for number in range(1, count + 1):
-        try:
-            text = _text_of(reader.pages[number - 1])
-        except broken as error:
-            failed, why = failed + 1, error
-            reading.problem(f"page {number}", error)
-            continue
-        blocks += reading.counted([TextBlock(text, headings.get(number, ()), number)])
-    if failed and failed == count:
-        raise reading.refuse(f"none of its pages can be read: {why or 'it is damaged'}")
+    pages = _Pages(reading, broken)
+    pages.read(reader, count)
+    blocks = [
+        TextBlock(text, headings.get(number, ()) if number else (), number)
+        for number, text in pages.texts()
+    ]
     if not blocks:
         raise reading.refuse("it has no text: its pages are pictures, which an OCR must read first")
-    told: dict[str, Any] = {}
+    pages.tell_pictures()
+    found: dict[str, Any] = {}
     with suppress(*broken):
-        told = _told(reader)
-    return ExtractedDocument("pdf", tuple(blocks), pages=count, **told)
+        found = _told(reader)
+    return ExtractedDocument("pdf", tuple(blocks), pages=count, **found)
+
+
+class _Pages:
+    """Reads page by page: the text, what was filled in, and which pages are pictures."""
+
+    def __init__(self, reading: Reading, broken: tuple[type[Exception], ...]) -> None:
+        self._reading = reading
+        self._broken = broken
+        self._texts: dict[int, str] = {}
+        self._filled: dict[int | None, str] = {}
+        self._pictures: dict[str, list[int]] = {}
+
+    def read(self, reader: PdfReader, count: int) -> None:
+        """Read all; `UnreadableDocument` where no page can be read."""
+        form = FormReader()
+        why: object = ""
+        for number in range(1, count + 1):
+            try:
+                page = reader.pages[number - 1]
+                text = self._texts[number] = self._reading.count(_text_of(page))
+            except self._broken as error:
+                why = error
+                self._reading.problem(f"page {number}", error)
+                continue
+            with suppress(*self._broken):
+                self._fill(number, form.lines_of(page))
+            with suppress(*self._broken):
+                if reason := _not_read(page, text):
+                    self._pictures.setdefault(reason, []).append(number)
+        if count and not self._texts:
+            raise self._reading.refuse(f"none of its pages can be read: {why or 'it is damaged'}")
+        with suppress(*self._broken):
+            self._fill(None, form.lines_beside(reader))
+        with suppress(*self._broken):
+            if reader.xfa and not self._filled:
+                reason = "it is filled in for Adobe's programs alone (XFA): print it as PDF"
+                self._reading.problem("its form", reason)
+
+    def _fill(self, number: int | None, lines: Iterator[str]) -> None:
+        if text := _clean("\n".join(lines)):
+            self._filled[number] = self._reading.count(text)
+
+    def texts(self) -> Iterator[tuple[int | None, str]]:
+        """Each page that says anything, by its number, and what stands on none."""
+        whole = dict(zip(self._texts, mended(self._texts.values()), strict=True))
+        for number in (*whole, None):
+            parts = (whole.get(number or 0, ""), self._filled.get(number, ""))
+            if text := "\n\n".join(part for part in parts if part.strip()):
+                yield number, text
+
+    def tell_pictures(self) -> None:
+        """Note the pages that show what was not read."""
+        for reason, numbers in self._pictures.items():
+            many = len(numbers)
+            on_all = reason if many == 1 else f"on {many:,} pages {reason}"
+            self._reading.problem(_pages(numbers), on_all)
+
+
+def _pages(numbers: list[int]) -> str:
+    """Numbers of pages that rise, for people: "page 2", "pages 2, 3, 10-40"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    written = [
+        f"{run[0]}-{run[-1]}" if len(run) > _LONG_RUN else ", ".join(map(str, run)) for run in runs
+    ]
+    return f"page{'' if len(numbers) == 1 else 's'} {', '.join(written)}"
+
+
+def _not_read(page: PageObject, text: str) -> str:
+    """Why a page that shows something has no text, or hardly any; "" where it is read."""
+    if len(text.strip()) >= _HARDLY_ANY:
+        return ""
+    contents = page.get_contents()
+    data = contents.get_data() if contents is not None else b""
+    if not text.strip():
+        return _PICTURE if _SHOWS.search(data) else ""
+    return _LARGE_PICTURE if _has_large_picture(page, data) else ""
+
+
+def _has_large_picture(holder: Any, data: bytes, depth: int = 0) -> bool:
+    """Whether a page, or a form that it shows, shows a picture that may be of a page."""
+    resources = holder.get("/Resources")
+    objects = resources.get_object().get("/XObject") if resources is not None else None
+    if objects is None or depth > _DEEPEST_FORM:
+        return False
+    shown = set(_SHOWN_OBJECT.findall(data))
+    for name, entry in list(objects.get_object().items())[:_MOST_OBJECTS]:
+        if name.encode("utf-8", "replace") not in shown:
+            continue
+        one = entry.get_object()
+        if one.get("/Subtype") == "/Image":
+            if int(one.get("/Width", 0)) * int(one.get("/Height", 0)) >= _LARGE:
+                return True
+        elif one.get("/Subtype") == "/Form" and _has_large_picture(one, one.get_data(), depth + 1):
+            return True
+    return False
 
 
 def _opened(data: bytes, reading: Reading) -> PdfReader:
@@ -88,10 +205,12 @@ def _opened(data: bytes, reading: Reading) -> PdfReader:
 
 def _text_of(page: PageObject) -> str:
     _refuse_crowded(page)
-    text = page.extract_text()
+    return "\n".join(line.rstrip() for line in _clean(page.extract_text()).splitlines()).strip("\n")
+
+
+def _clean(text: str) -> str:
     # Characters that a font does not tell come as lone surrogates or NUL.
-    clean = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
-    return "\n".join(line.rstrip() for line in clean.splitlines()).strip("\n")
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
 
 def _refuse_crowded(page: PageObject) -> None:
@@ -147,7 +266,7 @@ def _told(reader: PdfReader) -> dict[str, Any]:
     told = reader.metadata
     if told is None:
         return {}
-    found: dict[str, Any] = {"title": one_line(told.title), "author": one_line(told.author)}
+    found: dict[str, Any] = {"title": meant_title(told.title), "author": one_line(told.author)}
     date: datetime | None = None
     with suppress(*BROKEN):
         date = told.modification_date or told.creation_date

@@ -24,6 +24,17 @@ def read_markdown(data: bytes, reading: Reading) -> ExtractedDocument:
     return ExtractedDocument(found.format, blocks or found.blocks, title)
 
 
+def read_notebook(data: bytes, reading: Reading) -> ExtractedDocument:
+    """A notebook: the sources of its cells, as Markdown."""
+    from anaphora.ingest.projects.files.notebooks import BrokenNotebook, notebook_text
+
+    try:
+        text = notebook_text(decoded_text(data, reading))
+    except BrokenNotebook as error:
+        raise reading.refuse(str(error)) from error
+    return read_markdown(text.encode("utf-8", "replace"), reading)
+
+
 def decoded_text(data: bytes, reading: Reading) -> str:
     """UTF-8, UTF-16 with a byte order mark, else Windows-1252, which is noted.
 

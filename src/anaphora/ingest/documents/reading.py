@@ -11,7 +11,7 @@ from typing import Final
 
 from anaphora.errors import UnreadableDocument
 from anaphora.ingest.documents.base import DocumentLimits, ExtractedDocument, Reading, TooMuch
-from anaphora.ingest.documents.prose import read_markdown, read_text
+from anaphora.ingest.documents.prose import read_markdown, read_notebook, read_text
 
 _BY_SUFFIX: Final[Mapping[str, str]] = {
     ".htm": "html",
@@ -20,7 +20,9 @@ _BY_SUFFIX: Final[Mapping[str, str]] = {
     ".eml": "mail",
     ".md": "markdown",
     ".markdown": "markdown",
+    ".ipynb": "notebook",
 }
+_FROM_LINE: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*From ")
 _PAGE: Final = re.compile(rb"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)\b", re.I)
 _MAIL: Final = re.compile(
     rb"(?:[!-9;-~]{1,76}:[^\n]*\n(?:[ \t][^\n]*\n)*){2,}\r?\n",
@@ -29,12 +31,27 @@ _OF_MAIL: Final = re.compile(
     rb"^(?:received|return-path|message-id|mime-version|delivered-to):", re.I | re.M
 )
 _OTHERS: Final[tuple[tuple[bytes, str], ...]] = (
-    (b"\xd0\xcf\x11\xe0", "it is a file of Office 97 to 2003, or encrypted: save it as DOCX"),
     (b"{\\rtf", "it is RTF: save it as DOCX or PDF"),
     (b"\x89PNG", "it is a picture, whose text an OCR must read first"),
     (b"\xff\xd8\xff", "it is a picture, whose text an OCR must read first"),
     (b"GIF8", "it is a picture, whose text an OCR must read first"),
 )
+_OLE: Final = b"\xd0\xcf\x11\xe0"
+# What such a file says of itself in its directory, in UTF-16.
+_IN_OLE: Final[Mapping[str, str]] = {
+    "EncryptedPackage": "it is encrypted: save a copy without a password",
+    "__nameid_version1.0": "it is a mail of Outlook: save it as a mail (.eml), or as HTML",
+    "WordDocument": "it is a document of Word 97 to 2003: save it as DOCX",
+    "Workbook": "it is a spreadsheet of Excel 97 to 2003: save it as PDF",
+    "PowerPoint Document": "it is a presentation of PowerPoint 97 to 2003: save it as PDF",
+}
+_IN_ZIP: Final[Mapping[str, str]] = {
+    "xl/workbook.xml": "a spreadsheet: save it as PDF",
+    "xl/workbook.bin": "a spreadsheet: save it as PDF",
+    "ppt/presentation.xml": "a presentation: save it as PDF",
+    "META-INF/container.xml": "an e-book: save it as PDF",
+    "content.xml": "a document of OpenDocument: save it as PDF or DOCX",
+}
 _HEAD: Final = 4_096
 
 Read = Callable[[bytes, Reading], ExtractedDocument]
@@ -63,6 +80,12 @@ def _read_any(data: bytes, reading: Reading) -> ExtractedDocument:
     return _reader_of(data, reading)(data, reading)
 
 
+def _reader_of_mails(head: bytes) -> Read | None:
+    from anaphora.ingest.documents.mbox import is_mbox, read_mbox
+
+    return partial(read_mbox, read_part=_read_any) if is_mbox(head) else None
+
+
 def _reader_of(data: bytes, reading: Reading) -> Read:
     # Each is imported for what it reads: a worker is there the sooner.
     head = data[:_HEAD]
@@ -75,7 +98,12 @@ def _reader_of(data: bytes, reading: Reading) -> Read:
     for mark, reason in _OTHERS:
         if head.startswith(mark):
             raise reading.refuse(reason)
-    by_suffix = _BY_SUFFIX.get(PurePosixPath(reading.name.replace("\\", "/")).suffix.lower())
+    if _FROM_LINE.match(head) and (reader := _reader_of_mails(head)) is not None:
+        return reader
+    suffix = PurePosixPath(reading.name.replace("\\", "/")).suffix.lower()
+    if head.startswith(_OLE):
+        raise reading.refuse(_kind_of_ole(data, suffix))
+    by_suffix = _BY_SUFFIX.get(suffix)
     if by_suffix == "html" or (by_suffix is None and _PAGE.match(head)):
         from anaphora.ingest.documents.html import read_html
 
@@ -84,20 +112,31 @@ def _reader_of(data: bytes, reading: Reading) -> Read:
         from anaphora.ingest.documents.mail import read_mail
 
         return partial(read_mail, read_part=_read_any)
+    if by_suffix == "notebook":
+        return read_notebook
     return read_markdown if by_suffix == "markdown" else read_text
 
 
 def _zipped(data: bytes, reading: Reading) -> Read:
-    from anaphora.ingest.documents.docx import DOCUMENT, names_in, read_docx
+    from anaphora.ingest.documents.docx import is_body, names_in, read_docx
 
     names = names_in(data)
-    if DOCUMENT in names:
+    if any(map(is_body, names)):
         return read_docx
     if not names:
         raise reading.refuse("it begins as a DOCX does, and is damaged")
-    kinds = {"xl/workbook.xml": "a spreadsheet", "ppt/presentation.xml": "a presentation"}
-    kind = next((told for name, told in kinds.items() if name in names), "an archive")
-    raise UnreadableDocument("document", reading.name, f"it is {kind}: save it as PDF")
+    archive = "an archive: unpack it, and add the files that are in it"
+    kind = next((kind for name, kind in _IN_ZIP.items() if name in names), archive)
+    raise reading.refuse(f"it is {kind}")
+
+
+def _kind_of_ole(data: bytes, suffix: str) -> str:
+    for stream, reason in _IN_OLE.items():
+        if stream.encode("utf-16-le") in data:
+            return reason
+    if suffix == ".msg":
+        return _IN_OLE["__nameid_version1.0"]
+    return "it is a file of Office 97 to 2003, or encrypted: save it as DOCX or PDF"
 
 
 def _is_mail(head: bytes) -> bool:

@@ -43,6 +43,31 @@ class Malformed(ValueError):
     """
 
 
+UNEXPECTED: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What a reader may raise about a value that is of another type than it expects; Malformed is one
+of them."""
+FAILED: Final = "its reader failed"
+"""How a problem begins that no reader has expected."""
+
+
+def why(error: Exception) -> str:
+    """Why a value could not be read, in words."""
+    return str(error) if isinstance(error, Malformed) else failure(error)
+
+
+def failure(error: Exception) -> str:
+    """What is told of an error that no reader has expected."""
+    return f"{FAILED} ({type(error).__name__}: {error})"
+
+
 def as_object(value: object, what: str) -> dict[str, object]:
     """The value, which must be a JSON object; raises Malformed about `what` if it is not one."""
     if isinstance(value, dict):
@@ -68,6 +93,11 @@ def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
     raise Malformed(f"{name!r} is {what}")
 
 
+def objects_in(value: object) -> list[dict[str, object]]:
+    """The JSON objects of a list; of what is no list, none."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 class ImportFile:
     """One file to import: a path, or a member of the zip file at that path, opened by the caller.
 
@@ -76,8 +106,10 @@ class ImportFile:
     `label` is how problems name it, `name` and `stem` its own name without folders, `relative` the
     same below the folder that was named, which it begins with ("Notes/Work/Staging.md"), `modified`
     an aware time, `size` bytes. `consumed` counts the bytes read by the last `open`, `held` what
-    drafts hold of it, in characters, `made_keys` the keys that its chats without an id got. What is
-    no regular file (a pipe, a device) raises OSError.
+    drafts hold of it, in characters, `made_keys` the keys that its chats without an id got.
+    `tentative`: its name is none of an export. Where several formats share the file, `wanted` takes
+    the values of the one that reads it, and `later` is set for all but the first. What is no
+    regular file (a pipe, a device) raises OSError.
     """
 
     def __init__(
@@ -103,6 +135,9 @@ class ImportFile:
         self.consumed = 0
         self.held = 0
         self.made_keys: Counter[str] = Counter()
+        self.tentative = False
+        self.wanted: Callable[[object], bool] | None = None
+        self.later = False
         self.modified, self.size = self._stat()
 
     def problem(self, place: str, reason: str) -> ImportProblem:

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.facts import key_of, payload_of, tags_of
-from anaphora.ingest.importers.markdown import Note, read_note, sections
+from anaphora.ingest.importers.markdown import Note, account_of, read_note, sections
 from anaphora.store.hashing import digest
-from anaphora.values.imports import ImportedMemory, ImportedWhole
+from anaphora.values.imports import ImportedMemory
 from anaphora.values.memories import NewMemory
 
 _NAME = "basic_memory"
@@ -29,6 +29,7 @@ _RELATION = re.compile(
 )
 _TAG = re.compile(r"(?<!\S)#([\w/-]+)")
 _CONTEXT = re.compile(r"\(([^()]+)\)$")
+_OWN = frozenset(("title", "type", "permalink", "tags", "tag"))
 _WORDS = 7
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _FENCE = re.compile(r"\s*(```|~~~)")
@@ -46,12 +47,12 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     except Malformed as error:
         yield file.problem("file", str(error))
         return
-    keys: set[str] = set()
     facts, rest = _facts(note)
-    for item in (*facts, *sections(rest, _NAME)):
-        keys.add(item.key)
-        yield item
-    yield ImportedWhole(_NAME, note.key, frozenset(keys), note.changed)
+    # What its program writes into each note is no news where the note says anything.
+    alone = not facts or rest.text.strip() or not set(note.properties) <= _OWN | note.dates
+    items = (*facts, *(sections(rest, _NAME) if alone else ()))
+    yield from items
+    yield from account_of(file, note, items, _NAME)
 
 
 def _facts(note: Note) -> tuple[list[ImportedMemory], Note]:

@@ -3,7 +3,9 @@
 A file may hold several sessions. What the user typed and what the assistant said to the user comes
 out, and of each call of a tool a line; tool output, thinking, side tasks of subagents, wrappers
 that the program put in, and its own records are left out and counted. A slash command with words
-behind it is kept as it was typed.
+behind it is kept as it was typed. What was typed while the assistant worked stands in a record of
+its own kind, or in the queue alone; what the user answered to a question, or said on refusing a
+call or a plan, in the output of a tool; a plan in the call of one.
 
 Of a session on the web there is no documented export. What `claude --teleport` writes is such a
 transcript; what its service answers is evidently the same records in one object, under `loglines`,
@@ -11,6 +13,9 @@ or as `events` with the times that they were created. Both are read.
 
 The log's `parentUuid` forks wherever tools run side by side. A conversation forks only where the
 user went back and asked again: between two prompts of the user, the order of the file counts.
+
+The ids of records are unique: a session that was copied under another id (sent to the background,
+forked, resumed) is told by them.
 """
 
 from __future__ import annotations
@@ -21,7 +26,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from anaphora.core.synthetic import synthetic_kind
-from anaphora.core.word_lists import by_word
+from anaphora.core.word_lists import by_word, words
+from anaphora.ingest.importers.answers import (
+    answers_of,
+    asks,
+    plan_of,
+    plan_told,
+    plans,
+    refusal_of,
+)
 from anaphora.ingest.importers.base import (
     Format,
     ImportFile,
@@ -33,7 +46,10 @@ from anaphora.ingest.importers.base import (
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of, check_room
 from anaphora.ingest.importers.json_reader import Record, read_log
+from anaphora.ingest.importers.queued import PromptQueue
+from anaphora.ingest.importers.tools import output_text
 from anaphora.ingest.markup import elements
+from anaphora.store.hashing import digest
 
 _LEFT_OUT_BLOCKS = by_word(
     {
@@ -44,6 +60,9 @@ _LEFT_OUT_BLOCKS = by_word(
 _CALLS = frozenset({"tool_use", "server_tool_use"})
 _OUTPUTS = frozenset({"tool_result"})
 _MOST_LOOKED_AT = 50
+# Others than the user that send messages in between.
+_PROGRAMS = words("agent auto-continuation coordinator hook peer system task-notification teammate")
+_TAG = re.compile(r"</?[a-z][\w-]*>")
 _COMMAND = re.compile(r"\s*<command-(name|message|args)>")
 
 
@@ -105,7 +124,7 @@ class _Transcript:
         key = session_id if isinstance(session_id, str) and session_id else self.file.stem
         if key not in self.sessions:
             check_room(self.file, len(self.sessions))
-            self.sessions[key] = _Session(Draft(self.file, "claude_code", key))
+            self.sessions[key] = _Session(Draft(self.file, "claude_code", key, unique_keys=True))
         self.sessions[key].take(value, kind, place)
 
     def results(self) -> Iterator[ImportItem]:
@@ -115,65 +134,217 @@ class _Transcript:
                 title for leaf, title in self.titles.items() if leaf == key or leaf in session.draft
             )
             session.draft.title = next(named, "")
+            session.say_queued()
             yield from session.draft.results()
 
 
 @dataclass(slots=True)
 class _Session:
-    """A session while it is read: whose prompt each record hangs on, and the last turn of each."""
+    """A session while it is read: whose prompt each record hangs on, and the last turn of each.
+
+    `calls` are the calls of tools with which the assistant asks or shows a plan: name, what for.
+    """
 
     draft: Draft
     prompt_of: dict[str, str] = field(default_factory=dict)
     last_under: dict[str, str] = field(default_factory=dict)
     last_record: str | None = None
+    queue: PromptQueue = field(default_factory=PromptQueue)
+    calls: dict[str, tuple[str, object]] = field(default_factory=dict)
+    sources: set[str] = field(default_factory=set)
 
     def take(self, value: dict[str, object], kind: str, place: str) -> None:
         if value.get("isSidechain") is True:
             self.draft.left_out[LeftOut.SIDECHAIN] += 1
             return
-        if kind not in ("user", "assistant"):
+        attached = value.get("attachment") if kind == "attachment" else None
+        queued = isinstance(attached, dict) and attached.get("type") == "queued_command"
+        if kind not in ("user", "assistant") and not queued:
             self.draft.left_out[LeftOut.RECORD] += 1
+            if kind == "queue-operation":
+                self._move_queue(value, place)
             self._follow(value)
             return
         try:
-            self._message(value, kind, place)
+            if isinstance(attached, dict):
+                self._queued_command(value, attached, place)
+            else:
+                self._message(value, kind, place)
         except Malformed:
             self._follow(value)
             raise
 
+    def say_queued(self) -> None:
+        """Say what the queue alone holds, where it went in; count what did not."""
+        for prompt in self.queue.sent_alone():
+            self.draft.fill(prompt.key, "user", prompt.text, prompt.ts)
+        self.draft.left_out[LeftOut.NOT_SENT] += self.queue.count_not_sent()
+
     def _message(self, value: dict[str, object], kind: str, place: str) -> None:
         draft = self.draft
         message = mapping_at(value, "message")
+        content = message.get("content")
         draft.locate("claude-code", directory=value.get("cwd"), branch=value.get("gitBranch"))
+        if kind == "user" and value.get("isMeta") is not True:
+            self._claim(content)
         whole = _whole_message_kind(value)
-        words = [] if whole else _words(draft, message.get("content"), typed=kind == "user")
+        words = [] if whole else _words(draft, content, typed=kind == "user")
         if whole:
             draft.left_out[whole] += 1
         text = "\n\n".join(words)
         ts = draft.time(value.get("timestamp"), place)
-        if text.strip():
-            self._say(value, kind, text, ts)
+        if str(value.get("uuid")) in self.sources:
+            # It came in while the assistant worked.
+            draft.left_out[LeftOut.REPEATED] += 1
+            self._follow(value)
+        elif text.strip():
+            self._say(value, kind, text, ts, opens=kind == "user")
         else:
             self._follow(value)
-        _keep_calls(draft, message.get("content"), ts)
+        self._keep_calls(value, content, ts)
 
-    def _say(self, value: dict[str, object], kind: str, text: str, ts: datetime | None) -> None:
+    def _queued_command(
+        self, value: dict[str, object], command: Mapping[str, object], place: str
+    ) -> None:
+        """A prompt that was typed while the assistant worked, or a notice in its place."""
+        draft, prompt, source = self.draft, command.get("prompt"), command.get("source_uuid")
+        ts = draft.time(value.get("timestamp"), place)
+        self._claim(prompt)
+        mode = command.get("commandMode")
+        if mode == "bash":
+            draft.left_out[LeftOut.COMMAND] += 1
+        elif mode not in (None, "prompt") or _is_of_program(value, command):
+            draft.left_out[LeftOut.HIDDEN] += 1
+        elif isinstance(source, str) and source in draft:
+            draft.left_out[LeftOut.REPEATED] += 1
+        elif text := "\n\n".join(_words(draft, prompt, typed=True)):
+            if isinstance(source, str):
+                self.sources.add(source)
+            key = "" if "uuid" in value else f"queued:{digest(str(value.get('timestamp')), text)}"
+            self._say(value, "user", text, ts, key=key)
+            return
+        self._follow(value)
+
+    def _move_queue(self, value: dict[str, object], place: str) -> None:
+        words = output_text(value.get("content"))
+        key = self.queue.move(value, words, self.draft.time(value.get("timestamp"), place))
+        if key is not None and key not in self.draft:
+            prompt, follows = self._hangs_on(value)
+            self.draft.pass_over(key, follows)
+            self._settle(key, prompt or key)
+        if self.queue.is_long:
+            self.say_queued()
+
+    def _claim(self, content: object) -> None:
+        blocks = content if isinstance(content, list) else [content]
+        for block in blocks:
+            text = block.get("text") if isinstance(block, dict) else block
+            if isinstance(text, str):
+                # Commands stand in tags, which the queue does not have.
+                self.queue.claim(_TAG.sub("\n", text) if text.lstrip().startswith("<") else text)
+
+    def _say(
+        self,
+        value: Mapping[str, object],
+        role: str,
+        text: str,
+        ts: datetime | None,
+        *,
+        key: str = "",
+        opens: bool = False,
+    ) -> None:
+        """Keep words; with `opens` what follows hangs on them, and the user may go back to them."""
         draft, uuid = self.draft, value.get("uuid")
+        prompt, follows = self._hangs_on(value)
+        before = draft.count
+        own = key or (uuid if isinstance(uuid, str) else "")
+        key = draft.add(role, text, key=own, parent=follows, ts=ts)
+        if draft.count > before:
+            # The same line again: what follows hangs where it hung.
+            self._settle(key, key if opens or prompt is None else prompt)
+
+    def _hangs_on(self, value: Mapping[str, object]) -> tuple[str | None, str | None]:
+        """The prompt that a record lies under, and the last turn below that."""
         above = self._above(value)
         prompt = self.prompt_of.get(above) if above else None
         if prompt is None:
             prompt = self.prompt_of.get(self.last_record or "")
-        follows = self.last_under.get(prompt) if prompt else None
-        before = draft.count
-        own = uuid if isinstance(uuid, str) else ""
-        key = draft.add(kind, text, key=own, parent=follows, ts=ts)
-        if draft.count == before:
-            # The same line again: what follows hangs where it hung.
-            return
-        prompt = key if kind == "user" else prompt or key
+        return prompt, self.last_under.get(prompt) if prompt else None
+
+    def _settle(self, key: str, prompt: str) -> None:
         self.last_under[prompt] = key
         self.prompt_of[key] = prompt
         self.last_record = key
+
+    def _keep_calls(
+        self, value: Mapping[str, object], content: object, ts: datetime | None
+    ) -> None:
+        """Keep the calls of tools in a message, how those before it ended, and what was said so."""
+        for block in content if isinstance(content, list) else ():
+            kind = str(block.get("type")) if isinstance(block, dict) else ""
+            if kind in _CALLS:
+                self._keep_call(value, block, ts)
+            elif kind in _OUTPUTS:
+                self._keep_output(value, block, ts)
+
+    def _keep_call(
+        self, value: Mapping[str, object], block: Mapping[str, object], ts: datetime | None
+    ) -> None:
+        key, name, given = block.get("id"), block.get("name"), block.get("input")
+        if (asks(name) or plans(name)) and isinstance(key, str):
+            if len(self.calls) < self.draft.file.bounds.messages:
+                self.calls[key] = (str(name), given)
+            if plans(name):
+                self._say_through(value, key, "assistant", plan_of(given), ts)
+        self.draft.call_tool(key, name, given, ts)
+
+    def _keep_output(
+        self, value: Mapping[str, object], block: Mapping[str, object], ts: datetime | None
+    ) -> None:
+        call, content = block.get("tool_use_id"), block.get("content")
+        failed = block.get("is_error") is True
+        key = call if isinstance(call, str) else ""
+        name, given = self.calls.get(key, ("", None))
+        result = value.get("toolUseResult", value.get("tool_use_result"))
+        if _was_refused(value, failed=failed):
+            words = refusal_of(content, value.get("userFeedback"))
+            self._say_plan(value, key, given, content, result, ts)
+            self._say_through(value, key, "user", words, ts)
+        elif asks(name) or (_has_answers(result) and not self.draft.knows_call(key)):
+            self._say_through(value, key, "user", answers_of(given, result, content), ts)
+        elif plans(name):
+            self._say_plan(value, key, given, content, result, ts)
+        self.draft.tool_gave(call, content, failed=failed)
+
+    def _say_plan(
+        self,
+        value: Mapping[str, object],
+        call: str,
+        given: object,
+        content: object,
+        result: object,
+        ts: datetime | None,
+    ) -> None:
+        """Say the plan that an output repeats, unless its call told it."""
+        if not plans(self.calls.get(call, ("", None))[0]):
+            return
+        told, edited = plan_told(content)
+        plan = told or plan_of(result)
+        if plan and plan.strip() != plan_of(given).strip():
+            self._say_through(value, f"{call}:plan", "user" if edited else "assistant", plan, ts)
+
+    def _say_through(
+        self, value: Mapping[str, object], call: str, role: str, text: str, ts: datetime | None
+    ) -> None:
+        """Keep words that stand in the call of a tool, or in its output."""
+        if not text.strip():
+            return
+        uuid = value.get("uuid")
+        own = uuid if isinstance(uuid, str) else self.draft.key
+        if own not in self.prompt_of:
+            self._follow(value)
+        above = {"parentUuid": own} if own in self.prompt_of else value
+        self._say(above, role, text, ts, key=f"{own}:{call}")
 
     def _above(self, value: Mapping[str, object]) -> str | None:
         """The record that this one names as its parent, if known; the one before it otherwise.
@@ -223,9 +394,34 @@ def _as_record(line: dict[str, object], session: str) -> dict[str, object]:
 def _whole_message_kind(value: Mapping[str, object]) -> str | None:
     if value.get("isCompactSummary") is True:
         return LeftOut.SUMMARY
-    if value.get("isMeta") is True:
+    if value.get("isMeta") is True or _origin(value) in _PROGRAMS:
         return LeftOut.HIDDEN
     return LeftOut.HIDDEN if value.get("isApiErrorMessage") is True else None
+
+
+def _origin(value: Mapping[str, object]) -> str | None:
+    """What sent a message, as its record says; None where it does not."""
+    origin = value.get("origin")
+    kind = origin.get("kind") if isinstance(origin, dict) else origin
+    return kind if isinstance(kind, str) else None
+
+
+def _has_answers(result: object) -> bool:
+    return isinstance(result, dict) and "questions" in result and "answers" in result
+
+
+def _is_of_program(value: Mapping[str, object], command: Mapping[str, object]) -> bool:
+    """Whether the words of a queued command are no words of the user."""
+    if value.get("isMeta") is True or command.get("isMeta") is True:
+        return True
+    origin = _origin(command) or _origin(value)
+    return command.get("humanTurn") is False if origin is None else origin != "human"
+
+
+def _was_refused(value: Mapping[str, object], *, failed: bool) -> bool:
+    """Whether the user may have refused the call that a record answers."""
+    kind = value.get("toolDenialKind")
+    return failed if kind is None else kind == "user-rejected"
 
 
 def _words(draft: Draft, content: object, *, typed: bool) -> list[str]:
@@ -243,17 +439,6 @@ def _words(draft: Draft, content: object, *, typed: bool) -> list[str]:
         elif text.strip():
             words.append(_typed_command(text) if typed else text)
     return words
-
-
-def _keep_calls(draft: Draft, content: object, ts: datetime | None) -> None:
-    """Keep the calls of tools in a message, and how those before it ended."""
-    for block in content if isinstance(content, list) else ():
-        kind = str(block.get("type"))
-        if kind in _CALLS:
-            draft.call_tool(block.get("id"), block.get("name"), block.get("input"), ts)
-        elif kind in _OUTPUTS:
-            failed = block.get("is_error") is True
-            draft.tool_gave(block.get("tool_use_id"), block.get("content"), failed=failed)
 
 
 def _wrapper(text: str) -> str | None:

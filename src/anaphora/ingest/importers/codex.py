@@ -1,19 +1,26 @@
 """Codex: session rollouts, one JSON record a line (`~/.codex/sessions/**/rollout-*.jsonl`).
 
 The current layout (records with a `payload`) and the first one (bare items) are read. A message
-that stands there twice, as a `response_item` and as an `event_msg`, comes out once, and a line of
-each call of a tool. Instructions and environment that the program put in, reasoning, and what tools
-gave back are left out and counted.
+stands there up to three times, as a `response_item`, as an `event_msg` of its own, and since 0.147
+as an `item_completed`: it comes out once, and a line of each call of a tool. Answers to what was
+asked through a tool are words of the user. Instructions and context that programs put in,
+reasoning, and what tools gave back are left out and counted.
+
+Messages have no ids. One that readers before 0.147 knew has the key that it had for them: a hash of
+all that they kept up to it. So a rollout that came in earlier gets what it lacked, and no more.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
 
-from anaphora.core.synthetic import is_context_of_codex
+from anaphora.core.synthetic import is_one_element, typed_in_codex
 from anaphora.core.word_lists import by_word, words
+from anaphora.ingest.importers.answers import answers_of, asks
 from anaphora.ingest.importers.base import (
     Format,
     ImportFile,
@@ -29,7 +36,9 @@ from anaphora.ingest.importers.json_reader import Record, read_log
 from anaphora.store.hashing import digest
 
 _EVENTS = {"user_message": "user", "agent_message": "assistant"}
-_TEXTS = words("input_text output_text text")
+# Of `item_completed`, in one spelling.
+_COMPLETED = {"usermessage": "user", "agentmessage": "assistant", "plan": "assistant"}
+_TEXTS = words("input_text output_text text Text")
 _ITEMS = by_word(
     {
         LeftOut.THINKING: "reasoning",
@@ -41,6 +50,17 @@ _ITEMS = by_word(
 _CALLS = words("function_call custom_tool_call local_shell_call web_search_call tool_search_call")
 _OUTPUTS = words("function_call_output custom_tool_call_output tool_search_output")
 _ALL_ITEMS = frozenset({"message", *_ITEMS, *_CALLS, *_OUTPUTS})
+# What readers before 0.147 took for words of a program. Keys are made of what they kept.
+_CONTEXT_BEFORE: Final = re.compile(
+    r"\s*(?:<(?:environment_context|user_instructions|INSTRUCTIONS|permissions instructions"
+    r"|turn_aborted|user_shell_command|skill|collaboration_mode|subagent_notification)\b"
+    r"|# AGENTS\.md instructions)"
+)
+_PLAN: Final = re.compile(r"<proposed_plan>((?:(?!<proposed_plan>).)*?)</proposed_plan>", re.DOTALL)
+_NEARBY: Final = 200
+"""How many messages the records of one may lie apart."""
+
+Channel = Literal["item", "event", "completed"]
 
 
 def _detect(sample: Sample) -> bool:
@@ -79,15 +99,29 @@ def _session_id(file: ImportFile, first: Mapping[str, object]) -> str:
     return named[0] if named else file.stem
 
 
+@dataclass(slots=True)
+class _Saying:
+    """A message that was kept: a digest of its words, its key, which records have told it."""
+
+    words: str
+    key: str
+    told_by: set[Channel]
+    chained: bool
+
+
 class _Rollout:
     """One session while it is read.
 
-    Items and events tell the same words, in either order and a few lines apart; whichever comes
-    first is kept, and the other one is taken off `_twins`.
+    Records of several kinds tell the same words, in any order and a few lines apart: what one has
+    told and another tells the first time is the same message.
     """
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
+        self._recent: deque[_Saying] = deque(maxlen=_NEARBY)
+        self._asked: dict[str, object] = {}
+        self._completed: Counter[str] = Counter()
+        # For keys alone: what readers before 0.147 waited for.
         self._twins: Counter[tuple[bool, str]] = Counter()
 
     def add(self, record: dict[str, object], place: str) -> None:
@@ -124,10 +158,13 @@ class _Rollout:
             ts = self.draft.time(record.get("timestamp"), place)
             given = item.get("arguments") or item.get("input") or item.get("action")
             name = item.get("name") or kind.removesuffix("_call")
-            self.draft.call_tool(item.get("call_id") or item.get("id"), name, given, ts)
+            key = item.get("call_id") or item.get("id")
+            if asks(name) and isinstance(key, str):
+                self._asked[key] = given
+            self.draft.call_tool(key, name, given, ts)
             return
         if kind in _OUTPUTS:
-            self.draft.tool_gave(item.get("call_id"), item.get("output"))
+            self._output(item, record, place)
             return
         if kind != "message":
             self.draft.left_out[_ITEMS.get(kind, LeftOut.RECORD)] += 1
@@ -137,45 +174,148 @@ class _Rollout:
             # "developer" and "system": what the program tells the model.
             self.draft.left_out[LeftOut.INSTRUCTIONS] += 1
             return
-        text = "\n\n".join(self._words(item.get("content"), typed=role == "user"))
-        if text.strip():
-            self._say(role, text, record, place, event=False)
+        blocks = self._blocks(item.get("content"))
+        before = [text for text in blocks if role != "user" or not _CONTEXT_BEFORE.match(text)]
+        kept = self._typed(blocks, elements=False) if role == "user" else blocks
+        self._say(role, _joined(kept), record, place, "item", before=_joined(before))
 
-    def _words(self, content: object, *, typed: bool) -> list[str]:
+    def _output(self, item: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
+        """How a call ended; and the user's words, where it asked for them."""
+        key, output = item.get("call_id"), item.get("output")
+        if isinstance(key, str) and key in self._asked:
+            content = output.get("content", output) if isinstance(output, dict) else output
+            if words := answers_of(self._asked.pop(key), None, content):
+                ts = self.draft.time(record.get("timestamp"), place)
+                self.draft.add("user", words, key=f"answer:{key}", ts=ts)
+        self.draft.tool_gave(key, output)
+
+    def _blocks(self, content: object) -> list[str]:
+        """The texts of a message; what else it has is counted."""
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
         if not isinstance(content, list):
             raise Malformed(f"the message's content is a {type(content).__name__}, not blocks")
-        words: list[str] = []
-        for text in blocks_of(self.draft, content, texts=_TEXTS):
-            if typed and is_context_of_codex(text):
-                self.draft.left_out[LeftOut.INSTRUCTIONS] += 1
-            elif text.strip():
-                words.append(text)
-        return words
+        return list(blocks_of(self.draft, content, texts=_TEXTS))
+
+    def _typed(self, blocks: list[str], *, elements: bool) -> list[str]:
+        """What the user typed of these; without `elements`, no text that is a single element.
+
+        An event tells what was typed; an item may as well be a block that a program put in.
+        """
+        typed: list[str] = []
+        for text in blocks:
+            rest = typed_in_codex(text)
+            if not elements and is_one_element(rest):
+                rest = ""
+            self.draft.left_out[LeftOut.INSTRUCTIONS] += len(rest) < len(text.strip())
+            typed.append(rest)
+        return typed
 
     def _event(self, event: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
         kind = text_at(event, "type")
+        if kind == "item_completed":
+            self._item_completed(event, record, place)
+            return
         if kind not in _EVENTS:
             thought = kind == "agent_reasoning"
             self.draft.left_out[LeftOut.THINKING if thought else LeftOut.RECORD] += 1
             return
-        text = text_at(event, "message")
-        if _EVENTS[kind] == "user" and is_context_of_codex(text):
-            # Its item is counted.
+        role, text = _EVENTS[kind], text_at(event, "message")
+        typed = role == "user"
+        before = "" if typed and _CONTEXT_BEFORE.match(text) else text
+        # Of what a program wrote the item is counted.
+        text = typed_in_codex(text) if typed else text
+        self._say(role, text, record, place, "event", before=before)
+
+    def _item_completed(
+        self, event: Mapping[str, object], record: Mapping[str, object], place: str
+    ) -> None:
+        item = mapping_at(event, "item")
+        kind = text_at(item, "type").replace("_", "").lower()
+        if kind not in _COMPLETED:
+            self.draft.left_out[LeftOut.THINKING if kind == "reasoning" else LeftOut.RECORD] += 1
             return
-        if text.strip():
-            self._say(_EVENTS[kind], text, record, place, event=True)
+        role = _COMPLETED[kind]
+        content = item.get("content", item.get("text"))
+        text = _joined(self._blocks(content))
+        if role == "user":
+            text = typed_in_codex(text)
+        self._say(role, text, record, place, "completed")
 
     def _say(
-        self, role: str, text: str, record: Mapping[str, object], place: str, *, event: bool
+        self,
+        role: str,
+        text: str,
+        record: Mapping[str, object],
+        place: str,
+        channel: Channel,
+        *,
+        before: str = "",
     ) -> None:
-        words = digest(role, " ".join(text.split()))
+        """Keep a message that no other record has told; `before` is what older readers kept."""
+        chained = self._chained_key(role, before, channel) if before.strip() else ""
+        if not text.strip():
+            return
+        words = _digest(role, text)
+        twin = self._twin(words, channel)
+        if twin is None and channel == "item" and role == "assistant":
+            twin = self._plan_told(role, text)
+        if twin is not None:
+            twin.told_by.add(channel)
+            if chained and not twin.chained:
+                self.draft.rename(twin.key, chained)
+                twin.chained = True
+            return
+        key = chained
+        if not key:
+            self._completed[words] += 1
+            key = f"completed:{digest(words, str(self._completed[words]))}"
+        self.draft.add(role, text, key=key, ts=self.draft.time(record.get("timestamp"), place))
+        self._recent.append(_Saying(words, key, {channel}, bool(chained)))
+        if channel == "item" and role == "assistant":
+            parts = (_digest(role, part) for part in _around_plan(text))
+            self._recent.extend(_Saying(part, key, {channel}, True) for part in parts)
+
+    def _twin(self, words: str, channel: Channel) -> _Saying | None:
+        """The first message nearby with these words that no record of this kind has told."""
+        return next(
+            (one for one in self._recent if one.words == words and channel not in one.told_by),
+            None,
+        )
+
+    def _plan_told(self, role: str, text: str) -> _Saying | None:
+        """The last part of a message with a plan, where all of its parts were told apart."""
+        parts = [self._twin(_digest(role, part), "item") for part in _around_plan(text)]
+        if not parts or None in parts:
+            return None
+        for part in parts:
+            if part is not None:
+                part.told_by.add("item")
+        return parts[-1]
+
+    def _chained_key(self, role: str, text: str, channel: Channel) -> str:
+        """The key that older readers gave a message; "" where they had it from another record."""
+        event, words = channel == "event", _digest(role, text)
         if self._twins.get((not event, words)):
             self._twins[(not event, words)] -= 1
-            return
-        self.draft.add(role, text, ts=self.draft.time(record.get("timestamp"), place))
+            return ""
         self._twins[(event, words)] += 1
+        return self.draft.chained_key(role, text)
+
+
+def _joined(blocks: list[str]) -> str:
+    return "\n\n".join(text for text in blocks if text.strip())
+
+
+def _digest(role: str, text: str) -> str:
+    return digest(role, " ".join(text.split()))
+
+
+def _around_plan(text: str) -> list[str]:
+    """A plan within a message and what stands around it: they are told one by one, too."""
+    plans = _PLAN.findall(text)
+    rest = _PLAN.sub("", text)
+    return [part for part in (rest, *plans) if part.strip()] if plans else []
 
 
 FORMAT = Format("codex", _detect, _read)

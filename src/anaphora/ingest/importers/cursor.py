@@ -21,6 +21,7 @@ from anaphora.ingest.importers.base import (
     Sample,
     as_object,
     mapping_at,
+    objects_in,
     text_at,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of
@@ -102,7 +103,7 @@ def _take(draft: Draft, value: dict[str, object]) -> None:
     text = "\n\n".join(word for word in words if word.strip())
     if text:
         draft.add(role, text)
-    for block in content:
+    for block in objects_in(content):
         if str(block.get("type")) in _CALLS:
             draft.call_tool(block.get("id"), block.get("name"), block.get("input"), None)
 

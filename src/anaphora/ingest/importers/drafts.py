@@ -16,11 +16,13 @@ from typing import Final
 
 from anaphora.core.arguments import utc_moment
 from anaphora.ingest.importers.base import (
+    UNEXPECTED,
     ImportFile,
     ImportItem,
     Malformed,
     as_object,
     text_at,
+    why,
 )
 from anaphora.ingest.importers.tools import described_target, outcome_of
 from anaphora.ingest.problems import Problems
@@ -39,6 +41,7 @@ class LeftOut:
     DELETED = "deleted memory"
     HIDDEN = "hidden message"
     INSTRUCTIONS = "instructions"
+    NOT_SENT = "queued prompt that was taken back or not sent"
     NOT_SAID = "activity that is no conversation"
     OTHER_DATABASE = "database of something else"
     RECORD = "log record"
@@ -139,11 +142,14 @@ def blocks_of(
 ) -> Iterator[str]:
     """The texts of a message's content blocks; the others are counted by kind in `draft`.
 
-    Blocks of a type in `texts` have a text, `left_out` says what those of other types are, and
-    what is in neither is an attachment. Those of a type in `kept` are kept elsewhere. Raises
-    Malformed.
+    Blocks of a type in `texts` have a text, bare strings are one, `left_out` says what those of
+    other types are, and what is in neither is an attachment. Those of a type in `kept` are kept
+    elsewhere. Raises Malformed.
     """
     for item in blocks:
+        if isinstance(item, str):
+            yield item
+            continue
         block = as_object(item, "a content block")
         kind = str(block.get("type"))
         if kind in texts:
@@ -168,12 +174,23 @@ class _Node:
 class Draft:
     """A conversation while it is read. `key` identifies it in its source, for good.
 
+    `unique_keys` says that its messages' keys are unique in the whole source.
+
     Messages may come in any order and refer to parents that come later or never; what is left
     out keeps its place in the tree, so that what answers it hangs on what came before it.
     """
 
-    def __init__(self, file: ImportFile, source: str, key: str, *, title: object = "") -> None:
+    def __init__(
+        self,
+        file: ImportFile,
+        source: str,
+        key: str,
+        *,
+        title: object = "",
+        unique_keys: bool = False,
+    ) -> None:
         self.file = file
+        self._unique_keys = unique_keys
         self.source = source
         self.key = key if len(key) <= _MAX_KEY else digest(key)
         self.title = title if isinstance(title, str) else ""
@@ -193,6 +210,7 @@ class Draft:
         self._last_kept = ""
         # What was left out before the last results, and the kept message before it.
         self._earlier: dict[str, str | None] = {}
+        self._renamed: dict[str, str] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._seen
@@ -229,6 +247,26 @@ class Draft:
         if key not in self._seen and not self._is_full():
             self._place(key, parent, None, "")
 
+    def fill(self, key: str, role: str, text: str, ts: datetime | None) -> None:
+        """Keep a message at a place that was passed over."""
+        node = self._nodes.get(key)
+        if node is None or node.turn is not None or not text.strip():
+            return
+        self._hold(text)
+        self._nodes[key] = _Node(node.parent, ImportedTurn(key, None, role, text, ts))
+        self._seen[key] = digest(role, text)
+
+    def chained_key(self, role: str, text: str) -> str:
+        """The key of a message without one: a hash of all that was said up to it."""
+        self._chain = digest(self._chain, role, text)
+        return self._chain
+
+    def rename(self, key: str, new: str) -> None:
+        """Give a message that was added since the last results another key."""
+        if key in self._nodes and new not in self._seen:
+            self._seen[new] = self._seen[key]
+            self._renamed[key] = new
+
     def add(
         self,
         role: str,
@@ -248,7 +286,7 @@ class Draft:
         conversation.
         """
         if not key:
-            self._chain = key = digest(self._chain, role, text)
+            key = self.chained_key(role, text)
         if not text.strip():
             self.skip(LeftOut.BLANK, key, parent)
             return key
@@ -262,8 +300,7 @@ class Draft:
         if self._is_full():
             most = self.file.bounds.messages
             raise Malformed(f"more than {most:,} messages in one conversation; it was skipped")
-        self._held += len(text) + _A_TURN
-        self.file.held += len(text) + _A_TURN
+        self._hold(text)
         turn = ImportedTurn(key, None, role, text, ts, speaker, intent_id=intent_id)
         self._place(key, parent, turn, content)
         self._last_kept = key
@@ -288,6 +325,10 @@ class Draft:
         when = ts or self._tail_time or self.started
         self._calls[known] = ToolCall(known, self._last_kept, name.strip(), target, "", when)
 
+    def knows_call(self, key: str) -> bool:
+        """Whether a call of this key was kept."""
+        return key in self._calls
+
     def tool_gave(self, key: object, said: object, *, failed: bool | None = None) -> None:
         """How a call ended; its output is counted, not kept."""
         self.left_out[LeftOut.TOOL_OUTPUT] += 1
@@ -306,8 +347,8 @@ class Draft:
             where = f"{place}, {noun} {number}"
             try:
                 add(self, message, where)
-            except Malformed as error:
-                self.problem(where, str(error))
+            except UNEXPECTED as error:
+                self.problem(where, why(error))
 
     def results(self, leaf: str | None = None) -> Iterator[ImportItem]:
         """Problems, then the conversation, its main line (the way to `leaf`) first.
@@ -318,6 +359,9 @@ class Draft:
         yield from self._problems.all()
         turns = self._with_times(_in_tree_order(self._nodes, leaf or self._last))
         calls = tuple(self._calls.values())
+        if self._renamed:
+            turns = tuple(map(self._with_new_keys, turns))
+            calls = tuple(replace(call, after=self._key_now(call.after)) for call in calls)
         if turns or calls or any(self.left_out.values()):
             place = self._place_of_session
             yield ImportedConversation(
@@ -329,6 +373,7 @@ class Draft:
                 {kind: count for kind, count in self.left_out.items() if count},
                 place if place.client else None,
                 calls,
+                self._unique_keys,
             )
         for key, node in self._nodes.items():
             if node.turn is None:
@@ -338,6 +383,17 @@ class Draft:
         self._held = 0
         self._nodes = {}
         self.left_out = Counter()
+
+    def _key_now(self, key: str) -> str:
+        return self._renamed.get(key, key)
+
+    def _with_new_keys(self, turn: ImportedTurn) -> ImportedTurn:
+        parent = turn.parent if turn.parent is None else self._key_now(turn.parent)
+        return replace(turn, key=self._key_now(turn.key), parent=parent)
+
+    def _hold(self, text: str) -> None:
+        self._held += len(text) + _A_TURN
+        self.file.held += len(text) + _A_TURN
 
     def _is_full(self) -> bool:
         return len(self._seen) >= self.file.bounds.messages

@@ -1,7 +1,8 @@
 """Files to import out of what a user names: a file, a directory (walked, sorted), or a zip file.
 
-In a directory or zip file only names that exports have are looked at; hidden ones, and what is
-known to lie beside them, are passed over. A folder of notes (one with `.obsidian`, or with Markdown
+In a directory or zip file hidden names, what is known to lie beside exports, and files whose names
+tell that they are none are passed over and counted. Of other names than exports have, only what
+begins as they do is read (`tentative`). A folder of notes (one with `.obsidian`, or with Markdown
 and nothing else that can be imported) is walked as a project is: no links, no keys and passwords,
 nothing that it ignores; elsewhere Markdown is counted. A zip file is opened once, for as long as
 its members are given; what it would become is bounded before anything of it is unpacked. What
@@ -15,7 +16,8 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Set
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -23,7 +25,16 @@ from anaphora.core.word_lists import by_word, words
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.importers import aider, basic_memory, markdown
 from anaphora.ingest.importers.base import ImportFile
-from anaphora.ingest.projects.files.walking import FoundFile, is_secret_file, walk
+from anaphora.ingest.importers.passing import COMPANION, HIDDEN, PROGRAM, PassedOver, is_none
+from anaphora.ingest.importers.vault import (
+    IGNORED,
+    MOST_SETTINGS,
+    SETTINGS,
+    TEMPLATE,
+    VaultRules,
+    templates_of,
+)
+from anaphora.ingest.projects.files.walking import FoundFile, FoundFolder, is_secret_file, walk
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem
@@ -54,7 +65,6 @@ _BESIDE = {
     "chatSessions": words("workspace.json state.vscdb.backup"),
 }
 _WITHIN_NONE = words("chatEditingSessions node_modules")
-_VAULT = ".obsidian"
 _NOTES = (markdown.FORMAT.name, basic_memory.FORMAT.name)
 UNNAMED_NOTES: Final = "Markdown file (--format markdown imports them)"
 # A folder of one of these names is told from others by the one that it lies in.
@@ -65,6 +75,9 @@ _REFUSED = by_word(
         "its name is that of a file with secrets; it is not read": "secret secret_name",
         "it is too large": "too_large",
         "it is no regular file": "not_a_file",
+        "it cannot be read": "unreadable gone",
+        "its name is no text": "odd_name",
+        "it lies too many folders deep: what is in it is not read": "too_deep",
     }
 )
 _DEEPEST: Final = 200
@@ -73,7 +86,7 @@ _Found = ImportFile | ImportProblem | ImportedWhole | ImportedElse
 _COMPANIONS = words(
     "user.json users.json user_settings.json projects.json memories.json message_feedback.json "
     "model_comparisons.json shared_conversations.json shopping.json sora.json group_chats.json "
-    "export_manifest.json conversation_asset_file_names.json"
+    "export_manifest.json conversation_asset_file_names.json chat.html"
 )
 _CONVERSATIONS = "conversations"
 
@@ -94,23 +107,23 @@ def find(
     bounds: Bounds = BOUNDS,
     format: str | None = None,  # noqa: A002 - users' word
     name: str = "",
+    passed: PassedOver | None = None,
 ) -> Generator[_Found, None, None]:
     """The files under a path that exists. Each can be read until the next is asked for.
 
     What is no file says what was left out, or which notes a folder has. With the `format` of notes
     a folder is one of notes, whatever else is in it. `name` is that of a file that lies elsewhere
-    than where it came from.
+    than where it came from. `passed` counts what is passed over.
     """
+    passed = passed or PassedOver()
     if path.is_dir():
         if format in _NOTES or (format is None and _is_notes(_names_in(path))):
             yield from _notes(path, bounds)
         else:
-            yield from _walk(path, bounds)
+            yield from _walk(path, bounds, passed)
     elif is_zip(path):
-        yield from _members(path, bounds, format, name)
-    elif (name or path.name).lower().endswith(markdown.ENDINGS) and is_secret_file(
-        name or path.name
-    ):
+        yield from _members(path, bounds, passed, format, name)
+    elif (name or path.name).lower().endswith(markdown.NOTES) and is_secret_file(name or path.name):
         yield ImportProblem(str(path), "file", _REFUSED["secret"])
     else:
         yield _opened(path, bounds, name=name)
@@ -118,8 +131,8 @@ def find(
 
 def _names_in(root: Path) -> Iterator[str]:
     """Names under a folder, with the folders that they lie in, but for hidden ones."""
-    if (root / _VAULT).is_dir():
-        yield f"{_VAULT}/"
+    if (root / SETTINGS).is_dir():
+        yield f"{SETTINGS}/"
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         if _depth(folder, root) >= _DEEPEST:
@@ -137,33 +150,81 @@ def _is_notes(names: Iterable[str]) -> bool:
     """Whether a folder with these names in it is one of notes."""
     found = False
     for name in names:
-        if name.startswith(f"{_VAULT}/") or f"/{_VAULT}/" in name:
+        if name.startswith(f"{SETTINGS}/") or f"/{SETTINGS}/" in name:
             return True
         last = name.rpartition("/")[2].lower()
         if last == aider.NAME:
             return False
         if not last.startswith(".") and (last.endswith(_ENDINGS) or _NAMES.fullmatch(last)):
             return False
-        found = found or last.endswith(markdown.ENDINGS)
+        found = found or last.endswith(markdown.NOTES)
     return found
 
 
 def _notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
     """The notes of a folder, what of it is not read, and in the end which there are."""
     name, keys = _name_of(root), set[str]()
-    for found in walk(root):
-        if not isinstance(found, FoundFile | Skipped):
+    rules, left_out = VaultRules(), Counter[str]()
+    for found in walk(root, telling=True):
+        if isinstance(found, FoundFolder):
+            base = "" if found.path == "." else f"{found.path}/"
+            rules = rules.with_vault(base, _templates_in(root / base))
             continue
-        if not found.path.lower().endswith(markdown.ENDINGS):
-            continue
+        kind = _kind_of(root, found, rules)
         relative = f"{name}/{found.path}"
+        if kind is not None:
+            left_out[kind] += 1
+            if kind == TEMPLATE:
+                keys.add(markdown.key_of_note(relative))
+                yield from (_ended(form, relative) for form in _NOTES)
+            continue
         keys.add(markdown.key_of_note(relative))
-        if isinstance(found, FoundFile):
-            yield _opened(found.absolute, bounds, relative=relative)
+        # How long a note may be is not for the files of a project to say.
+        if isinstance(found, FoundFile) or found.reason == "too_large":
+            yield _opened(root / found.path, bounds, relative=relative)
         else:
             reason = _REFUSED.get(found.reason, found.reason)
             yield ImportProblem(str(root / found.path), "file", reason)
+    yield from _left_out(left_out)
     yield from _wholes(name, keys)
+
+
+def _kind_of(root: Path, found: FoundFile | Skipped, rules: VaultRules) -> str | None:
+    """What something is that is not read, "" where it is not counted; None for what is told."""
+    kind = rules.kind_of(found.path)
+    if kind is None:
+        ignored = isinstance(found, Skipped) and found.reason == "ignored"
+        return IGNORED if ignored else None
+    if not isinstance(found, Skipped) or not (kind and (root / found.path).is_dir()):
+        return kind
+    # A folder that was not looked into may hold notes.
+    return IGNORED if found.reason == "ignored" else None
+
+
+def _ended(form: str, relative: str) -> ImportedWhole:
+    """What says that a template is no note: earlier releases took it for one."""
+    return ImportedWhole(form, markdown.key_of_note(relative), frozenset())
+
+
+def _left_out(counts: Mapping[str, int]) -> Iterator[ImportedElse]:
+    return (ImportedElse(kind, count) for kind, count in sorted(counts.items()) if kind)
+
+
+def _templates_in(folder: Path) -> tuple[str, ...]:
+    """The templates of the vault that a folder is, if it is one."""
+    try:
+        settings = sorted(one.name for one in folder.glob(f"{SETTINGS}*") if one.is_dir())
+    except OSError:
+        return ()
+
+    def read(path: str) -> bytes | None:
+        try:
+            with open_regular(folder / path) as file:
+                return file.read(MOST_SETTINGS)
+        except OSError:
+            return None
+
+    return templates_of(read, settings)
 
 
 def _wholes(name: str, keys: set[str]) -> Iterator[ImportedWhole]:
@@ -178,26 +239,28 @@ def _name_of(root: Path) -> str:
     return f"{above}/{real.name}" if real.name.lower() in _COMMON and above else real.name
 
 
-def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
+def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
     refused: list[OSError] = []
     notes = 0
     for folder, folders, names in os.walk(root, onerror=refused.append):
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in _WITHIN_NONE
-        )
+        for name in sorted(folders):
+            if name.startswith(".") or name in _WITHIN_NONE:
+                folders.remove(name)
+                passed.add(HIDDEN if name.startswith(".") else PROGRAM, name)
+        folders.sort()
         if folders and _depth(folder, root) >= _DEEPEST:
             folders.clear()
             reason = f"it lies more than {_DEEPEST} folders deep: what is in it is not read"
             yield ImportProblem(folder, "directory", reason)
-        notes += sum(n.lower().endswith(markdown.ENDINGS) and n != aider.NAME for n in names)
+        notes += sum(map(_is_note, names))
         beside = set().union(*(_BESIDE.get(name, ()) for name in (*names, *folders)))
-        for name in _wanted([one for one in names if one not in beside]):
+        for name, tentative in _wanted(names, passed, beside):
             path = Path(folder, name)
             if path.suffix.lower() == ".zip":
-                yield from _members(path, bounds)
+                yield from _members(path, bounds, passed)
             else:
                 relative = f"{root.name}/{path.relative_to(root).as_posix()}"
-                yield _opened(path, bounds, relative=relative)
+                yield _opened(path, bounds, relative=relative, tentative=tentative)
         for error in refused:
             yield ImportProblem(str(error.filename), "directory", reason_of(error))
         refused.clear()
@@ -205,21 +268,36 @@ def _walk(root: Path, bounds: Bounds) -> Iterator[_Found]:
         yield ImportedElse(UNNAMED_NOTES, notes)
 
 
-def _wanted(names: list[str]) -> list[str]:
-    """The names in one folder that may hold conversations, in order."""
-    visible = sorted(name for name in names if not name.startswith(".") or name == aider.NAME)
-    export = any(name.startswith(_CONVERSATIONS) and name.endswith(".json") for name in visible)
-    return [
-        name
-        for name in visible
-        if (name.lower().endswith((*_ENDINGS, aider.NAME)) or _NAMES.fullmatch(name.lower()))
-        and not (export and name in _COMPANIONS)
-    ]
+def _is_note(name: str) -> bool:
+    hidden = name.startswith("__MACOSX") or name.rpartition("/")[2].startswith(".")
+    return not hidden and name.lower().endswith(markdown.ENDINGS)
+
+
+def _wanted(
+    names: list[str], passed: PassedOver, beside: Set[str] = frozenset()
+) -> Iterator[tuple[str, bool]]:
+    """The names in one folder that may hold conversations, in order; whether only perhaps."""
+    export = any(name.startswith(_CONVERSATIONS) and name.endswith(".json") for name in names)
+    for name in sorted(names):
+        lower = name.lower()
+        if lower.endswith(aider.NAME):
+            yield name, False
+        elif name.startswith("."):
+            passed.add(HIDDEN, name)
+        elif name in beside or (export and name in _COMPANIONS):
+            passed.add(COMPANION, name)
+        elif lower.endswith(_ENDINGS) or _NAMES.fullmatch(lower):
+            yield name, False
+        elif is_none(name):
+            passed.add_file(name)
+        elif not lower.endswith(markdown.ENDINGS):
+            yield name, True
 
 
 def _members(
     path: Path,
     bounds: Bounds,
+    passed: PassedOver,
     format: str | None = None,  # noqa: A002 - users' word
     name: str = "",
 ) -> Iterator[_Found]:
@@ -239,20 +317,84 @@ def _members(
             yield ImportProblem(str(path), "file", reason_of(error))
             return
         infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-        notes = format in _NOTES or (format is None and _is_notes(infos))
         stem = Path(name or path.name).stem
-        keys = set[str]()
-        for info in _in_order(infos, markdown.ENDINGS if notes else ()):
-            relative = _relative(stem, info.filename, infos) if notes else ""
-            keys.add(markdown.key_of_note(relative))
-            reason = _unwanted(info, room) or _refused_note(relative)
+        if format in _NOTES or (format is None and _is_notes(infos)):
+            yield from _packed_notes(path, archive, infos, stem, bounds)
+            return
+        if count := sum(map(_is_note, infos)):
+            yield ImportedElse(UNNAMED_NOTES, count)
+        for info, tentative in _in_order(infos, passed):
+            reason = _unwanted(info, room)
             if reason:
                 yield ImportProblem(f"{path}/{info.filename}", "file", reason)
                 continue
             room -= info.file_size
-            yield _opened(path, bounds, info, archive, relative or f"{stem}/{info.filename}")
-        if notes:
-            yield from _wholes(_relative(stem, "", infos).rstrip("/"), keys)
+            below = f"{stem}/{info.filename}"
+            yield _opened(path, bounds, info, archive, below, tentative=tentative)
+
+
+def _packed_notes(
+    path: Path,
+    archive: zipfile.ZipFile,
+    infos: Mapping[str, zipfile.ZipInfo],
+    stem: str,
+    bounds: Bounds,
+) -> Iterator[_Found]:
+    """The notes in a zip file, what of it is not read, and in the end which there are."""
+    room = bounds.room(path.stat().st_size)
+    above = _relative("", "", infos)
+    rules = _packed_rules(archive, infos, "" if above == "/" else above)
+    keys, left_out = set[str](), Counter[str]()
+    for name in sorted(infos, key=lambda one: one.rpartition("/")[::2]):
+        if name.startswith("__MACOSX"):
+            # Macs put a shadow of every file there.
+            continue
+        info, relative = infos[name], _relative(stem, name, infos)
+        kind = rules.kind_of(relative.partition("/")[2])
+        if kind is not None:
+            left_out[kind] += 1
+            if kind == TEMPLATE:
+                keys.add(markdown.key_of_note(relative))
+                yield from (_ended(form, relative) for form in _NOTES)
+            continue
+        keys.add(markdown.key_of_note(relative))
+        reason = _unwanted(info, room) or _refused_note(relative)
+        if reason:
+            yield ImportProblem(f"{path}/{name}", "file", reason)
+            continue
+        room -= info.file_size
+        yield _opened(path, bounds, info, archive, relative)
+    yield from _left_out(left_out)
+    yield from _wholes(_relative(stem, "", infos).rstrip("/"), keys)
+
+
+def _packed_rules(
+    archive: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo], above: str
+) -> VaultRules:
+    """What is left out of the notes below the folder `above` ("harbour/") of a zip file."""
+    rules = VaultRules()
+    vaults: dict[str, set[str]] = {}
+    for name in infos:
+        parts = name.split("/")
+        at = next((at for at, part in enumerate(parts) if part.startswith(SETTINGS)), None)
+        if at is not None:
+            base = "".join(f"{part}/" for part in parts[:at])
+            vaults.setdefault(base, set()).add(parts[at])
+
+    for base, folders in vaults.items():
+
+        def read(path: str, base: str = base) -> bytes | None:
+            info = infos.get(base + path)
+            if info is None or _unwanted(info, MOST_SETTINGS):
+                return None
+            try:
+                with archive.open(info) as file:
+                    return file.read(MOST_SETTINGS)
+            except UNREADABLE:
+                return None
+
+        rules = rules.with_vault(base.removeprefix(above), templates_of(read, sorted(folders)))
+    return rules
 
 
 def _refused_note(relative: str) -> str:
@@ -263,15 +405,15 @@ def _relative(stem: str, name: str, names: Iterable[str]) -> str:
     """A member's path below the folder of notes: the one that all lie in, or the file's name."""
     tops = {one.partition("/")[0] if "/" in one else "" for one in names}
     tops -= {"__MACOSX"}
-    if len(tops) == 1 and (top := next(iter(tops))) and top != _VAULT:
+    if len(tops) == 1 and (top := next(iter(tops))) and top != SETTINGS:
         return name or f"{top}/"
     return f"{stem}/{name}"
 
 
 def _in_order(
-    infos: Mapping[str, zipfile.ZipInfo], endings: tuple[str, ...]
-) -> Iterator[zipfile.ZipInfo]:
-    """The members that may be imported, folder by folder; those with these endings, if any."""
+    infos: Mapping[str, zipfile.ZipInfo], passed: PassedOver
+) -> Iterator[tuple[zipfile.ZipInfo, bool]]:
+    """The members that may be imported, folder by folder; whether only perhaps."""
     folders: dict[str, list[str]] = {}
     for name in infos:
         folder, _, last = name.rpartition("/")
@@ -279,11 +421,8 @@ def _in_order(
         if not folder.startswith("__MACOSX"):
             folders.setdefault(folder, []).append(last)
     for folder, names in sorted(folders.items()):
-        if endings and any(part.startswith(".") for part in folder.split("/")):
-            continue
-        wanted = (n for n in sorted(names) if n.lower().endswith(endings)) if endings else None
-        for last in wanted if wanted is not None else _wanted(names):
-            yield infos[f"{folder}/{last}" if folder else last]
+        for last, tentative in _wanted(names, passed):
+            yield infos[f"{folder}/{last}" if folder else last], tentative
 
 
 def _unwanted(info: zipfile.ZipInfo, room: int) -> str:
@@ -312,9 +451,13 @@ def _opened(
     archive: zipfile.ZipFile | None = None,
     relative: str = "",
     name: str = "",
+    *,
+    tentative: bool = False,
 ) -> ImportFile | ImportProblem:
     try:
-        return ImportFile(path, member, archive, bounds, relative, name)
+        file = ImportFile(path, member, archive, bounds, relative, name)
+        file.tentative = tentative
+        return file
     except UNREADABLE as error:
         return ImportProblem(str(path), "file", reason_of(error))
 

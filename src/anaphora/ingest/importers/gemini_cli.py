@@ -2,8 +2,9 @@
 
 The present form has a record a line: a head, messages, changes of the head, and going back to an
 earlier message; a message that stands there again, with more in it, counts as it stood last. The
-first form is one object with all messages. What the user typed and what the model said comes out,
-and a line of each call of a tool; thoughts and notices of the program are left out and counted.
+first form is one object with all messages, in some versions without ids. What the user typed and
+what the model said comes out, and a line of each call of a tool; thoughts and notices of the
+program are left out and counted.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Sample, as_object
+from anaphora.ingest.importers.base import (
+    Format,
+    ImportFile,
+    ImportItem,
+    Malformed,
+    Sample,
+    as_object,
+    objects_in,
+)
 from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut
 from anaphora.ingest.importers.json_reader import Record, read_log
 
@@ -41,6 +50,9 @@ class _Recording:
         self.draft: Draft | None = None
         self._messages: dict[str, tuple[dict[str, object], str, str]] = {}
         self._last = AFTER_LAST
+        # By the keys above, those that messages got: one without an id has none before.
+        self._kept: dict[str, str] = {}
+        self._others = 0
 
     def take(self, record: Record) -> None:
         value = as_object(record.value, "a record")
@@ -48,16 +60,26 @@ class _Recording:
             self._begin(value, record.place)
         elif isinstance(back := value.get("$rewindTo"), str):
             self._last = self._messages[back][2] if back in self._messages else AFTER_LAST
-        elif isinstance(value.get("id"), str) and "type" in value:
+        elif "type" in value:
             self._message(value, record.place)
+        else:
+            self._others += 1
 
     def results(self) -> Iterator[ImportItem]:
-        """The session, once its head was read."""
+        """The session; one whose head is missing goes by the name of its file."""
         if self.draft is None:
-            return
-        for value, place, before in self._messages.values():
-            _add(self.draft, value, place, before)
+            if not self._messages:
+                return
+            self.draft = Draft(self.file, "gemini_cli", self.file.stem)
+        for key, (value, place, before) in self._messages.items():
+            parent = self._kept.get(before, AFTER_LAST)
+            try:
+                self._kept[key] = _add(self.draft, value, place, parent)
+            except Malformed as error:
+                self.draft.problem(place, str(error))
         self._messages = {}
+        self.draft.left_out[LeftOut.RECORD] += self._others
+        self._others = 0
         yield from self.draft.results()
 
     def _begin(self, head: dict[str, object], place: str) -> None:
@@ -68,10 +90,15 @@ class _Recording:
         self.draft.locate("gemini", directory=_first(head.get("directories")))
         messages = head.get("messages")
         for number, message in enumerate(messages if isinstance(messages, list) else (), 1):
-            self._message(as_object(message, "a message"), f"{place}, message {number}")
+            where = f"{place}, message {number}"
+            try:
+                self._message(as_object(message, "a message"), where)
+            except Malformed as error:
+                self.draft.problem(where, str(error))
 
     def _message(self, value: dict[str, object], place: str) -> None:
-        key = str(value.get("id"))
+        # None shares the place of another one in the file.
+        key = _id_of(value) or f"\0{place}"
         before = self._messages[key][2] if key in self._messages else self._last
         self._messages[key] = (value, place, before)
         self._last = key
@@ -81,28 +108,33 @@ def _first(folders: object) -> object:
     return folders[0] if isinstance(folders, list) and folders else ""
 
 
-def _add(draft: Draft, value: Mapping[str, Any], place: str, before: str) -> None:
-    role, key = _ROLES.get(str(value.get("type"))), str(value["id"])
-    parent = before if before == AFTER_LAST or before in draft else AFTER_LAST
+def _id_of(value: Mapping[str, object]) -> str:
+    """A message's id, "" where it has none."""
+    found = value.get("id")
+    return str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""
+
+
+def _add(draft: Draft, value: Mapping[str, Any], place: str, parent: str) -> str:
+    """Keep a message with its calls, or count it; the key that it got, if any."""
+    role, key = _ROLES.get(str(value.get("type"))), _id_of(value)
     if role is None:
-        draft.skip(LeftOut.RECORD, key, parent)
-        return
+        draft.skip(LeftOut.RECORD, key or None, parent)
+        return key or parent
     ts = draft.time(value.get("timestamp"), place)
     text = _words(value.get("content"))
     if text.strip():
-        draft.add(role, text, key=key, parent=parent, ts=ts)
-    else:
+        key = draft.add(role, text, key=key, parent=parent, ts=ts)
+    elif key:
         draft.pass_over(key, parent)
     thoughts = value.get("thoughts")
     draft.left_out[LeftOut.THINKING] += len(thoughts) if isinstance(thoughts, list) else 0
-    calls = value.get("toolCalls")
-    for call in calls if isinstance(calls, list) else ():
-        if isinstance(call, dict):
-            when = draft.time(call.get("timestamp"), place)
-            draft.call_tool(call.get("id"), call.get("name"), call.get("args"), when or ts)
-            failed = _ENDED.get(str(call.get("status")))
-            if failed is not None:
-                draft.tool_gave(call.get("id"), call.get("resultDisplay"), failed=failed)
+    for call in objects_in(value.get("toolCalls")):
+        when = draft.time(call.get("timestamp"), place)
+        draft.call_tool(call.get("id"), call.get("name"), call.get("args"), when or ts)
+        failed = _ENDED.get(str(call.get("status")))
+        if failed is not None:
+            draft.tool_gave(call.get("id"), call.get("resultDisplay"), failed=failed)
+    return key or parent
 
 
 def _words(content: object) -> str:

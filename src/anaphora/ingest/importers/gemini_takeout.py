@@ -21,6 +21,7 @@ from anaphora.ingest.importers.base import (
     Malformed,
     Sample,
     as_object,
+    objects_in,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, read_time
 from anaphora.ingest.importers.facts import text_or, words_at
@@ -280,7 +281,7 @@ def _turn(draft: Draft, value: object, place: str) -> None:
         draft.left_out[LeftOut.THINKING] += len(thoughts) if isinstance(thoughts, list) else 0
         ts = draft.time(answered.get("turn_last_modified"), place)
         parts = answered.get("text")
-        texts = (p.get("data") for p in parts if isinstance(p, dict)) if parts else ()
+        texts = [p.get("data") for p in objects_in(parts)] if isinstance(parts, list) else [parts]
         text = "\n\n".join(t for t in texts if isinstance(t, str) and t.strip())
         if text:
             draft.add("assistant", text, ts=ts)

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 
 from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.importers.base import (
+    UNEXPECTED,
     Format,
     ImportFile,
     ImportItem,
-    Malformed,
     Sample,
     Shape,
     as_object,
     too_long,
+    why,
 )
 from anaphora.ingest.importers.sqlite_reader import MAGIC, tables_of
 from anaphora.store.nesting import is_too_deep
@@ -75,8 +76,19 @@ def records(file: ImportFile, accept: Accept | None = None) -> Iterator[Record |
     (any object without it).
     """
     if _shape(file) == "lines":
-        return _lines(file)
-    return _elements(file, accept or (lambda value: isinstance(value, dict)))
+        found = _lines(file)
+    else:
+        found = _elements(file, accept or (lambda value: isinstance(value, dict)))
+    return found if file.wanted is None else _shared(file, found, file.wanted)
+
+
+def _shared(
+    file: ImportFile, found: Iterator[Record | ImportProblem], wanted: Accept
+) -> Iterator[Record | ImportProblem]:
+    """Of a file that several formats share, what is for the one that reads it now."""
+    for record in found:
+        if wanted(record.value) if isinstance(record, Record) else not file.later:
+            yield record
 
 
 def read_log(
@@ -95,8 +107,8 @@ def read_log(
             continue
         try:
             yield from take(record) or ()
-        except Malformed as error:
-            yield file.problem(record.place, str(error))
+        except UNEXPECTED as error:
+            yield file.problem(record.place, why(error))
         if file.held > file.bounds.characters:
             yield from results()
     yield from results()
@@ -123,7 +135,10 @@ def conversation_format(
             elif not accept(record.value):
                 yield file.problem(record.place, lacking)
             else:
-                yield from read(file, as_object(record.value, "a conversation"), record.place)
+                try:
+                    yield from read(file, as_object(record.value, "a conversation"), record.place)
+                except UNEXPECTED as error:
+                    yield file.problem(record.place, why(error))
 
     return Format(name, detect or (lambda sample: any(map(accept, sample.values))), conversations)
 

@@ -220,7 +220,7 @@ def _of_user(text: str) -> str | None:
         return text
     if not isinstance(found, dict) or "type" not in found:
         return text
-    if found["type"] in _PROGRAM:
+    if str(found["type"]) in _PROGRAM:
         return None
     said = found.get("message")
     return said if isinstance(said, str) else text

@@ -3,39 +3,42 @@
 A short note is a memory; a longer one is a memory a section, in the words of the file. Its path is
 that of the file ("Notes/Work/Staging.md#Ports"), so that an edited section is a new value of the
 old one, and one that is no longer in its note ends. Tags come out of the front matter and the text,
-links go beside the words. Times are those of the front matter, of a daily note's name, or the
-file's.
+links and other properties go beside the words; a note of properties alone has those as its words.
+Times are those of the front matter, of a daily note's name, or the file's. A canvas is a note of
+the texts on it.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from anaphora.core.front_matter import Properties, split_front_matter
 from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
-from anaphora.ingest.importers.drafts import read_time
+from anaphora.ingest.importers.canvas import CANVAS, CanvasText, read_canvas
 from anaphora.ingest.importers.facts import path_of, payload_of, tags_of
+from anaphora.ingest.importers.noted_dates import ReadsTwoWays, date_of_name, dates_of
 from anaphora.ingest.projects.files.reading import text_of
-from anaphora.values.imports import ImportedMemory, ImportedWhole
+from anaphora.values.imports import ImportedElse, ImportedMemory, ImportedWhole
 from anaphora.values.memories import NewMemory
 
 NAME: Final = "markdown"
 ENDINGS: Final = (".md", ".markdown", ".mdown")
+NOTES: Final = (*ENDINGS, CANVAS)
+"""Endings of the files of a vault that hold notes."""
+EMPTY: Final = "empty note"
 
 _SHORT = 1_500
 _PART = "#"
 _TAG = re.compile(r"(?<![\w#&/])#([^\W\d_][\w/-]*|\d[\w/-]*[^\W\d_][\w/-]*)")
 _WIKI = re.compile(r"!?\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|[^\[\]]*)?\]\]")
+_SHOWN = re.compile(r"!?\[\[([^\[\]|]+)(?:\|([^\[\]]*))?\]\]")
 _LINK = re.compile(r"(?<!!)\[[^\[\]]*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
 _CODE = re.compile(r"^( {0,3})(`{3,}|~{3,}).*?(?:^ {0,3}\2|\Z)|`[^`\n]*`", re.M | re.S)
-_DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)")
-_CHANGED = ("updated", "modified", "last_modified", "updated_at", "date modified", "lastmod")
-_BEGUN = ("created", "created_at", "date", "date created", "creation date")
 _MOST_LINKS = 200
 
 
@@ -45,6 +48,8 @@ class Note:
 
     `key` is its path below the folder that was named; `at` when it was written, `changed` when it
     was changed last; `tags` are those of the front matter. `skipped` lines stood before the words.
+    `dates` are the names of the properties that the times were read of, `unread` says which dates
+    were not read, and why.
     """
 
     key: str
@@ -54,6 +59,8 @@ class Note:
     changed: datetime
     tags: tuple[str, ...]
     skipped: int
+    dates: frozenset[str] = frozenset()
+    unread: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -63,7 +70,7 @@ class Note:
 
 
 def _detect(sample: Sample) -> bool:
-    if sample.file.name.lower().endswith(ENDINGS):
+    if sample.file.name.lower().endswith(NOTES):
         return sample.shape != "database"
     if sample.shape == "database" or b"\0" in sample.head or sample.values:
         return False
@@ -73,19 +80,73 @@ def _detect(sample: Sample) -> bool:
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     try:
-        note = read_note(file)
+        if file.name.lower().endswith(CANVAS):
+            items, note = _canvas_items(file)
+        else:
+            note = read_note(file)
+            items = list(sections(note, NAME))
     except Malformed as error:
         yield file.problem("file", str(error))
         return
-    keys: set[str] = set()
-    for item in sections(note, NAME):
-        keys.add(item.key)
-        yield item
-    yield ImportedWhole(NAME, note.key, frozenset(keys), note.changed)
+    yield from items
+    yield from account_of(file, note, items, NAME)
+
+
+def account_of(
+    file: ImportFile, note: Note, items: Iterable[ImportedMemory], source: str
+) -> Iterator[ImportItem]:
+    """What is said after the memories of a note: which dates were not read, and what it has now."""
+    yield from (file.problem("front matter", reason) for reason in note.unread)
+    keys = frozenset(item.key for item in items)
+    if not keys:
+        yield ImportedElse(EMPTY)
+    yield ImportedWhole(source, note.key, keys, note.changed)
 
 
 def read_note(file: ImportFile) -> Note:
     """The note in a file. Raises Malformed for what is no text, and OSError."""
+    properties, body, skipped, stray = split_front_matter(_text_in(file))
+    # Programs put their own before that of the user, whose words stay in the text.
+    second = split_front_matter(body.lstrip("\n"))
+    if properties and not second.stray:
+        properties = {**second.properties, **properties}
+    dates = dates_of(properties)
+    unread = dates.unread
+    begun = dates.begun
+    if begun is None:
+        try:
+            begun = date_of_name(file.stem)
+        except ReadsTwoWays as error:
+            unread = (*unread, f"its name: {error}")
+    return Note(
+        key_of_note(file.relative),
+        (f"{stray}\n\n{body}" if stray else body).strip("\n"),
+        properties,
+        begun or dates.changed or file.modified,
+        dates.changed or file.modified,
+        tags_of(_listed(properties.get("tags")), _listed(properties.get("tag"))),
+        skipped,
+        dates.names,
+        unread,
+    )
+
+
+def _canvas_items(file: ImportFile) -> tuple[list[ImportedMemory], Note]:
+    """The memories of a canvas, and the canvas as a note without words. Raises Malformed."""
+    key = key_of_note(file.relative)
+    whole = Note(key, "", {}, file.modified, file.modified, (), 0)
+    texts = read_canvas(_text_in(file))
+    return [item for text in texts for item in _canvas_text(whole, text)], whole
+
+
+def _canvas_text(whole: Note, text: CanvasText) -> Iterator[ImportedMemory]:
+    key = f"{whole.key}{_PART}{text.key}" if text.key else whole.key
+    for item in sections(replace(whole, key=key, text=text.text.strip("\n")), NAME):
+        yield replace(item, place=text.place)
+
+
+def _text_in(file: ImportFile) -> str:
+    """All of a file. Raises Malformed for what is no text or too long, and OSError."""
     with file.open() as raw:
         data = raw.read(file.bounds.characters + 1)
     if len(data) > file.bounds.characters:
@@ -93,19 +154,7 @@ def read_note(file: ImportFile) -> Note:
     text = text_of(data)
     if text is None:
         raise Malformed("it is no text; it was skipped")
-    properties, body, skipped = split_front_matter(text)
-    day = _DAY.search(file.stem)
-    own = _time(properties, _BEGUN) or (_moment(day[1]) if day else None)
-    changed = _time(properties, _CHANGED)
-    return Note(
-        key_of_note(file.relative),
-        body.strip("\n"),
-        properties,
-        own or changed or file.modified,
-        changed or file.modified,
-        tags_of(_listed(properties.get("tags")), _listed(properties.get("tag"))),
-        skipped,
-    )
+    return text
 
 
 def key_of_note(relative: str) -> str:
@@ -131,25 +180,16 @@ def links_in(text: str) -> list[str]:
     return list(dict.fromkeys(one for one in found if one))[:_MOST_LINKS]
 
 
-def _time(properties: Properties, names: Sequence[str]) -> datetime | None:
-    values = (properties.get(name) for name in names)
-    return next((at for v in values if isinstance(v, str) and (at := _moment(v))), None)
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        return read_time(text)
-    except Malformed:
-        return None
-
-
 def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
-    """The memories of a note: itself, or each of its sections. None where it has no words."""
-    known = (*_CHANGED, *_BEGUN, "tags", "tag", "title", "permalink")
-    properties = {n: v for n, v in note.properties.items() if n not in known}
+    """The memories of a note: itself, or each of its sections; its properties if it has no words.
+
+    None where it has neither.
+    """
+    properties = {n: v for n, v in note.properties.items() if not _is_beside(note, n, v)}
     seen: Counter[str] = Counter()
-    for title, text, line in _parts(note):
-        if not text.strip():
+    for title, words, line in _parts(note):
+        text = words if words.strip() else told_properties(note)
+        if not text:
             continue
         seen[title] += 1
         part = title if seen[title] == 1 else f"{title} ~{seen[title]}"
@@ -171,6 +211,23 @@ def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
         )
         # They are the note's: once is enough.
         properties = {}
+
+
+def _is_beside(note: Note, name: str, value: str | list[str]) -> bool:
+    """Whether a memory has a field of its own for what a property says."""
+    if name == "title":
+        return isinstance(value, str)
+    return name in ("tags", "tag", "permalink") or name in note.dates
+
+
+def told_properties(note: Note) -> str:
+    """The properties of a note as a text, one a line, its links by what they show."""
+    lines = []
+    for name, value in note.properties.items():
+        values = value if isinstance(value, list) else [value]
+        shown = ", ".join(_SHOWN.sub(lambda link: link[2] or link[1], one) for one in values)
+        lines.append(f"{name}: {shown}")
+    return "\n".join(lines)
 
 
 def _own_title(note: Note) -> str:

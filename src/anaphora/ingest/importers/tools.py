@@ -1,4 +1,7 @@
-"""Calls of tools in a few words: what was called for, and how it ended. No output is kept."""
+"""Calls of tools in a few words: what was called for, and how it ended. No output is kept.
+
+What the user said through a tool is read by `answers`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _EXIT_CODE: Final = re.compile(
 
 def described_target(given: object, directory: str = "") -> str:
     """What a tool was called for, in one line; paths in `directory` as they stand within it."""
-    said = _telling(_decoded(given))
+    said = _telling(decoded(given))
     if directory:
         said = said.replace(directory.rstrip("/\\") + "/", "")
     return one_line(said[:_LOOKED_AT], TARGET)
@@ -38,9 +41,9 @@ def described_target(given: object, directory: str = "") -> str:
 
 def outcome_of(said: object, failed: bool | None = None) -> str:
     """ "ok", or "failed: " and the first line of why; `failed` None: read from what was said."""
-    text = _text(_decoded(said))[:_LOOKED_AT]
+    text = output_text(decoded(said))[:_LOOKED_AT]
     if failed is None:
-        code = _exit_code(_decoded(said), text)
+        code = _exit_code(decoded(said), text)
         if code is None:
             return ""
         failed = code != 0
@@ -50,7 +53,7 @@ def outcome_of(said: object, failed: bool | None = None) -> str:
     return f"failed: {one_line(reason, REASON)}" if reason else "failed"
 
 
-def _decoded(value: object) -> object:
+def decoded(value: object) -> object:
     """Arguments and output also come as JSON in a string."""
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         try:
@@ -68,6 +71,10 @@ def _telling(given: object) -> str:
         for name in _TELLING:
             if name in given and (said := _words(given[name])):
                 return said
+        if isinstance(asked := given.get("questions"), list):
+            texts = (one.get("question") for one in asked if isinstance(one, Mapping))
+            if questions := " ".join(text for text in texts if isinstance(text, str)):
+                return questions
         # "apply_patch" and the like give all that there is in one argument.
         return _telling(next((one for one in given.values() if isinstance(one, str)), ""))
     return _words(given)
@@ -83,13 +90,13 @@ def _words(value: object) -> str:
     return ""
 
 
-def _text(value: object) -> str:
+def output_text(value: object) -> str:
     """The words of an output, whatever blocks they lie in."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
-        return _text(next((value[n] for n in ("text", "output", "error") if n in value), ""))
-    return "\n".join(map(_text, value)) if isinstance(value, Iterable) else ""
+        return output_text(next((value[n] for n in ("text", "output", "error") if n in value), ""))
+    return "\n".join(map(output_text, value)) if isinstance(value, Iterable) else ""
 
 
 def _exit_code(value: object, text: str) -> int | None:

@@ -20,6 +20,7 @@ from anaphora.ingest.importers.base import (
     Malformed,
     Sample,
     as_object,
+    objects_in,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, chat_key
 from anaphora.ingest.importers.facts import text_or, words_at
@@ -223,8 +224,7 @@ def _text(request: Mapping[str, object]) -> str:
         return ""
     if isinstance(message.get("text"), str):
         return cast("str", message["text"])
-    parts = message.get("parts")
-    found = (p.get("text") for p in parts if isinstance(p, dict)) if parts else ()
+    found = (part.get("text") for part in objects_in(message.get("parts")))
     return "".join(text for text in found if isinstance(text, str))
 
 

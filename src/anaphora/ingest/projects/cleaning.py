@@ -11,7 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from anaphora.ingest.projects.file_sync import PARSER, cut_file
-from anaphora.ingest.projects.files.walking import is_secret_file, without_secret_names
+from anaphora.ingest.projects.files.walking import (
+    is_notebook,
+    is_secret_file,
+    without_secret_names,
+)
 from anaphora.ingest.projects.graph import IndexServices, sync_graph
 from anaphora.ingest.secrets.redacting import redact
 
@@ -73,6 +77,9 @@ def _put(work: ProjectTransaction, ids: Callable[[], str], row: FileRow, text: s
         work.put_file(row, known=True)
         return False
     cut = cut_file(row, text)
+    # Of a notebook the older text is not that of its cells: it is read again.
+    if is_notebook(row.path):
+        cut = replace(cut, file=replace(cut.file, parser=PARSER))
     work.put_file(cut.file, known=True)
     work.put_sections(cut.file, cut.sections, ids, known=True)
     return True

@@ -23,7 +23,7 @@ from anaphora.embed.chunking import first_pieces
 from anaphora.errors import InvalidInput
 from anaphora.ingest.projects.files.reading import read
 from anaphora.ingest.projects.files.roles import language_of, role_of
-from anaphora.ingest.projects.files.walking import FoundFile, FoundFolder, walk
+from anaphora.ingest.projects.files.walking import FoundFile, FoundFolder, is_notebook, walk
 from anaphora.ingest.projects.git_history import Rename
 from anaphora.ingest.projects.graph import IndexServices, facts_of
 from anaphora.ingest.projects.sections import Section, lacks_parser, parse
@@ -40,8 +40,11 @@ PARSER: Final = 2
 """Which version of reading and cutting made the sections; files of an older one are read again.
 From 2 on secrets are taken out of them."""
 
-BY_LINES: Final = PARSER + 100
-"""The same for code whose parser was not installed: it is read again once that is there."""
+NOTEBOOKS: Final = 3
+"""The same for notebooks, which are read by their cells from then on."""
+
+BY_LINES: Final = 100
+"""What is added for code whose parser was not installed: it is read again once that is there."""
 
 # A file that was changed this shortly before it was read may change again within one tick of the
 # clock of its disk, and look the same (2 s is the grain of the coarsest, FAT).
@@ -50,7 +53,7 @@ _GRAIN_NS: Final = 2_000_000_000
 _SIGNED: Final = 2**63 - 1
 _HEAD: Final = 4_000
 # Why a file was skipped, where that holds as long as the bytes do.
-_LASTING: Final = frozenset({"binary", "too_large", "minified"})
+_LASTING: Final = frozenset({"binary", "too_large", "minified", "broken_notebook"})
 # Files of one transaction: enough that its fsync does not count, few enough that others get their
 # turn, and that little is done again after a crash.
 _FILES: Final = 64
@@ -92,7 +95,14 @@ def _stat_of(place: Path | str) -> os.stat_result | None:
 
 def is_current(file: FileRow) -> bool:
     """Whether this version would cut the file no better than it is."""
-    return file.parser == PARSER or (file.parser == BY_LINES and lacks_parser(file.language))
+    version = _parser_of(file.path)
+    by_lines = file.parser == version + BY_LINES and lacks_parser(file.language)
+    return file.parser == version or by_lines
+
+
+def _parser_of(path: str) -> int:
+    """Which version of reading and cutting is that of a file."""
+    return NOTEBOOKS if is_notebook(path) else PARSER
 
 
 def _is_unchanged(file: FileRow, stat: os.stat_result) -> bool:
@@ -116,7 +126,7 @@ def cut_file(row: FileRow, text: str) -> FileSections:
         row,
         role=role,
         language=language,
-        parser=BY_LINES if lacks_parser(language) else PARSER,
+        parser=_parser_of(row.path) + (BY_LINES if lacks_parser(language) else 0),
         facts=facts_of(row.path, role, parsed, clean.text),
     )
     sections = tuple(_section(row, one) for one in parsed.sections)
@@ -356,7 +366,7 @@ class FileSync:
             language=None,
             content_hash="" if isinstance(text, Skipped) else text.sha,
             skipped=text.reason if isinstance(text, Skipped) else None,
-            parser=PARSER,
+            parser=_parser_of(found.path),
             size=stat.st_size,
             mtime_ns=mtime_ns,
             inode=stat.st_ino & _SIGNED,

@@ -367,7 +367,7 @@ class ProjectIndexer:
     def _cut_by_lines(self, project: str) -> tuple[Degraded, ...]:
         """What to say of code that is cut by its lines, as its parser is not installed."""
         files = self._known(project).files.values()
-        lacking = {str(one.language) for one in files if one.parser == BY_LINES}
+        lacking = {str(one.language) for one in files if one.parser > BY_LINES}
         if not lacking:
             return ()
         reason = (

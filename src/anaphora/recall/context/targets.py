@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from anaphora.rank.context.choice import alike, shingles
+from anaphora.rank.context.editions import edition_of
 from anaphora.rank.context.table import ROLES
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
 from anaphora.recall.context.excerpts import EXCERPT, listed
@@ -85,7 +86,8 @@ def target_section_keys(ranked: RankedCandidates, start: int = 0) -> list[str]:
 class TargetCandidate:
     """A place among the ranked targets: a note, or a file by its best section (None: it is gone).
 
-    `alike` counts worse ranked ones that say nearly the same.
+    `alike` counts worse ranked ones that say nearly the same, `editions` those that are another
+    version or translation of the same document.
     """
 
     ranked: RankedCandidates
@@ -93,6 +95,7 @@ class TargetCandidate:
     note: NoteRow | None
     section: SectionText | None
     alike: int = 0
+    editions: int = 0
 
     @cached_property
     def sketch(self) -> frozenset[int]:
@@ -110,6 +113,16 @@ class TargetCandidate:
         rows = rows[np.argsort(table.start_line[rows], kind="stable")][:_SECTIONS]
         texts = self.ranked.question.reader.sections(table.ids[row] for row in rows.tolist())
         return shingles([word for section in texts.values() for word in section.text.split()])
+
+    @cached_property
+    def edition(self) -> tuple[int, str] | None:
+        """Which document of which project a file is an edition of; None where it is of none."""
+        code = int(self.ranked.targets.files[self.place])
+        if code < 0:
+            return None
+        files = self.ranked.table.files
+        document = edition_of(files.paths[code])
+        return (int(files.project[code]), document) if document else None
 
     def same_as(self, other: TargetCandidate) -> bool:
         """Whether both say nearly the same, so that one of them speaks for the other.
@@ -129,8 +142,15 @@ def _chosen(ranked: RankedCandidates) -> list[TargetCandidate]:
     of_notes = 0
     for one in _possible(ranked):
         twin = next((other for other in kept if one.same_as(other)), None)
+        edition = one.edition
+        first = next((other for other in kept if edition and other.edition == edition), None)
+        if int(ranked.targets.files[one.place]) in ranked.by_name:
+            # Who names an edition wants that one.
+            first = None
         if twin is not None:
             twin.alike += 1
+        elif first is not None:
+            first.editions += 1
         elif one.note is None or of_notes < most:
             of_notes += one.note is not None
             kept.append(one)
@@ -238,6 +258,8 @@ def _more_like(one: TargetCandidate, what: str) -> Iterator[str]:
     if one.alike:
         verb = "is" if one.alike == 1 else "are"
         yield f"{one.alike} more {what}{'s' * (one.alike != 1)} {verb} nearly the same"
+    if one.editions:
+        yield f"{one.editions} more in other versions or languages"
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,6 +221,20 @@ class Sidecar(NamespaceReader):
         found = self._notes(_NOTES_OF_CHAT, chat_key=chat_key)
         return {note.message_key: note for note in found if note.message_key is not None}
 
+    def messages_since(self, source: str, version: int) -> Iterator[tuple[str, str, str]]:
+        """Chat, message key and hash of every message of a source noted or forgotten after that.
+
+        The hash of a forgotten one is "". `version` is that of the namespace.
+        """
+        for table in (TURN_NOTE, FORGOTTEN_TURN):
+            statement = table.select() + "AND source = :source AND seq > :since ORDER BY seq"
+            at = {name: place for place, name in enumerate(table.names)}
+            of_hash = at.get("turn_hash")
+            for row in self._found(table, statement, source=source, since=version):
+                chat, key = row[at["source_key"]], row[at["message_key"]]
+                if chat is not None and key is not None:
+                    yield chat, key, "" if of_hash is None else row[of_hash]
+
     def forget(
         self, conversation_id: str, index: int | None = None, write: Write | None = None
     ) -> int:

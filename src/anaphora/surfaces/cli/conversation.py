@@ -52,6 +52,7 @@ KNOWN_FORMATS = (
 
 # Names that are told of what is no longer where it was imported from.
 _MOST_GONE = 5
+_MOST_PROBLEMS = 40
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
 
@@ -164,8 +165,16 @@ def import_(
         give(report, _show_import, as_json=as_json)
         if embed:
             finish_vectors(memory, quiet=as_json)
-    if report.problems:
+    if report.problems or _is_blank(report):
         raise typer.Exit(EXIT_PARTLY)
+
+
+def _is_blank(report: ImportReport) -> bool:
+    """Whether the files were of known formats, and nothing was in them."""
+    from anaphora.ingest.importers.passing import EMPTY
+
+    some = report.conversations or _has_memories(report)
+    return not some and any(kind.startswith(EMPTY) for kind in report.left_out)
 
 
 def _show_unknown(error: UnknownFormat) -> bool:
@@ -194,8 +203,6 @@ def _show_kept(memory: Memory) -> None:
 
 
 def _show_import(report: ImportReport) -> None:
-    from anaphora.ingest.importers import RECOGNISED, UNKNOWN
-
     out = console()
     _show_memories(report)
     if report.notes_added or report.notes_known:
@@ -218,9 +225,8 @@ def _show_import(report: ImportReport) -> None:
             + (f", {counted(report.tool_calls, 'tool call')} noted" if report.tool_calls else "")
         )
     for kind, count in sorted(report.left_out.items()):
-        out.print(f"  left out: {count} {kind}")
-    for problem in report.problems:
-        out.print(shown(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
+        out.print(Text(f"  left out: {count} {kind}"))
+    _show_problems(report)
     if report.redacted:
         out.print(f"  taken out: {', '.join(report.redacted)}")
     if report.gone:
@@ -233,9 +239,22 @@ def _show_import(report: ImportReport) -> None:
                 + " (anaphora history PATH shows what they said)"
             )
         )
-    if any(problem.reason.startswith(UNKNOWN) for problem in report.problems):
-        out.print(Text(RECOGNISED))
     show_notices(report.notices)
+
+
+def _show_problems(report: ImportReport) -> None:
+    """The first of them by name, and what would be known instead."""
+    from anaphora.ingest.importers import RECOGNISED
+    from anaphora.ingest.problems import UNKNOWN, UNKNOWN_ALL
+
+    out = console()
+    for problem in report.problems[:_MOST_PROBLEMS]:
+        out.print(shown(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
+    more = len(report.problems) - _MOST_PROBLEMS
+    if more > 0:
+        out.print(shown(f"  {more:,} more could not be read (--json lists them)", "yellow"))
+    if any(problem.reason.startswith((UNKNOWN, UNKNOWN_ALL)) for problem in report.problems):
+        out.print(Text(RECOGNISED))
 
 
 def _has_memories(report: ImportReport) -> bool:

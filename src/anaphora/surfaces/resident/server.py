@@ -57,6 +57,7 @@ class ResidentServer:
         self._hooks: dict[str, SessionHooks] = {}
         self._memories: dict[str, Memory] = {}
         self._later: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._put_off: list[tuple[float, Callable[[], object]]] = []
         self._embedder: Embedder | None = None
         self._stamp = resident.program_stamp()
         self._caller = caller_mark(environ)
@@ -69,14 +70,24 @@ class ResidentServer:
         while not self._ending.wait(_LOOK):
             with self._lock:
                 silent = not self._busy and time.monotonic() - self._used > self._idle
-            if silent and self._later.empty():
+            self._take_up(time.monotonic())
+            if silent and self._later.empty() and not self._put_off:
                 self._ending.set()
         listener.close()
+        self._take_up(float("inf"))
         self._later.put(None)
         worker.join(_CLOSING)
         self._finish_answers()
         for memory in self._memories.values():
             memory.close(_CLOSING)
+
+    def _take_up(self, until: float) -> None:
+        """Queue what was put off until then."""
+        with self._lock:
+            due = [work for at, work in self._put_off if at <= until]
+            self._put_off = [one for one in self._put_off if one[0] > until]
+        for work in due:
+            self._later.put(work)
 
     def _finish_answers(self) -> None:
         """Who was being answered when the end came gets the answer, if it is not long in coming."""
@@ -179,7 +190,11 @@ class ResidentServer:
                 self._memories[key] = memory
                 user = client_folders(request.get("environ") or {}).user
                 self._hooks[key] = SessionHooks(
-                    memory, user=user, background=self._behind(request), clock=time.time
+                    memory,
+                    user=user,
+                    background=self._behind(request),
+                    clock=time.time,
+                    later=self._after(request),
                 )
                 # The first prompt comes seconds after the start: the model is there by then.
                 self._later.put(lambda: memory.ready(60))
@@ -189,18 +204,30 @@ class ResidentServer:
             return self._hooks[key]
 
     def _behind(self, request: dict[str, Any]) -> Callable[[Callable[[], object]], None]:
-        def run_later(work: Callable[[], object]) -> None:
-            def run() -> None:
-                try:
-                    work()
-                    # What came in gets its vectors while nobody waits.
-                    self._hooks_memory(request).ready(60)
-                except BaseException as error:  # noqa: BLE001 - what waits behind it goes on
-                    self._report(request, error)
+        return lambda work: self._later.put(self._reported(request, work))
 
-            self._later.put(run)
+    def _after(self, request: dict[str, Any]) -> Callable[[float, Callable[[], object]], None]:
+        def put_off(seconds: float, work: Callable[[], object]) -> None:
+            with self._lock:
+                due = time.monotonic() + seconds
+                self._put_off.append((due, self._reported(request, work)))
 
-        return run_later
+        return put_off
+
+    def _reported(
+        self, request: dict[str, Any], work: Callable[[], object]
+    ) -> Callable[[], object]:
+        """Work behind an answer, what goes wrong in it reported as the request's."""
+
+        def run() -> None:
+            try:
+                work()
+                # What came in gets its vectors while nobody waits.
+                self._hooks_memory(request).ready(60)
+            except BaseException as error:  # noqa: BLE001 - what waits behind it goes on
+                self._report(request, error)
+
+        return run
 
     def _hooks_memory(self, request: dict[str, Any]) -> Memory:
         self._hooks_of(request)

@@ -81,10 +81,17 @@ function told(name, report) {
   const memories = report.memories_added + report.memories_changed;
   const said = report.added ? `${many(report.added, "turn")} in ${many(report.conversations, "conversation")}` : null;
   const what = [said, report.tool_calls ? many(report.tool_calls, "tool call") : null, memories ? many(memories, "memory", "memories") : null].filter(Boolean);
-  const words = report.added || memories ? what.join(", ") : "nothing new in it";
+  const known = report.known + report.forgotten + report.memories_known + report.memories_forgotten + report.notes_known + report.documents_known;
+  const words = what.length ? what.join(", ") : known ? "nothing new in it" : "nothing in it could be kept";
   announce(`${name}: ${words}`);
   return h("li", null, h("b", { dir: "auto" }, name), `: ${words}.`,
-    unread(report.problems));
+    unread(report.problems), leftOut(report.left_out));
+}
+
+function leftOut(kinds) {
+  const rows = Object.entries(kinds);
+  return rows.length ? h("details", null, h("summary", null, "What was left out"),
+    h("ul", null, rows.map(([kind, count]) => h("li", { dir: "auto" }, `${count} ${kind}`)))) : null;
 }
 
 function again() {

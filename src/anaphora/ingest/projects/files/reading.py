@@ -9,7 +9,14 @@ import re
 import stat
 from typing import Final
 
-from anaphora.ingest.projects.files.walking import MAX_BYTES, FileText, FoundFile
+from anaphora.ingest.projects.files.notebooks import BrokenNotebook, notebook_text
+from anaphora.ingest.projects.files.walking import (
+    MAX_BYTES,
+    FileText,
+    FoundFile,
+    is_notebook,
+    most_bytes,
+)
 from anaphora.values.projects import Skipped
 
 _MARKS: Final = (
@@ -33,7 +40,8 @@ def read(found: FoundFile) -> FileText | Skipped:
     """The text of a file, or why it has none.
 
     Reasons: "binary", "too_large" (it grew), "gone", "unreadable", "not_a_file" (it became
-    something else), "minified" (over 20 KB in lines of over 2,000 bytes on average).
+    something else), "minified" (over 20 KB in lines of over 2,000 bytes on average),
+    "broken_notebook". Of a notebook the sources of its cells are the text, and sizes are theirs.
     """
     try:
         data = _bytes(found)
@@ -46,7 +54,16 @@ def read(found: FoundFile) -> FileText | Skipped:
     words = text_of(data)
     if words is None:
         return Skipped(found.path, "binary")
-    if len(data) > _MINIFIED_BYTES and len(data) / (words.count("\n") + 1) > _LONG_LINE:
+    size = len(data)
+    if is_notebook(found.path):
+        try:
+            words = notebook_text(words)
+        except BrokenNotebook:
+            return Skipped(found.path, "broken_notebook")
+        size = len(words)
+        if size > MAX_BYTES:
+            return Skipped(found.path, "too_large")
+    if size > _MINIFIED_BYTES and size / (words.count("\n") + 1) > _LONG_LINE:
         return Skipped(found.path, "minified")
     return FileText(words, hashlib.sha256(data).hexdigest())
 
@@ -65,8 +82,9 @@ def _bytes(found: FoundFile) -> bytes | Skipped:
     with os.fdopen(os.open(found.absolute, flags), "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             return Skipped(found.path, "not_a_file")
-        data = opened.read(MAX_BYTES + 1)
-    return data if len(data) <= MAX_BYTES else Skipped(found.path, "too_large")
+        most = most_bytes(found.path)
+        data = opened.read(most + 1)
+    return data if len(data) <= most else Skipped(found.path, "too_large")
 
 
 def _decoded(data: bytes) -> str | None:

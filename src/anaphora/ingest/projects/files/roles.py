@@ -179,7 +179,7 @@ _DOC_NAME = re.compile(
 )
 _DOC_LANGUAGES = frozenset({"markdown", "rst"})
 _DOC_ENDINGS = (".txt", ".adoc", ".asciidoc", ".org", ".tex", ".textile", ".pod")
-_DATA_LANGUAGES = words("json toml yaml ini env xml text notebook")
+_DATA_LANGUAGES = words("json toml yaml ini env xml text")
 
 
 def role_of(path: str, head: str = "") -> SourceRole:

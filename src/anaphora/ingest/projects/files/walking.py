@@ -81,7 +81,20 @@ def without_secret_names(path: str) -> str:
 
 
 MAX_BYTES: Final = 1_000_000
-"""A larger file is skipped."""
+"""A larger file is skipped; of a notebook this holds of what is read of it."""
+
+MAX_NOTEBOOK_BYTES: Final = 32_000_000
+"""The same for a notebook, whose outputs are not read."""
+
+
+def most_bytes(path: str) -> int:
+    """How many bytes a file may have, by its name."""
+    return MAX_NOTEBOOK_BYTES if is_notebook(path) else MAX_BYTES
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is a notebook of Jupyter, by its name."""
+    return path.lower().endswith(".ipynb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +172,11 @@ class _Rules:
         return self.spec.check_file(path[len(self.base) :]).include
 
 
-def walk(root: Path) -> Iterator[FoundFile | FoundFolder | Skipped]:
+def walk(root: Path, *, telling: bool = False) -> Iterator[FoundFile | FoundFolder | Skipped]:
     """The files and folders under `root` in order of their paths, and what was skipped, and why.
+
+    With `telling` what rules ignore is told ("ignored", a folder as a whole), and folders that hold
+    build output by habit are looked into.
 
     Reasons: "secret" (keys and passwords by its name; a whole folder too), "secret_name" (the name
     gives a secret away, and is told without it), "too_large" (more than `MAX_BYTES`), "binary" (by
@@ -177,11 +193,11 @@ def walk(root: Path) -> Iterator[FoundFile | FoundFolder | Skipped]:
     if not real.is_dir():
         yield Skipped(".", "not_a_folder")
         return
-    yield from _folder(real, real, "", _rules_above(real), 0)
+    yield from _folder(real, real, "", _rules_above(real), 0, telling)
 
 
 def _folder(
-    root: Path, place: Path, base: str, above: tuple[_Rules, ...], depth: int
+    root: Path, place: Path, base: str, above: tuple[_Rules, ...], depth: int, telling: bool
 ) -> Iterator[FoundFile | FoundFolder | Skipped]:
     """A folder and what is in it; `base` is its path with a slash at the end, "" for the root."""
     if depth > _MOST_FOLDERS:
@@ -198,15 +214,22 @@ def _folder(
     rules = above if own is None else (*above, own)
     for entry in entries:
         if entry.name not in ALWAYS_IGNORED:
-            yield from _entry(root, entry, base + entry.name, rules, depth)
+            yield from _entry(root, entry, base + entry.name, rules, depth, telling)
 
 
 def _entry(
-    root: Path, entry: os.DirEntry[str], path: str, rules: tuple[_Rules, ...], depth: int
+    root: Path,
+    entry: os.DirEntry[str],
+    path: str,
+    rules: tuple[_Rules, ...],
+    depth: int,
+    telling: bool,
 ) -> Iterator[FoundFile | FoundFolder | Skipped]:
     try:
         folder = entry.is_dir(follow_symlinks=False)
         if _is_ignored(path + "/" if folder else path, rules):
+            if telling:
+                yield Skipped(path, "ignored")
             return
         if not _is_text(path):
             yield Skipped(path.encode("utf-8", "backslashreplace").decode(), "odd_name")
@@ -218,8 +241,8 @@ def _entry(
             yield Skipped(path, _link(root, Path(entry.path)))
         elif not folder:
             yield _file(entry, path)
-        elif not _is_output(entry):
-            yield from _folder(root, Path(entry.path), path + "/", rules, depth + 1)
+        elif telling or not _is_output(entry):
+            yield from _folder(root, Path(entry.path), path + "/", rules, depth + 1, telling)
     except OSError as error:
         yield Skipped(path, _reason(error))
 
@@ -233,7 +256,7 @@ def _file(entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
         return Skipped(path, "lock_file")
     if PurePosixPath(name).suffix in _BINARY_ENDINGS:
         return Skipped(path, "binary")
-    if facts.st_size > MAX_BYTES:
+    if facts.st_size > most_bytes(name):
         return Skipped(path, "too_large")
     return FoundFile(path, Path(entry.path))
 

@@ -22,6 +22,7 @@ from anaphora.ingest.projects.sections.code import code_starts
 from anaphora.ingest.projects.sections.config import commands_of, config_starts, packages_of
 from anaphora.ingest.projects.sections.grammars import GRAMMARS, can_parse
 from anaphora.ingest.projects.sections.markdown import markdown_starts, rst_starts
+from anaphora.ingest.projects.sections.notebook import notebook_starts
 
 __all__ = ["Import", "ParsedFile", "Section", "Symbol", "lacks_parser", "parse"]
 
@@ -44,6 +45,8 @@ def parse(path: str, text: str) -> ParsedFile:
     imports: tuple[Import, ...] = ()
     if can_parse(language):
         starts, symbols, imports = code_starts(language, name, lines)
+    elif language == "notebook":
+        starts, symbols, imports = notebook_starts(lines, name)
     else:
         starts, symbols = _plain_starts(language, name, lines)
     return ParsedFile(
@@ -58,6 +61,8 @@ def parse(path: str, text: str) -> ParsedFile:
 
 def lacks_parser(language: str | None) -> bool:
     """Whether files in a language are cut by lines because its parser is not installed."""
+    # Most notebooks are in Python.
+    language = "python" if language == "notebook" else language
     return language in GRAMMARS and not can_parse(language)
 
 

@@ -506,6 +506,8 @@ def _joined(folder: str, name: str) -> str:
 
 _RESOLVERS: Final[Mapping[str, Callable[[str, Import, ProjectLayout], Iterator[ImportTarget]]]] = {
     "python": _resolve_python,
+    # Imports of its cells in Python alone are read.
+    "notebook": _resolve_python,
     "javascript": _resolve_javascript,
     "typescript": _resolve_javascript,
     "tsx": _resolve_javascript,

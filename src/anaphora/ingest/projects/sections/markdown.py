@@ -154,6 +154,21 @@ def _outside_blocks(lines: Sequence[str], start: int) -> Iterator[tuple[int, str
             yield number, line
 
 
+def end_of_open_block(lines: Sequence[str]) -> str:
+    """What closes a code fence or an HTML comment that is still open at the end, "" if none is."""
+    fence, comment = "", False
+    for line in lines:
+        if fence:
+            fence = "" if _closes(line, fence) else fence
+        elif comment:
+            comment = "-->" not in line
+        elif (opened := _FENCE.match(line)) and not (opened[1][0] == "`" and "`" in opened[2]):
+            fence = opened[1]
+        elif line.lstrip(" ").startswith("<!--"):
+            comment = "-->" not in line
+    return f"\n{fence}" if fence else "\n-->" if comment else ""
+
+
 def _closes(line: str, fence: str) -> bool:
     stripped = line.strip()
     indentation = len(line) - len(line.lstrip(" "))

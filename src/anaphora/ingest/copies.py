@@ -1,0 +1,92 @@
+"""Chats that a program copied under another id: which chat here holds their messages already.
+
+A session that goes to the background, is forked or resumed is copied by some programs, with the
+messages' own ids, under a new id of the session. A message with the same key and the same words is
+the same message: the copy goes on in the chat that has it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.threads.sidecar import Sidecar, TurnNote
+from anaphora.values.conversations import ImportedConversation
+
+_BEFORE_ALL: Final = -1
+
+
+class CopiedChats:
+    """Finds the chat that a copy goes on in, during one import. Not safe to share between threads.
+
+    The messages of a source are read once, when its first chat that is new here comes; later only
+    what was written since.
+    """
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._sidecar = sidecar
+        self._read_until: dict[str, int] = {}
+        self._chats: dict[bytes, str] = {}
+        # Where chats of this import went: a long one comes in several pieces.
+        self._went: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def resolve(
+        self, item: ImportedConversation, known: Mapping[str, TurnNote]
+    ) -> ImportedConversation:
+        """The conversation as a piece of the chat that holds its messages, or as it is.
+
+        `known` are the messages of its own chat: one that came in under its own id stays there.
+        """
+        own = (item.source, item.key)
+        if not item.unique_keys or known:
+            return item
+        if own not in self._went:
+            home = self._home_of(item)
+            if home is None:
+                return item
+            self._went[own] = home
+        key, conversation_id = self._went[own]
+        return replace(item, key=key, conversation_id=conversation_id)
+
+    def _home_of(self, item: ImportedConversation) -> tuple[str, str] | None:
+        """Chat and conversation that hold the most of its messages."""
+        self._read_on(item.source)
+        hits: Counter[str] = Counter()
+        for turn in item.turns:
+            words = stored_turn_hash(turn.role, turn.text)
+            chat = self._chats.get(_mark(item.source, turn.key, words))
+            # What was forgotten is known by its key alone.
+            chat = chat or self._chats.get(_mark(item.source, turn.key, ""))
+            if chat is not None and chat != item.key:
+                hits[chat] += 1
+        if not hits:
+            return None
+        (key, _), *_ = hits.most_common(1)
+        notes = self._sidecar.known(item.source, key)
+        place = next((notes[turn.key] for turn in item.turns if turn.key in notes), None)
+        if place is None:
+            return None
+        # A branch is named after the conversation that it left.
+        return key, place.conversation_id.partition("~")[0]
+
+    def _read_on(self, source: str) -> None:
+        since = self._read_until.get(source, _BEFORE_ALL)
+        # Before the rows: what is written meanwhile is read again.
+        until = self._sidecar.version()
+        if until == since:
+            return
+        for chat, key, words in self._sidecar.messages_since(source, since):
+            self._chats[_mark(source, key, words)] = chat
+        self._read_until[source] = until
+
+
+def _mark(*parts: str) -> bytes:
+    made = hashlib.blake2b(digest_size=12)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        made.update(len(encoded).to_bytes(8, "big") + encoded)
+    return made.digest()

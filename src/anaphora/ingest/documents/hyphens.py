@@ -1,0 +1,158 @@
+"""Words that were cut at the end of a line, whole again.
+
+The hyphen of a word that was cut goes ("inun-", "dation"), that of a compound stays ("well-",
+"known"): what the rest of the text writes decides, then what is a common word, then what compounds
+are made of. Where none of these tells, the word was cut, as most at the end of a line are. No word
+is lost either way: a compound that was kept is found by each of its parts, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Final
+
+from anaphora.core.folding import fold_letters
+from anaphora.core.word_lists import words
+from anaphora.embed.wordpiece import common_words
+
+_HYPHENS: Final = ("-", "\u2010", "\u00ad")
+_SOFT: Final = "\u00ad"
+_LAST: Final = re.compile(r"[^\W_]+\Z")
+_FIRST: Final = re.compile(r"\s*([^\W_]+)(\S*)[^\S\n]*")
+_WRITTEN: Final = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+_LONGEST: Final = 60
+_LONGEST_LINE: Final = 400
+_LONG: Final = 6
+_ENDINGS: Final = ("", "s", "es", "ed", "d", "ing", "ly", "er", "ers", "'s")
+
+# A word stands alone behind a hyphen that belongs to the one before: "in- and outbound".
+_BEFORE_ANOTHER: Final = words("and or to und oder bzw sowie bis et ou y e en og och ja i")
+# What English compounds begin with, and what they end with, where neither is found as one word.
+_FIRSTS: Final = words(
+    "well ill self long short high low half full part non ex all cross ever far near hard"
+    " soft light heavy open close closed double single multi dual triple first second third"
+    " fourth last next new old big small large great good better best bad worst fast slow"
+    " early late deep wide thin thick hot cold dry wet clean clear free fair high higher low"
+    " lower mid two three four five six seven eight nine ten twelve twenty thirty forty fifty"
+    " sixty seventy eighty ninety one north south east west vice quasi pseudo co"
+)
+_SECONDS: Final = words(
+    "based related specific friendly effective efficient driven made known like wide free"
+    " time term scale level minded oriented sized shaped style type rich poor in on off up out"
+    " down by of aware ready dependent independent neutral sensitive resistant intensive"
+    " compatible compliant capable prone averse year month week day hour minute foot inch mile"
+    " metre meter to"
+)
+_PREFIXES: Final = words(
+    "re un over under out inter dis mis pre sub super trans fore up down in im en em counter"
+    " with de be con com per pro ad ab ob ac af ag al ap ar as at ir il anti auto bi by hyper"
+    " hypo infra intra macro mega meta micro mini mono para photo poly post tele thermo tri"
+    " ultra uni back hand"
+)
+
+
+def mended(texts: Iterable[str]) -> list[str]:
+    """These texts, each in lines, with words whole that were cut at the end of a line.
+
+    What follows on the cut word stays on its line. In time that grows with the length alone.
+    """
+    pages = list(texts)
+    written = _Written(pages)
+    return ["\n".join(_mended(page.split("\n"), written)) for page in pages]
+
+
+def _mended(lines: list[str], written: _Written) -> Iterator[str]:
+    waiting = list(reversed(lines))
+    while waiting:
+        line = waiting.pop()
+        if waiting and line.endswith(_HYPHENS):
+            following = _FIRST.match(waiting[-1])
+            joint = following and _joint(line, following[1], following[2], written)
+            if following and joint is not None:
+                rest = waiting.pop()[following.end() :]
+                line = line[:-1] + joint + following[1] + following[2]
+                if not rest:
+                    # What was put there may be cut at its end as well.
+                    waiting.append(line)
+                    continue
+                waiting.append(rest)
+        yield line
+
+
+class _Written:
+    """What the texts write elsewhere than at the end of a line, each looked at where needed."""
+
+    def __init__(self, pages: list[str]) -> None:
+        self._pages = pages
+        self._counted: Counter[str] | None = None
+
+    def count(self, word: str) -> int:
+        """How often a word stands there, in any case."""
+        if self._counted is None:
+            self._counted = Counter(
+                match[0].casefold().replace("\u2010", "-")
+                for page in self._pages
+                for match in _WRITTEN.finditer(page)
+            )
+        return self._counted[word]
+
+
+def _joint(line: str, second: str, behind: str, written: _Written) -> str | None:
+    """What comes between a line and the word below: nothing, or a hyphen; None: they stay apart."""
+    mark = line[-1]
+    token = line[-_LONGEST:-1].rpartition(" ")[2]
+    last = _LAST.search(token)
+    if last is None or len(second) > _LONGEST or len(line) > _LONGEST_LINE:
+        return None
+    first, before = last[0], token[: last.start()]
+    if mark == _SOFT:
+        return ""
+    if not (first + second).isalpha() or _is_name(first, second):
+        return mark
+    if len(first) == 1:
+        return mark
+    joined, hyphenated = (f"{first}{sign}{second}".casefold() for sign in ("", "-"))
+    counts = written.count(joined), written.count(hyphenated)
+    if any(counts):
+        return "" if counts[0] >= counts[1] else mark
+    if _is_common(joined):
+        return ""
+    if before.endswith(_HYPHENS) or behind.startswith(_HYPHENS[:2]):
+        return mark
+    if second in _BEFORE_ANOTHER:
+        return None
+    return mark if _is_compound(first.casefold(), second.casefold()) else ""
+
+
+def _is_name(first: str, second: str) -> bool:
+    """Whether letters change from large to small, or the other way: "GPS-based", "Anglo-Saxon"."""
+    if first.isupper() and second.isupper():
+        return False
+    return second[:1].isupper() or (len(first) > 1 and first.isupper())
+
+
+def _is_compound(first: str, second: str) -> bool:
+    known = _is_common(first) and _is_common(second)
+    if first[-1] == second[0] and first[-1] in "aeio" and (known or first in _FIRSTS):
+        return True
+    if not _is_common(first) or (first in _PREFIXES and first not in _FIRSTS):
+        return False
+    is_participle = len(second) > 4 and second.endswith(("ed", "ing"))
+    if first in _FIRSTS:
+        return _is_common(second) or is_participle
+    # Two long words seldom are one: "harbour-master" stays as it is.
+    are_long = min(len(first), len(second)) >= _LONG
+    return known and (second in _SECONDS or is_participle or are_long)
+
+
+@cache
+def _is_common(word: str) -> bool:
+    folded = fold_letters(word)
+    return any(
+        folded.removesuffix(ending) in common_words()
+        for ending in _ENDINGS
+        if folded.endswith(ending) and (not ending or len(folded) - len(ending) > 2)
+    )

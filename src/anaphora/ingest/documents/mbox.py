@@ -1,0 +1,75 @@
+"""A file of many mails (RFC 4155, mbox): each is read as a mail, under its subject.
+
+The line that begins with "From " and ends in a time stands before each; such a line within a mail
+has a ">" before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from anaphora.errors import MissingExtra, UnreadableDocument
+from anaphora.ingest.documents.base import (
+    ExtractedDocument,
+    Reading,
+    TextBlock,
+    TooMuch,
+)
+from anaphora.ingest.documents.mail import ReadPart, read_mail
+
+_BEGIN: Final = re.compile(
+    rb"^From [^\n]{0,300}?\d\d?:\d\d[^\n]{0,60}\r?\n(?=[!-9;-~]{1,76}:|>From )", re.M
+)
+_QUOTED: Final = re.compile(rb"^>(>*From )", re.M)
+
+
+def is_mbox(head: bytes) -> bool:
+    """Whether a file begins with the line that stands before a mail."""
+    return _BEGIN.match(head.lstrip(b"\xef\xbb\xbf\r\n")) is not None
+
+
+def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDocument:
+    """Every mail of the file. `UnreadableDocument` for more mails than `limits.mails`.
+
+    One mail alone is read as a mail.
+    """
+    starts = [match.span() for match in _BEGIN.finditer(data)]
+    if len(starts) > reading.limits.mails:
+        most = reading.limits.mails
+        raise reading.refuse(f"it has {len(starts):,} mails; at most {most:,} are read: split it")
+    mails = list(_mails(data, starts))
+    if len(mails) == 1:
+        return read_mail(mails[0], reading, read_part)
+    blocks: list[TextBlock] = []
+    for number, mail in enumerate(mails, start=1):
+        reading.renew("parts")
+        try:
+            extracted = read_mail(mail, reading, read_part)
+        except (MissingExtra, TooMuch):
+            raise
+        except UnreadableDocument as error:
+            reading.problem(f"mail {number}", error.reason)
+            continue
+        subject = extracted.title or f"mail {number}"
+        blocks += _under(subject, extracted.blocks)
+    if not blocks:
+        raise reading.refuse("none of its mails can be read")
+    return ExtractedDocument("mail", tuple(blocks))
+
+
+def _mails(data: bytes, starts: list[tuple[int, int]]) -> Iterator[bytes]:
+    ends = [start for start, _ in starts[1:]] + [len(data)]
+    for (_, start), end in zip(starts, ends, strict=True):
+        yield _QUOTED.sub(rb"\1", data[start:end])
+
+
+def _under(subject: str, blocks: tuple[TextBlock, ...]) -> Iterator[TextBlock]:
+    """The blocks of a mail under its subject: who wrote it and when goes with what it says."""
+    head, *rest = blocks
+    if rest and not rest[0].heading:
+        head = replace(head, text=f"{head.text}\n\n{rest.pop(0).text}")
+    for block in (head, *rest):
+        yield replace(block, heading=(subject, *block.heading))

@@ -1,0 +1,64 @@
+"""A canvas of Obsidian (JSON Canvas 1.0): the texts on it, each as a note.
+
+What is written beside them, the names of groups and arrows and addresses of pages, is one text.
+Files that lie on a canvas are read where they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from anaphora.ingest.importers.base import Malformed
+
+CANVAS: Final = ".canvas"
+_MOST_KEY: Final = 100
+
+
+class CanvasText(NamedTuple):
+    """A text of a canvas: the id of its card ("" for what is none), the text, where it stands."""
+
+    key: str
+    text: str
+    place: str
+
+
+def read_canvas(text: str) -> list[CanvasText]:
+    """The texts of a canvas, in the order of the file. Raises Malformed for what is none."""
+    try:
+        canvas = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise Malformed("it is no canvas: its JSON is damaged; it was skipped") from error
+    nodes, edges = (_listed(canvas, name) for name in ("nodes", "edges"))
+    cards: dict[str, CanvasText] = {}
+    for number, node in enumerate(nodes, start=1):
+        words = node.get("text")
+        if isinstance(words, str) and words.strip():
+            key = _key_of(node.get("id"), number)
+            key = key if key not in cards else f"{key} ~{number}"
+            cards[key] = CanvasText(key, words, f"card {number}")
+    labels = dict.fromkeys(label for one in (*nodes, *edges) for label in _labels(one))
+    beside = [CanvasText("", "\n".join(labels), "labels")] if labels else []
+    return [*cards.values(), *beside]
+
+
+def _listed(canvas: object, name: str) -> list[dict[str, object]]:
+    found = canvas.get(name, []) if isinstance(canvas, dict) else None
+    if not isinstance(found, list):
+        raise Malformed(f"it is no canvas: it has no list of {name}; it was skipped")
+    return [one for one in found if isinstance(one, dict)]
+
+
+def _labels(one: dict[str, object]) -> Iterator[str]:
+    for name in ("label", "url"):
+        value = one.get(name)
+        if isinstance(value, str) and value.strip():
+            yield value.strip()
+
+
+def _key_of(given: object, number: int) -> str:
+    """What a card is known by: its id."""
+    if isinstance(given, str) and given.strip() and given.isprintable():
+        return given.strip()[:_MOST_KEY].replace("#", "%23")
+    return f"card {number}"

@@ -1,0 +1,128 @@
+"""Notebooks of Jupyter (nbformat 2 to 4): the sources of their cells as one text, no outputs.
+
+The text is MyST Markdown, as other programs write notebooks: Markdown cells as they are, code cells
+between fences that name their language ("```{code-cell} python").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from anaphora.ingest.projects.sections.markdown import end_of_open_block
+
+MOST_VALUES: Final = 4_000_000
+"""Commas and brackets of a notebook: each may be a value that takes a hundred bytes of memory."""
+
+_DEFAULT: Final = "python"
+_LANGUAGES: Final = {
+    "c++": "cpp", "c#": "csharp", "f#": "fsharp", "ir": "r", "ipython": "python",
+    "js": "javascript", "sh": "bash", "shell": "bash", "xcpp": "cpp",
+}  # fmt: skip
+_VERSION = re.compile(r"[\s\d.-]+$")
+_MAGIC = re.compile(r"\s*%%(bash|sh|javascript|js|html|sql|ruby|perl|r|latex|svg|markdown)\b", re.I)
+_TICKS = re.compile(r"^ {0,3}(`{3,})", re.M)
+_DATA = re.compile(r"(data:[\w.+-]{1,40}/[\w.+-]{1,80};base64,)[A-Za-z0-9+/=]{64,}")
+
+
+class BrokenNotebook(ValueError):
+    """What is no notebook, or a damaged one, and why in words."""
+
+
+def notebook_text(written: str) -> str:
+    """The text of a notebook's cells, "" of an empty file. Raises BrokenNotebook."""
+    if not written.strip():
+        return ""
+    if sum(map(written.count, ",[{")) > MOST_VALUES:
+        raise BrokenNotebook("it holds more values than a notebook may")
+    try:
+        notebook = json.loads(written)
+    except (ValueError, RecursionError) as error:
+        raise BrokenNotebook("it is no notebook: its JSON is damaged") from error
+    if not isinstance(notebook, dict):
+        raise BrokenNotebook("it is no notebook: it is no JSON object")
+    language = _language_of(notebook)
+    texts = (_cell_text(cell, language) for cell in _cells_of(notebook))
+    return "\n\n".join(text for text in texts if text) + "\n"
+
+
+def _cells_of(notebook: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    """The cells in their order; those of nbformat 3 lie in worksheets."""
+    sheets = notebook.get("worksheets")
+    if "cells" not in notebook and isinstance(sheets, list):
+        groups = [one.get("cells") for one in sheets if isinstance(one, dict)]
+    else:
+        groups = [notebook.get("cells")]
+    if not all(isinstance(cells, list) for cells in groups):
+        raise BrokenNotebook("it is no notebook: it has no list of cells")
+    for cells in groups:
+        yield from (cell for cell in cells if isinstance(cell, dict))  # type: ignore[union-attr]  # a list, as checked
+
+
+def _cell_text(cell: Mapping[str, object], language: str) -> str:
+    kind = cell.get("cell_type")
+    source = _joined(cell.get("source", cell.get("input", cell.get("text"))))
+    source = _DATA.sub(r"\1…", source).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+    if not source.strip():
+        return ""
+    if kind == "code":
+        magic = _MAGIC.match(source)
+        return _fenced(
+            source, f"{{code-cell}} {_named(magic[1]) if magic else _own(cell, language)}"
+        )
+    if kind == "heading":
+        level = cell.get("level")
+        marks = "#" * (level if isinstance(level, int) and 1 <= level <= 6 else 1)
+        return f"{marks} {' '.join(source.split())}"
+    if kind == "raw":
+        return _fenced(source, "{raw-cell}")
+    # A block that is left open ends with its cell.
+    return source + end_of_open_block(source.split("\n"))
+
+
+def _joined(source: object) -> str:
+    """A source as it is written: a text, or a list of lines with their ends."""
+    if isinstance(source, list):
+        return "".join(line for line in source if isinstance(line, str))
+    return source if isinstance(source, str) else ""
+
+
+def _fenced(source: str, name: str) -> str:
+    longest = max((len(ticks) for ticks in _TICKS.findall(source)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{name}\n{source}\n{fence}"
+
+
+def _language_of(notebook: Mapping[str, object]) -> str:
+    """The language of code cells, by the kernel that runs them."""
+    metadata = _mapping(notebook, "metadata")
+    kernel, told = _mapping(metadata, "kernelspec"), _mapping(metadata, "language_info")
+    names = (kernel.get("language"), told.get("name"), metadata.get("language"), kernel.get("name"))
+    return next((name for one in names if isinstance(one, str) and (name := _named(one))), _DEFAULT)
+
+
+def _own(cell: Mapping[str, object], language: str) -> str:
+    """The language of one cell, where its notebook has several."""
+    metadata = _mapping(cell, "metadata")
+    names = (
+        cell.get("language"),
+        _mapping(metadata, "vscode").get("languageId"),
+        _mapping(metadata, "dotnet_interactive").get("language"),
+        _mapping(metadata, "polyglot_notebook").get("kernelName"),
+    )
+    return next((name for one in names if isinstance(one, str) and (name := _named(one))), language)
+
+
+def _named(name: str) -> str:
+    """A language as it is called here: "Python 3" and "python3" are "python"."""
+    small = name.strip().lower()
+    plain = _LANGUAGES.get(small) or _VERSION.sub("", small)
+    plain = _LANGUAGES.get(plain, plain)
+    return plain if re.fullmatch(r"[a-z][a-z0-9+#._-]{0,30}", plain) else ""
+
+
+def _mapping(value: Mapping[str, object], name: str) -> Mapping[str, object]:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}

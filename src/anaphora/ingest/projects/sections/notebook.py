@@ -1,0 +1,92 @@
+"""Notebooks by heading and symbol: prose under its heading, functions and types of code cells.
+
+They are read as MyST Markdown (`files.notebooks`): code cells lie between fences that name their
+language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from anaphora.ingest.projects.sections.base import Import, SectionStart, Symbol, first_words
+from anaphora.ingest.projects.sections.code import code_starts
+from anaphora.ingest.projects.sections.grammars import can_parse
+from anaphora.ingest.projects.sections.markdown import markdown_starts
+
+_CELL = re.compile(r"(`{3,})\{code-cell\} ?(\S*)$")
+_COMMAND = re.compile(r"\s*[%!]")
+
+
+class _Cell(NamedTuple):
+    """A code cell: its language, the line of its first fence and that of its last."""
+
+    language: str
+    start: int
+    end: int
+
+
+def notebook_starts(
+    lines: Sequence[str], name: str
+) -> tuple[list[SectionStart], tuple[Symbol, ...], tuple[Import, ...]]:
+    """The sections, symbols and imports of a notebook's text; `name` is that of its file."""
+    starts = markdown_starts(lines, name)
+    headings = [one for one in starts if one.kind == "heading"]
+    symbols: list[Symbol] = []
+    imports: list[Import] = []
+    ends: list[int] = []
+    for cell in _cells(lines):
+        if not can_parse(cell.language):
+            continue
+        # Commands of the notebook itself are no code.
+        code = ["" if _COMMAND.match(line) else line for line in lines[cell.start : cell.end - 1]]
+        own, defined, imported = code_starts(cell.language, name, code)
+        around = _heading_at(headings, cell.start)
+        # What is before the first symbol has the fence with it.
+        starts += [
+            replace(one, start=cell.start + (one.start if number else 0), heading=around)
+            for number, one in enumerate(own)
+        ]
+        ends += [cell.end + 1] if own else []
+        symbols += [
+            replace(one, start_line=one.start_line + cell.start, end_line=one.end_line + cell.start)
+            for one in defined
+        ]
+        # How a module of another language is found depends on where its program runs.
+        if cell.language == "python":
+            imports += [replace(one, line=one.line + cell.start) for one in imported]
+    if not starts:
+        return [], tuple(symbols), tuple(imports)
+    begun = sorted(one.start for one in starts)
+    if begun[0] > 1:
+        starts.append(SectionStart(1, "lines", first_words(lines) or name))
+    for end in ends:
+        until = next((start for start in begun if start >= end), len(lines) + 1)
+        rest = lines[end - 1 : until - 1]
+        if any(line.strip() for line in rest):
+            around = _heading_at(headings, end)
+            title = around[-1] if around else first_words(rest) or name
+            starts.append(SectionStart(end, "lines", title, around[:-1]))
+    return starts, tuple(symbols), tuple(imports)
+
+
+def _cells(lines: Sequence[str]) -> Iterator[_Cell]:
+    number = 0
+    while number < len(lines):
+        number += 1
+        opened = _CELL.match(lines[number - 1])
+        if opened is None:
+            continue
+        start = number
+        while number < len(lines) and lines[number].rstrip() != opened[1]:
+            number += 1
+        number = min(number + 1, len(lines))
+        yield _Cell(opened[2], start, number)
+
+
+def _heading_at(headings: Sequence[SectionStart], line: int) -> tuple[str, ...]:
+    """The titles that a line stands under, outermost first."""
+    above = [one for one in headings if one.start <= line]
+    return (*above[-1].heading, above[-1].title) if above else ()

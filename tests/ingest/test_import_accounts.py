@@ -1,0 +1,193 @@
+"""What was given to an import is read, or told: what was left out, what failed, and why."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.commands import run_command
+from tests.exported import exported
+from tests.ingest.imported import read
+from tests.ingest.memory_sources import MEM0_HISTORY, database
+from tests.ingest.mixed_folder import write_mixed
+
+from anaphora import Memory
+from anaphora.errors import UnknownFormat
+from anaphora.ingest.importers.base import FAILED
+from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport
+from anaphora.values.imports import ImportedMemory
+
+CHAT = '{"role": "user", "text": "Where is the hose?"}\n'
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "home", embedder="hashing") as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "given").mkdir()
+    return tmp_path / "given"
+
+
+def texts(memory: Memory) -> set[str]:
+    names = [one.conversation_id for one in memory.conversations.list()]
+    threads = [memory.conversations.get(name) for name in names]
+    said = {turn.text for thread in threads if thread for turn in thread.turns}
+    return said | {one["text"] for one in exported(memory, "memory")}
+
+
+def told(report: ImportReport) -> str:
+    return " ".join([*report.left_out, *(f"{one.path} {one.reason}" for one in report.problems)])
+
+
+@pytest.mark.promise("import.unknown")
+def test_a_mixed_folder_comes_in_with_the_account_of_each(memory: Memory, folder: Path) -> None:
+    """One in ten is broken: all others are read, and each broken one is told by its name."""
+    mixed = write_mixed(folder, 100)
+    report = memory.import_(folder)
+    assert texts(memory) >= set(mixed.said)
+    named = {Path(problem.path).name for problem in report.problems}
+    assert named >= set(mixed.broken)
+    assert not [problem for problem in report.problems if FAILED in problem.reason]
+    by_ending = {kind.split()[0]: count for kind, count in report.left_out.items()}
+    assert by_ending == {".png": 3, ".csv": 3, ".txt": 2, ".log": 2}
+    assert "other" in told(report), "files that may have held words are named"
+    again = memory.import_(folder)
+    assert (again.added, again.memories_added) == (0, 0)
+
+
+@pytest.mark.promise("import.unknown")
+@pytest.mark.parametrize("form", ["folder", "zip"])
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"a/x.yaml": "a: 1", "a/y.yaml": "b: 2", "a/z": ""}, "2 .yaml file (x.yaml, y.yaml)"),
+        ({"_chat.txt": "[05/01/2026, 10:01:00] Ola: The key is under the pot"}, "_chat.txt"),
+        ({"a.png": "x", "b.png": "y", "rows.csv": "1;2"}, "2 .png file; 1 .csv file"),
+        ({"settings.json": '{"theme": "dark"}'}, "settings.json"),
+        ({"lease.pdf": "%PDF-1.4"}, "document add"),
+        ({}, "it is empty"),
+    ],
+)
+def test_where_nothing_can_be_read_it_is_said(
+    memory: Memory, folder: Path, tmp_path: Path, form: str, files: dict[str, str], words: str
+) -> None:
+    """A folder or zip file is refused as a file is: with what is in it and what is known."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    given = folder
+    if form == "zip":
+        given = tmp_path / "WhatsApp Chat.zip"
+        with zipfile.ZipFile(given, "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+    with pytest.raises(UnknownFormat) as refused:
+        memory.import_(given)
+    assert words in refused.value.reason
+    assert "Recognised are" in refused.value.reason
+    # Beside one that is read it is a problem: nothing of that is lost.
+    (tmp_path / "good.jsonl").write_text(CHAT)
+    report = memory.import_([given, tmp_path / "good.jsonl"])
+    assert report.added == 1
+    assert any("nothing in it can be imported" in one.reason for one in report.problems)
+
+
+@pytest.mark.promise("import.unknown")
+def test_what_lies_beside_exports_is_named(memory: Memory, folder: Path, fixtures: Path) -> None:
+    """Companions, hidden things and folders of programs are left out and told."""
+    (folder / "conversations.json").write_bytes((fixtures / "claude_ai.json").read_bytes())
+    for name in ("users.json", "projects.json"):
+        (folder / name).write_text("[]")
+    (folder / ".specstory").mkdir()
+    (folder / "node_modules").mkdir()
+    # A transcript is one by what is in it, whatever it is called.
+    (folder / "session.log").write_text(CHAT)
+    report = memory.import_(folder)
+    assert "Where is the hose?" in texts(memory)
+    for words in ("projects.json, users.json", ".specstory", "node_modules"):
+        assert words in told(report)
+    assert report.problems == ()
+
+
+def test_a_known_format_with_nothing_in_it_is_no_success(tmp_path: Path) -> None:
+    """The command says what it is, and does not exit as if something had come in."""
+    path = database(tmp_path / "history.db", {"history": (MEM0_HISTORY, [])})
+    ran = run_command("--home", tmp_path / "home", "import", path, environ=os.environ)
+    assert ran.returncode == 5
+    assert "1 file with no conversation or memory in it (history.db)" in ran.stdout
+
+
+def test_a_file_of_two_formats_is_read_by_both(tmp_path: Path, fixtures: Path) -> None:
+    """Each takes what has its keys; nothing is told of what the other takes."""
+    chats = [
+        json.loads((fixtures / f"{name}.json").read_text()) for name in ("chatgpt", "claude_ai")
+    ]
+    path = tmp_path / "all.json"
+    path.write_text(json.dumps([chats[0][0], chats[1][0], *chats[0][1:], 7]))
+    items = list(read(path))
+    sources = [item.source for item in items if isinstance(item, ImportedConversation)]
+    assert sources == ["chatgpt"] * len(chats[0]) + ["claude_ai"]
+    problems = [item.reason for item in items if isinstance(item, ImportProblem)]
+    assert problems == ["not a conversation: it has no mapping of messages"]
+    lines = tmp_path / "lines.jsonl"
+    memory = {"id": "m", "memory": "Lives in Porto.", "user_id": "noor"}
+    rollout = (fixtures / "claude_code.jsonl").read_text()
+    lines.write_text(f"{json.dumps(memory)}\n{rollout}")
+    kinds = {type(item) for item in read(lines)}
+    assert kinds >= {ImportedConversation, ImportedMemory}
+
+
+def line(kind: str, number: int, content: Any, **more: Any) -> dict[str, Any]:
+    at = {"sessionId": "s", "uuid": f"u{number}", "timestamp": "2026-03-02T09:00:00Z"}
+    return {"type": kind, **at, "message": {"role": kind, "content": content}, **more}
+
+
+GEMINI = {"sessionId": "a", "projectHash": "h"}
+ODD: dict[str, tuple[object, list[str]]] = {
+    "session-a.json": (
+        {**GEMINI, "messages": [
+            {"type": "user", "content": "Where is the ladder?"}, 7,
+            {"type": "gemini", "content": "In the loft."},
+            {"type": "gemini", "id": ["x"], "content": "In the loft."},
+        ]},
+        ["Where is the ladder?", "In the loft.", "In the loft."],
+    ),
+    "session-b.jsonl": (
+        [GEMINI, {"type": "user", "content": "Where?"}, {"type": "gemini", "content": "There."}],
+        ["Where?", "There."],
+    ),
+    "c.jsonl": (
+        [line("user", 1, ["Caveat: local"], isMeta=True),
+         line("user", 2, ["Where?", {"type": "x"}]),
+         line("assistant", 3, [{"type": "text", "text": "There."}, "And here."])],
+        ["Where?", "There.\n\nAnd here."],
+    ),
+    "conversation_1.txt": (
+        {"conversation_turns": [{"user_turn": {"prompt": "Where?"}}, {"system_turn": {"text": 7}},
+                                {"system_turn": {"text": "There."}}]},
+        ["Where?", "There."],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.promise("import.malformed")
+@pytest.mark.parametrize("name", ODD)
+def test_values_of_other_types_cost_themselves_alone(tmp_path: Path, name: str) -> None:
+    """Messages without ids, blocks that are texts, texts that are numbers: the rest comes in."""
+    value, expected = ODD[name]
+    lines = value if name.endswith(".jsonl") and isinstance(value, list) else [value]
+    (tmp_path / name).write_text("\n".join(map(json.dumps, lines)))
+    items = list(read(tmp_path / name))
+    chats = [item for item in items if isinstance(item, ImportedConversation)]
+    assert [turn.text for chat in chats for turn in chat.turns] == expected
+    assert len({turn.key for chat in chats for turn in chat.turns}) == len(expected)
+    assert not [item for item in items if isinstance(item, ImportProblem) and FAILED in item.reason]
