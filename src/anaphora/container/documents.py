@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from anaphora.container.services import service
 from anaphora.errors import NotFound
+from anaphora.index.backlog import IN_CALL
 from anaphora.store.documents import document_id_of
 from anaphora.store.records.rows import DOCUMENT
 
@@ -37,7 +39,8 @@ is a search of its own, and a list of ten thousand orders would be looked for fo
 
 @dataclass(frozen=True, slots=True)
 class DocumentNeeds:
-    """What the services of documents need of others. `purge` takes words off the disk."""
+    """What the services of documents need of others. `purge` takes words off the disk, `later`
+    begins to make vectors behind the call."""
 
     embedder: EmbedderService
     clock: Callable[[], datetime]
@@ -47,6 +50,7 @@ class DocumentNeeds:
     purge: Callable[[], object]
     on_gone: OnGone
     survivors: Survivors
+    later: Callable[[], object]
 
 
 class DocumentServices:
@@ -80,7 +84,12 @@ class DocumentServices:
 
         needs = self._needs
         return DocumentWriter(
-            self.store, needs.embedder, clock=needs.clock, ids=needs.ids, on_gone=needs.on_gone
+            self.store,
+            needs.embedder,
+            clock=needs.clock,
+            ids=needs.ids,
+            on_gone=needs.on_gone,
+            later=needs.later,
         )
 
     @service
@@ -96,7 +105,8 @@ class DocumentServices:
             self._needs.embedder,
             self._needs.clock,
             NEVER_FADING,
-            fill=self.writing.fill_vectors,
+            fill=partial(self.writing.fill_vectors, room=IN_CALL),
+            later=self._needs.later,
             by_currency=False,
             title_of=section_names,
         )
@@ -110,6 +120,12 @@ class DocumentServices:
     def index_if_any(self) -> tuple[Records, MemoryIndex] | None:
         """Their sections and the index of these, None where there are none."""
         return (self.store.sections, self.index) if self.store.holds_any() else None
+
+    def fill_some(self, limit: int, *, stopping: Callable[[], bool]) -> int:
+        """Make the vectors that at most `limit` sections lack; how many got theirs."""
+        if not self.store.holds_any():
+            return 0
+        return self.writing.fill_vectors(limit, stopping=stopping)
 
     def fill(self) -> tuple[MemoryIndex, ...]:
         """Make the vectors that sections lack, and follow; the index where there are any."""

@@ -136,7 +136,8 @@ class MemoryRecall:
     """Answers questions from the memories of one namespace, and from its notes, if given.
 
     `by_currency` puts what holds now before what it replaced; where each stands for itself, it is
-    False. `title_of` gives what a record is called. `judge` says of two memories whether the newer
+    False. `fill` makes a few vectors that are lacking, `later` begins to make the others.
+    `title_of` gives what a record is called. `judge` says of two memories whether the newer
     replaces the older, `reader` how probably each answers.
     """
 
@@ -146,6 +147,7 @@ class MemoryRecall:
     clock: Callable[[], datetime]
     half_lives: HalfLives = field(default_factory=HalfLives)
     fill: Fill | None = None
+    later: Callable[[], object] | None = None
     notes: KeptNotes | None = None
     by_currency: bool = True
     title_of: Callable[[MemoryRecord], str] = record_title
@@ -264,6 +266,8 @@ class MemoryRecall:
         if _pending(parts) and wanted.vector is not None and self.fill is not None:
             degraded.extend(_filled(self.fill))
             parts = self._candidates(wanted)
+            if _pending(parts) and self.later is not None:
+                self.later()
         degraded.extend(_joined(*parts).degraded)
         if pending := _pending(parts):
             reason = f"{pending} memories have no vector yet and are found by words only"
