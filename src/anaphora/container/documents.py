@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from anaphora.container.services import service
 from anaphora.errors import NotFound
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
-
-LOOKED_FOR: Final = 100_000
-"""Characters of a document that is forgotten whose numbers, names … are looked for elsewhere: each
-is a search of its own, and a list of ten thousand orders would be looked for for a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +134,7 @@ class DocumentServices:
     def forget(self, document_id: str, *, soft: bool, dry_run: bool) -> Forgotten:
         """Forget a document; when this returns its words have left every file. `NotFound`.
 
-        With `dry_run` nothing is changed. What still holds the words is told, of a long document
-        those of its first `LOOKED_FOR` characters.
+        With `dry_run` nothing is changed. What still holds the words is told.
         """
         from anaphora.ingest.memories import named
 
@@ -160,13 +155,8 @@ class DocumentServices:
 
     def _surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         """What else holds the words of documents that are gone, or would be."""
-        texts, left = [], LOOKED_FOR
-        for text in gone.texts:
-            if left > 0:
-                texts.append(text)
-            left -= len(text)
         own = frozenset(gone.ids)
-        for one in self._needs.survivors(texts):
+        for one in self._needs.survivors(gone.texts):
             if one.kind != DOCUMENT or document_id_of(one.id) not in own:
                 yield one
 

@@ -37,6 +37,7 @@ from anaphora.recall.narrowing import (
     tell_coming,
     without_times,
 )
+from anaphora.recall.passages import FAR
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -602,7 +603,8 @@ class _AnswerBuilder:
 
     def _related(self, candidate: Candidate) -> Iterator[Candidate]:
         """The memories in the words of a candidate; those that were no candidates become ones."""
-        related = self._lane.related(self._wanted, candidate.text, self._id_of(candidate.place))
+        told = candidate.text[:FAR]
+        related = self._lane.related(self._wanted, told, self._id_of(candidate.place))
         found, closeness = related.candidates, related.closeness.tolist()
         ids = found.columns.ids
         new = [at for at, one in enumerate(ids) if one not in self._places]
