@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from anaphora.container.services import service
 from anaphora.errors import NotFound
-from anaphora.index.backlog import IN_CALL
 from anaphora.store.documents import document_id_of
 from anaphora.store.records.rows import DOCUMENT
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from anaphora.container.filling import VectorFilling
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DocumentNeeds:
-    """What the services of documents need of others. `purge` takes words off the disk, `later`
-    begins to make vectors behind the call."""
+    """What the services of documents need of others. `purge` takes words off the disk, `filling`
+    makes vectors behind the calls."""
 
     embedder: EmbedderService
     clock: Callable[[], datetime]
@@ -46,7 +46,7 @@ class DocumentNeeds:
     purge: Callable[[], object]
     on_gone: OnGone
     survivors: Survivors
-    later: Callable[[], object]
+    filling: VectorFilling
 
 
 class DocumentServices:
@@ -85,7 +85,7 @@ class DocumentServices:
             clock=needs.clock,
             ids=needs.ids,
             on_gone=needs.on_gone,
-            later=needs.later,
+            later=needs.filling.begin,
         )
 
     @service
@@ -101,8 +101,8 @@ class DocumentServices:
             self._needs.embedder,
             self._needs.clock,
             NEVER_FADING,
-            fill=partial(self.writing.fill_vectors, room=IN_CALL),
-            later=self._needs.later,
+            fill=partial(self._needs.filling.in_call, self.writing.fill_vectors),
+            later=self._needs.filling.begin,
             by_currency=False,
             title_of=section_names,
         )

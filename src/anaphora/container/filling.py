@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from anaphora.errors import AnaphoraError
+from anaphora.index.backlog import IN_CALL
 from anaphora.index.maintenance import Background
 
 FILLED_AT_ONCE: Final = 256
@@ -27,12 +28,24 @@ class Fill(Protocol):
         """Make those of at most `limit` records, until `stopping` is true; how many got theirs."""
 
 
+class FillSome(Protocol):
+    """The same for a caller who waits."""
+
+    def __call__(self, limit: int, *, room: int) -> object:
+        """Make those of at most `limit` records, of `room` characters in all."""
+
+
 @dataclass(frozen=True, slots=True)
 class VectorFilling:
     """The background of one namespace. `fills` gives what is filled, one kind after the other."""
 
     fills: Callable[[], tuple[Fill, ...]]
     worker: Background = field(default_factory=partial(Background, "anaphora-filling"))
+
+    def in_call(self, fill: FillSome, limit: int) -> None:
+        """Make a few vectors while a caller waits, unless they are being made behind it."""
+        if not self.worker.running:
+            fill(limit, room=IN_CALL)
 
     def begin(self) -> None:
         """Begin to make the vectors that are lacking; nothing where that is under way."""

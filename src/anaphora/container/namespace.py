@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.container.services import service
 from anaphora.core.progress import Progress, labelled
-from anaphora.index.backlog import IN_CALL
 from anaphora.store.records.titles import record_title
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import Reindexed
@@ -230,7 +229,7 @@ class NamespaceServices:
                 self.memories.purge,
                 self.deep_forgetting.documents_gone,
                 self.survivors.of,
-                self.fill_in_background,
+                self.filling,
             )
 
         return DocumentServices(Documents(self.truth, self.namespace, self._rows), needs)
@@ -496,7 +495,7 @@ class NamespaceServices:
 
     def _fill_memories(self, limit: int) -> None:
         # Most questions find nothing to fill, and need not load what writes.
-        self.remember.fill_vectors(limit, room=IN_CALL)
+        self.filling.in_call(self.remember.fill_vectors, limit)
 
     @service
     def recall_kept(self) -> MemoryRecall:
@@ -505,7 +504,7 @@ class NamespaceServices:
 
         def fill(limit: int) -> None:
             self._fill_memories(limit)
-            self.note_taking.fill_vectors(limit, room=IN_CALL)
+            self.filling.in_call(self.note_taking.fill_vectors, limit)
 
         notes = KeptNotes(self.observations, self.observation_index)
         return replace(self.recall_memories, notes=notes, fill=fill)

@@ -60,6 +60,8 @@ _GROUP = 512
 # A text up to this long is embedded in a few milliseconds: record and vector can share one fsync.
 _SHORT = 4_000
 
+_LONG_NOTICE = "a long text: words find it now, its vectors are made behind the calls"
+
 # The links that are told of.
 _TOLD = (*CLOSENESS, OPEN)
 
@@ -136,9 +138,7 @@ class MemoryWriter:
                 links = work.linked([done.id], _TOLD)
         if fresh and early is None:
             links = self._inline(done.id, new.text)
-        return self._told(
-            [Remembered(done.id, done.action, redacted=redacted, notices=done.notices)], links
-        )[0]
+        return self._told([_remembered(done, redacted, new.text if fresh else "")], links)[0]
 
     def remember_many(
         self, items: Iterable[MemoryInput], progress: ProgressCount | None = None
@@ -171,8 +171,8 @@ class MemoryWriter:
         if longer and self._embedder.ready(0):
             self._later()
         made = [
-            Remembered(done.id, done.action, redacted=redacted, notices=done.notices)
-            for done, (_, redacted) in zip(puts, prepared, strict=True)
+            _remembered(done, redacted, new.text if done.action == "added" else "")
+            for done, (new, redacted) in zip(puts, prepared, strict=True)
         ]
         return self._told(made, self._records.links({done.id for done in puts}, _TOLD))
 
@@ -208,9 +208,8 @@ class MemoryWriter:
                 done, links = rules.put(work, draft, self._ids), ()
         if draft is not None and done.id == draft.record.id:
             links = self._inline(done.id, draft.record.text)
-        return self._told(
-            [Remembered(done.id, done.action, redacted=redacted, notices=done.notices)], links
-        )[0]
+        written = "" if draft is None else draft.record.text
+        return self._told([_remembered(done, redacted, written)], links)[0]
 
     def fill_vectors(
         self,
@@ -418,6 +417,12 @@ class _EmbedAhead:
             except AnaphoraError as error:
                 made.set_exception(error)
             return made
+
+
+def _remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:
+    """What is told of a memory; `written` is the text that needs vectors now, "" for none."""
+    notices = done.notices if len(written) <= IN_CALL else (*done.notices, _LONG_NOTICE)
+    return Remembered(done.id, done.action, redacted=redacted, notices=notices)
 
 
 def _refuse_unknown(record_id: str, found: MemoryRecord | None) -> None:
