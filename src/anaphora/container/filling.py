@@ -35,20 +35,27 @@ class FillSome(Protocol):
         """Make those of at most `limit` records, of `room` characters in all."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class VectorFilling:
     """The background of one namespace. `fills` gives what is filled, one kind after the other."""
 
     fills: Callable[[], tuple[Fill, ...]]
     worker: Background = field(default_factory=partial(Background, "anaphora-filling"))
+    # Whether it was begun before a caller had a part made.
+    _early: bool = False
 
     def in_call(self, fill: FillSome, limit: int) -> None:
-        """Make a few vectors while a caller waits, unless they are being made behind it."""
-        if not self.worker.running:
+        """Make a few vectors while a caller waits, once: then they are made behind the calls."""
+        if self._early or not self.worker.running:
+            self._early = False
             fill(limit, room=IN_CALL)
 
-    def begin(self) -> None:
-        """Begin to make the vectors that are lacking; nothing where that is under way."""
+    def begin(self, *, early: bool = False) -> None:
+        """Begin to make the vectors that are lacking; nothing where that is under way.
+
+        `early`: nothing was made in a call before, so that the next one makes a few.
+        """
+        self._early = early
         self.worker.begin(self._fill)
 
     def _fill(self) -> None:
