@@ -296,6 +296,7 @@ PROMISES: dict[str, str] = {
     "docs.figures": "Q Formulas and figures in the documents are those of the code and of the results.",
     "recall.length": "Q A question of any length costs no more than its two ends, and says so.",
     "recall.pasted": "Q What asks is heard beside a pasted block, and the lines that identify that are looked up.",
+    "recall.large_things": "Q A large memory, turn, note or document is found by its words at once; its vectors are never made in the caller's time.",
     "recall.long_turn": "Q Of a turn too long to come whole the passage that answers comes, with its place.",
     "recall.every": "D What a filter or a least score of 0 lets through comes, however far it is.",
     "filters.language": "D A bad filter names its place.",

@@ -357,6 +357,10 @@ def test_what_another_program_keeps_is_uploaded(pair: Pair, tmp_path: Path) -> N
         ("POST", "/v1/extract", {"json": {"conversation_id": "x"}}, 404),
         ("POST", "/v1/projects", {"json": {"root": "/no/such/folder"}}, 422),
         ("GET", "/v1/memories", {"headers": {"Anaphora-Namespace": "../x"}}, 400),
+        ("PATCH", "/v1/memories/x", {"json": {"type": None}}, 422),
+        ("PATCH", "/v1/memories/x", {"json": {"tags": None}}, 422),
+        ("PATCH", "/v1/memories/x", {"json": {"path": None}}, 422),
+        ("PATCH", "/v1/memories/x", {"json": {"payload": None}}, 404),
     ],
 )
 def test_every_mistake_is_a_problem_document(
@@ -378,6 +382,42 @@ def test_every_mistake_is_a_problem_document(
     assert "Traceback" not in response.text
     if status == 405:
         assert response.headers["allow"] == "GET, POST"
+
+
+@pytest.mark.promise("rest.problems")
+def test_a_method_is_told_from_a_path_beside_the_page(tmp_path: Path) -> None:
+    """With the page: 405 and what is allowed where a path has other methods, else 404."""
+    allowed = {
+        ("GET", "/v1/recall"): "POST",
+        ("HEAD", "/v1/recall"): "POST",
+        ("DELETE", "/v1/search"): "POST",
+        ("OPTIONS", "/v1/recall"): "POST",
+        ("PUT", "/v1/memories/x"): "DELETE, GET, PATCH",
+        ("POST", "/index.html"): "GET, HEAD",
+        ("POST", "/mcp"): None,
+        ("GET", "/mcp"): None,
+        ("DELETE", "/v1/nothing"): None,
+        ("GET", "/nothing.js"): None,
+    }
+    with served(tmp_path, ServerOptions()) as (client, _):
+        for (method, path), methods in allowed.items():
+            response = client.request(method, path)
+            told = (response.status_code, response.headers.get("allow"))
+            assert told == (404 if methods is None else 405, methods), (method, path)
+
+
+@pytest.mark.promise("rest.openapi")
+def test_what_no_memory_is_without_cannot_be_taken_by_the_schema(pair: Pair) -> None:
+    """The document says of each field whether null is a change, as the route does."""
+    client, memory = pair
+    record = memory.remember("Tea at four.", path="tea.time")
+    fields = client.get("/openapi.json").json()["components"]["schemas"]["MemoryChanges"]
+    assert not fields.get("required")
+    for name, schema in fields["properties"].items():
+        kinds = {one.get("type") for one in schema.get("anyOf", [schema])}
+        status = client.patch(f"/v1/memories/{record.id}", json={name: None}).status_code
+        assert status == (200 if "null" in kinds else 422), name
+        assert "default" not in schema or schema["default"] is None
 
 
 @pytest.mark.promise("rest.problems")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
 from anaphora.container.services import service
 from anaphora.errors import NotFound
@@ -19,6 +20,7 @@ from anaphora.store.records.rows import DOCUMENT
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from anaphora.container.filling import VectorFilling
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
@@ -30,14 +32,11 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
     from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 
-LOOKED_FOR: Final = 100_000
-"""Characters of a document that is forgotten whose numbers, names … are looked for elsewhere: each
-is a search of its own, and a list of ten thousand orders would be looked for for a minute."""
-
 
 @dataclass(frozen=True, slots=True)
 class DocumentNeeds:
-    """What the services of documents need of others. `purge` takes words off the disk."""
+    """What the services of documents need of others. `purge` takes words off the disk, `filling`
+    makes vectors behind the calls."""
 
     embedder: EmbedderService
     clock: Callable[[], datetime]
@@ -47,6 +46,7 @@ class DocumentNeeds:
     purge: Callable[[], object]
     on_gone: OnGone
     survivors: Survivors
+    filling: VectorFilling
 
 
 class DocumentServices:
@@ -80,7 +80,12 @@ class DocumentServices:
 
         needs = self._needs
         return DocumentWriter(
-            self.store, needs.embedder, clock=needs.clock, ids=needs.ids, on_gone=needs.on_gone
+            self.store,
+            needs.embedder,
+            clock=needs.clock,
+            ids=needs.ids,
+            on_gone=needs.on_gone,
+            later=needs.filling.begin,
         )
 
     @service
@@ -96,7 +101,8 @@ class DocumentServices:
             self._needs.embedder,
             self._needs.clock,
             NEVER_FADING,
-            fill=self.writing.fill_vectors,
+            fill=partial(self._needs.filling.in_call, self.writing.fill_vectors),
+            later=self._needs.filling.begin,
             by_currency=False,
             title_of=section_names,
         )
@@ -111,6 +117,12 @@ class DocumentServices:
         """Their sections and the index of these, None where there are none."""
         return (self.store.sections, self.index) if self.store.holds_any() else None
 
+    def fill_some(self, limit: int, *, stopping: Callable[[], bool]) -> int:
+        """Make the vectors that at most `limit` sections lack; how many got theirs."""
+        if not self.store.holds_any():
+            return 0
+        return self.writing.fill_vectors(limit, stopping=stopping)
+
     def fill(self) -> tuple[MemoryIndex, ...]:
         """Make the vectors that sections lack, and follow; the index where there are any."""
         if not self.store.holds_any():
@@ -122,8 +134,7 @@ class DocumentServices:
     def forget(self, document_id: str, *, soft: bool, dry_run: bool) -> Forgotten:
         """Forget a document; when this returns its words have left every file. `NotFound`.
 
-        With `dry_run` nothing is changed. What still holds the words is told, of a long document
-        those of its first `LOOKED_FOR` characters.
+        With `dry_run` nothing is changed. What still holds the words is told.
         """
         from anaphora.ingest.memories import named
 
@@ -144,13 +155,8 @@ class DocumentServices:
 
     def _surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         """What else holds the words of documents that are gone, or would be."""
-        texts, left = [], LOOKED_FOR
-        for text in gone.texts:
-            if left > 0:
-                texts.append(text)
-            left -= len(text)
         own = frozenset(gone.ids)
-        for one in self._needs.survivors(texts):
+        for one in self._needs.survivors(gone.texts):
             if one.kind != DOCUMENT or document_id_of(one.id) not in own:
                 yield one
 

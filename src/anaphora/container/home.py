@@ -153,7 +153,7 @@ class Container:
         if self._filled.get(name) is not away:
             # Once for each time that the endpoint was found away.
             self._filled[name] = away
-            found.fill_in_background()
+            found.filling.begin(early=True)
         return found
 
     def own(self, name: str) -> NamespaceServices:

@@ -10,13 +10,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from anaphora.container.services import service
 from anaphora.core.progress import Progress, labelled
-from anaphora.errors import AnaphoraError
 from anaphora.store.records.titles import record_title
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import Reindexed
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from anaphora.container.documents import DocumentServices
+    from anaphora.container.filling import Fill, VectorFilling
     from anaphora.container.home import Container
     from anaphora.deep.dreaming.extract import FactExtractor
     from anaphora.deep.dreaming.jobs import DreamCycle, JobQueue
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from anaphora.deep.persisted.forgetting import DeepForgetting
     from anaphora.deep.persisted.gaps import GapStore
     from anaphora.deep.recall import DeepRecall
-    from anaphora.index.maintenance import Background
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
@@ -69,9 +67,6 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
     from anaphora.values.memories import Forgotten, MemoryRecord
-
-FILLED_AT_ONCE = 256
-"""Memories that get their vectors in one step of the background."""
 
 _CLOSED = (
     "turns", "memories", "observation_index", "call_index", "documents", "upkeep", "sections",
@@ -234,6 +229,7 @@ class NamespaceServices:
                 self.memories.purge,
                 self.deep_forgetting.documents_gone,
                 self.survivors.of,
+                self.filling,
             )
 
         return DocumentServices(Documents(self.truth, self.namespace, self._rows), needs)
@@ -349,6 +345,7 @@ class NamespaceServices:
             clock=self.clock,
             ids=self.ids,
             follow=self.memories.take,
+            later=self.fill_in_background,
         )
 
     @service
@@ -492,12 +489,13 @@ class NamespaceServices:
             self.local_clock,
             self.container.settings.half_lives,
             fill=self._fill_memories,
+            later=self.fill_in_background,
             reader=self.container.reader,
         )
 
     def _fill_memories(self, limit: int) -> None:
         # Most questions find nothing to fill, and need not load what writes.
-        self.remember.fill_vectors(limit)
+        self.filling.in_call(self.remember.fill_vectors, limit)
 
     @service
     def recall_kept(self) -> MemoryRecall:
@@ -506,7 +504,7 @@ class NamespaceServices:
 
         def fill(limit: int) -> None:
             self._fill_memories(limit)
-            self.note_taking.fill_vectors(limit)
+            self.filling.in_call(self.note_taking.fill_vectors, limit)
 
         notes = KeptNotes(self.observations, self.observation_index)
         return replace(self.recall_memories, notes=notes, fill=fill)
@@ -762,31 +760,29 @@ class NamespaceServices:
         return reader.ready(timeout) or reader.failure is not None
 
     @service
-    def filling(self) -> Background:
-        """What makes vectors of memories beside those who ask."""
-        from anaphora.index.maintenance import Background
+    def filling(self) -> VectorFilling:
+        """What makes vectors beside those who ask."""
+        from anaphora.container.filling import VectorFilling
 
-        return Background("anaphora-filling")
+        def fills() -> tuple[Fill, ...]:
+            def fill_memories(limit: int, *, stopping: Callable[[], bool]) -> int:
+                return self.remember.fill_vectors(limit, stopping=stopping).embedded
+
+            return fill_memories, self.note_taking.fill_vectors, self.documents.fill_some
+
+        return VectorFilling(fills)
 
     def fill_in_background(self) -> None:
-        """Begin to make the vectors that memories lack; turns have a background of their own."""
-
-        def fill() -> None:
-            with suppress(AnaphoraError):
-                # In steps: who closes the home must not wait for all of them.
-                while not self.filling.stopping.is_set():
-                    if not self.remember.fill_vectors(FILLED_AT_ONCE).embedded:
-                        return
-
-        self.filling.begin(fill)
+        """Begin to make the vectors that records lack; turns have a background of their own."""
+        self.filling.begin()
 
     # The end.
 
     def release(self) -> None:
         """Let go of files; what is held in memory goes when nobody uses it any more."""
         if "filling" in vars(self):
-            self.filling.stop()
-            self.filling.stopping.clear()
+            self.filling.worker.stop()
+            self.filling.worker.stopping.clear()
         if "turns" in vars(self):
             self.turns.release()
 
@@ -794,7 +790,7 @@ class NamespaceServices:
         """Finish what is under way and let go for good; a service not made yet is not made."""
         self.closed = True
         if "filling" in vars(self):
-            self.filling.stop()
+            self.filling.worker.stop()
         for name in _CLOSED:
             if name in vars(self):
                 vars(self)[name].close()

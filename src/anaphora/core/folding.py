@@ -8,6 +8,7 @@ from functools import lru_cache
 
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
+_LONGEST_KNOWN = 8_000
 _IN_A_LINE = re.compile(r"[^\S\n]+")
 
 
@@ -33,9 +34,16 @@ def fold_letters(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
 
 
-@lru_cache(maxsize=8192)
 def typed_text(text: str) -> str:
     """A text in one form however it was typed: composed (NFC), without spaces that say nothing."""
+    # A cache of very long texts would hold gigabytes.
+    return _known_typed(text) if len(text) <= _LONGEST_KNOWN else _typed(text)
+
+
+def _typed(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     return _IN_A_LINE.sub(" ", text).strip()
+
+
+_known_typed = lru_cache(maxsize=8192)(_typed)

@@ -15,6 +15,10 @@ from typing import Final
 PAGE = "\f"
 """Ends a page (ASCII's form feed): each page of a text has vectors of its own, the best counts."""
 
+PIECE: Final = 1 << 14
+"""Characters of a text that are embedded at once: some 0.4 s of one core. A longer text is cut into
+pieces, so that whoever embeds it behind a call can end between two of them."""
+
 # A part may end this far before its window is full, when there a paragraph or sentence ends.
 _SLACK = 2
 # What two neighbouring parts share at most, as a share of the window.
@@ -30,6 +34,11 @@ def pages(text: str) -> list[str]:
     if PAGE not in text:
         return [text]
     return [page for page in text.split(PAGE) if page.strip()] or [text]
+
+
+def pieces(text: str) -> list[str]:
+    """The pages of `text`, each in pieces of at most `PIECE` characters; at least one."""
+    return [piece for page in pages(text) for piece in blocks(page, PIECE)]
 
 
 def blocks(text: str, size: int) -> Iterator[str]:

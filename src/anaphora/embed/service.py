@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from anaphora.core.limits import wait_for_given_up, wait_within, within_limit
 from anaphora.core.permits import lent
 from anaphora.embed.base import Embedder, Vector, Vectors, without_final_marks
 from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measured
-from anaphora.embed.chunking import pages
+from anaphora.embed.chunking import PIECE, pieces
 from anaphora.embed.gathering import GatheredQuestions
 from anaphora.embed.registry import EmbedderRegistry
 from anaphora.errors import (
@@ -125,6 +125,9 @@ ShareModel = Literal["running", "start"]
 # Texts handed to the embedder at once: enough to fill batches of equal length, few enough that a
 # progress bar moves.
 _GROUP = 512
+
+# Characters of such a group; of one behind a call, which may have to end soon, a piece.
+_GROUP_SIZE = 64 * PIECE
 
 # Up to this many characters a question is embedded with others that wait. A longer one takes many
 # times as long, and is run beside them.
@@ -426,11 +429,16 @@ class EmbedderService:
         return self._reported("hit" if shared else "miss", text, vector)
 
     def embed(
-        self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None
+        self,
+        texts: Sequence[str],
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        stopping: Callable[[], bool] | None = None,
     ) -> list[Vectors | EmbeddingError]:
         """Vectors of stored texts, in their order: shape (parts, dimensions) each, unit rows.
 
-        Pages of a text (form feeds end them) are embedded each for itself.
+        Pages of a text (form feeds end them) are embedded each for itself, long ones in pieces.
+        `stopping` is asked between pieces: once it is true, the texts that are done are returned.
         A text that cannot be embedded has its EmbeddingError in its place and fails no other.
         `progress` is called with (texts done, texts in all). Waits for the model; raises
         EmbeddingError only when that failed to load, EndpointError while an endpoint is away,
@@ -438,19 +446,17 @@ class EmbedderService:
         """
         embedder = self._loaded(None)
         found: list[Vectors | EmbeddingError] = []
-        for start in range(0, len(texts), _GROUP):
-            group = texts[start : start + _GROUP]
-            found.extend(within_limit(partial(self._embed_pages, embedder, group)))
-            if progress is not None:
+        whole: list[Vectors | EmbeddingError] = []
+        for group, ends in _groups(texts, _GROUP_SIZE if stopping is None else PIECE):
+            if stopping is not None and stopping():
+                break
+            whole.extend(within_limit(partial(self._embed_group, embedder, group)))
+            for count in ends:
+                found.append(_joined(whole[:count]))
+                del whole[:count]
+            if progress is not None and ends:
                 progress(len(found), len(texts))
         return found
-
-    def _embed_pages(
-        self, embedder: Embedder, texts: Sequence[str]
-    ) -> list[Vectors | EmbeddingError]:
-        cut = [pages(text) for text in texts]
-        found = iter(self._embed_group(embedder, [page for own in cut for page in own]))
-        return [_joined([next(found) for _ in own]) for own in cut]
 
     def _embed_group(
         self, embedder: Embedder, texts: Sequence[str]
@@ -595,6 +601,26 @@ def _is_line(one: Any) -> TypeGuard[dict[str, float]]:
         return False
     numbers = (one.get("scale"), one.get("shift"))
     return all(isinstance(number, float) for number in numbers) and one["scale"] > 0.0
+
+
+def _groups(texts: Sequence[str], most: int) -> Iterator[tuple[list[str], list[int]]]:
+    """The pieces of texts in groups of at most so many characters; with each the numbers of pieces
+    of the texts that end in it."""
+    group: list[str] = []
+    ends: list[int] = []
+    size = 0
+    for text in texts:
+        own = pieces(text)
+        for at, piece in enumerate(own, start=1):
+            if group and (len(group) == _GROUP or size + len(piece) > most):
+                yield group, ends
+                group, ends, size = [], [], 0
+            group.append(piece)
+            size += len(piece)
+            if at == len(own):
+                ends.append(len(own))
+    if group:
+        yield group, ends
 
 
 def _joined(parts: Sequence[Vectors | EmbeddingError]) -> Vectors | EmbeddingError:

@@ -1,7 +1,9 @@
 """What has no vector yet gets one, group by group: of memories, notes, sections and turns.
 
-A text that cannot be embedded hides no other. A process tries it once; turns, whose attempts are
-counted in their index file for all processes, say themselves which are worth another one.
+A text that cannot be embedded hides no other. Who waits for an answer makes the vectors of no more
+than `IN_CALL` characters; the rest is made behind the calls. A process tries a text once; turns,
+whose attempts are counted in their index file for all processes, say themselves which are worth
+another one.
 """
 
 from __future__ import annotations
@@ -9,29 +11,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from anaphora.embed.chunking import PIECE
 from anaphora.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
+    from anaphora.store.records.vectors import RecordVectors, TextToEmbed
 
 GROUP: Final = 256
 """Texts that are embedded between two writes."""
+
+IN_CALL: Final = PIECE
+"""Characters that become vectors while a caller waits: some 0.4 s of one core."""
 
 KeyT = TypeVar("KeyT")
 OwnerT = TypeVar("OwnerT")
 
 
 def embed_texts(
-    embedder: EmbedderService, texts: Mapping[KeyT, str]
+    embedder: EmbedderService,
+    texts: Mapping[KeyT, str],
+    stopping: Callable[[], bool] | None = None,
 ) -> tuple[dict[KeyT, Vectors], dict[KeyT, EmbeddingError]]:
-    """The vectors of texts by their keys, and why the others have none.
+    """The vectors of texts by their keys, and why others have none; not of those that were left
+    when `stopping` became true.
 
     Waits for the model; raises EmbeddingError when it cannot be loaded.
     """
-    found = embedder.embed([*texts.values()]) if texts else []
+    found = embedder.embed([*texts.values()], stopping=stopping) if texts else []
     vectors, failures = {}, {}
-    for key, made in zip(texts, found, strict=True):
+    for key, made in zip(texts, found, strict=False):
         if isinstance(made, EmbeddingError):
             failures[key] = made
         else:
@@ -64,17 +74,19 @@ class Backlog(Generic[OwnerT]):
         """Why the last text that could not be embedded could not; None if all could."""
         return next(reversed(self._failed.values()), None)
 
-    def embed(self, owners: Sequence[OwnerT]) -> list[tuple[OwnerT, Vectors]]:
+    def embed(
+        self, owners: Sequence[OwnerT], stopping: Callable[[], bool] | None = None
+    ) -> list[tuple[OwnerT, Vectors]]:
         """The owners whose texts can be embedded, with their vectors; none that failed before."""
         fresh = {self._key_of(one): one for one in owners if self._key_of(one) not in self._failed}
         texts = {key: self._text_of(one) for key, one in fresh.items()}
-        vectors, failures = embed_texts(self._embedder, texts)
+        vectors, failures = embed_texts(self._embedder, texts, stopping)
         self._failed.update(failures)
         return [(fresh[key], made) for key, made in vectors.items()]
 
-    def attach(self, owners: Sequence[OwnerT]) -> int:
+    def attach(self, owners: Sequence[OwnerT], stopping: Callable[[], bool] | None = None) -> int:
         """Embed texts and keep their vectors; how many owners got theirs."""
-        return self._put(self.embed(owners))
+        return self._put(self.embed(owners, stopping))
 
     def fill(
         self,
@@ -82,21 +94,71 @@ class Backlog(Generic[OwnerT]):
         limit: int | None = None,
         progress: Callable[[int, int], None] | None = None,
         cursor_of: Callable[[OwnerT], str] | None = None,
+        *,
+        room: int | None = None,
+        step: int | None = None,
+        stopping: Callable[[], bool] | None = None,
     ) -> tuple[int, int]:
         """Work through what has no vector, until `limit` got theirs; how many did, and did not.
 
         `owners_without` gives up to so many after a cursor, in its order; `cursor_of` says where an
         owner stands in it (its key, unless told). `progress` is called with (got theirs, looked
-        at). What is done is kept, so that an interrupted call can be made again.
+        at). It ends before the first text that does not fit into `room` characters with those
+        before, and when `stopping` becomes true. What is done is kept, so that an interrupted call
+        can be made again.
         """
-        done, left, after = 0, 0, ""
-        while limit is None or done < limit:
-            owners = owners_without(after, GROUP if limit is None else min(GROUP, limit - done))
+        done, left, after, step = 0, 0, "", step or GROUP
+        while (limit is None or done < limit) and not (stopping is not None and stopping()):
+            owners = owners_without(after, step if limit is None else min(step, limit - done))
+            if room is not None:
+                owners, room = self._fitting(owners, room)
             if not owners:
                 break
             after = (cursor_of or self._key_of)(owners[-1])
-            made = self.attach(owners)
+            made = self.attach(owners, stopping)
             done, left = done + made, left + len(owners) - made
             if progress is not None:
                 progress(done, done + left)
         return done, left
+
+    def _fitting(self, owners: Sequence[OwnerT], room: int) -> tuple[list[OwnerT], int]:
+        """The first owners whose texts fit into `room` characters, and what is left of that."""
+        fitting: list[OwnerT] = []
+        for owner in owners:
+            size = 0 if self._key_of(owner) in self._failed else len(self._text_of(owner))
+            if size > room:
+                break
+            room -= size
+            fitting.append(owner)
+        return fitting, room
+
+
+def fill_records(
+    backlog: Backlog[TextToEmbed],
+    vectors: RecordVectors,
+    embedder: str,
+    limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    room: int | None = None,
+    stopping: Callable[[], bool] | None = None,
+) -> tuple[int, int]:
+    """`Backlog.fill` with the records that have no vector of an embedder: how many got theirs, and
+    how many did not.
+
+    Long texts come after all others, one by one; with `room`, in characters, none longer than that.
+    """
+    longest = PIECE if room is None else room
+
+    def short(after: str, count: int) -> Sequence[TextToEmbed]:
+        return vectors.owners_without(embedder, after=after, limit=count, longest=longest)
+
+    def long(after: str, count: int) -> Sequence[TextToEmbed]:
+        return vectors.owners_without(embedder, after=after, limit=count, longer_than=longest)
+
+    done, left = backlog.fill(short, limit, progress, room=room, stopping=stopping)
+    if room is None and (limit is None or done < limit):
+        rest = None if limit is None else limit - done
+        more, others = backlog.fill(long, rest, progress, step=1, stopping=stopping)
+        done, left = done + more, left + others
+    return done, left

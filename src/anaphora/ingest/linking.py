@@ -42,6 +42,11 @@ MOST_LINKS: Final = 8
 NEWEST: Final = 5_000
 """Changes of the namespace that `Relinker` looks at: a dream comes more often than so many."""
 
+MOST_PARTS: Final = 32
+"""Vectors of a memory by which others are looked for, those of its beginning."""
+_LONG: Final = 20_000
+"""Characters from which on two texts are not read as one fact told twice, nor beyond them."""
+
 _BATCH: Final = 256
 _ROWS: Final = 32
 
@@ -77,13 +82,14 @@ class Linker:
         import numpy as np
 
         line = self.embedder.calibration.alike
-        vectors = np.concatenate([one.vectors for one in group])
+        vectors = np.concatenate([one.vectors[:MOST_PARTS] for one in group])
         rows = iter(
             [(other, line.applied_to(cosine)) for other, cosine in near]
             for near in self.neighbours(vectors, line.undone(NEAR))
         )
         return [
-            replace(one, near=_closest(n for _ in one.vectors for n in next(rows))) for one in group
+            replace(one, near=_closest(n for _ in one.vectors[:MOST_PARTS] for n in next(rows)))
+            for one in group
         ]
 
     def with_each_other(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
@@ -92,8 +98,9 @@ class Linker:
 
         from anaphora.index.vectors.matrix import products_of
 
-        rows = np.concatenate([one.vectors for one in group])
-        owner = np.repeat(np.arange(len(group)), [len(one.vectors) for one in group])
+        parts = [one.vectors[:MOST_PARTS] for one in group]
+        rows = np.concatenate(parts)
+        owner = np.repeat(np.arange(len(group)), [len(own) for own in parts])
         cosines = np.zeros((len(rows), len(rows)), np.float32)
         for start in range(0, len(rows), _ROWS):
             # Only with those before: the later one makes the link.
@@ -167,7 +174,8 @@ def _linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
 def _say_the_same(one: MemoryRecord, other: MemoryRecord) -> bool:
     """Words alone do not decide: the same words at two paths are two facts."""
     place, other_place = ((each.type, each.path, each.payload) for each in (one, other))
-    return place == other_place and same_fact(one.text, other.text)
+    short = len(one.text) <= _LONG >= len(other.text)
+    return short and place == other_place and same_fact(one.text, other.text)
 
 
 def _contradict(one: MemoryRecord, other: MemoryRecord, cosine: float) -> bool:
@@ -181,9 +189,8 @@ def _contradict(one: MemoryRecord, other: MemoryRecord, cosine: float) -> bool:
 def _statement(record: MemoryRecord) -> Statement:
     from anaphora.rank.replacement import Statement
 
-    return Statement(
-        record.text, record.created_at.timestamp(), "", False, read_statement(record.text)
-    )
+    text = record.text[:_LONG]
+    return Statement(text, record.created_at.timestamp(), "", False, read_statement(text))
 
 
 def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.progress import ProgressCount
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
-from anaphora.index.backlog import Backlog
+from anaphora.index.backlog import IN_CALL, Backlog, fill_records
 from anaphora.ingest.checking import (
     VERSIONED,
     MemoryInput,
@@ -59,8 +59,8 @@ BATCH: Final = 256
 _GROUP = 512
 # A text up to this long is embedded in a few milliseconds: record and vector can share one fsync.
 _SHORT = 4_000
-# A longer one is written first; one beyond this is left to `fill_vectors`, as it may take minutes.
-_INLINE = 50_000
+
+_LONG_NOTICE = "a long text: words find it now, its vectors are made behind the calls"
 
 # The links that are told of.
 _TOLD = (*CLOSENESS, OPEN)
@@ -78,8 +78,8 @@ class MemoryWriter:
     """Remembers in one namespace.
 
     `neighbours` gives the known memories nearest to each row of a matrix of unit vectors; `clock`
-    the present, aware; `ids` new record ids that rise. `follow` is told what was written. Safe to
-    share between threads.
+    the present, aware; `ids` new record ids that rise. `follow` is told what was written, `later`
+    is called where a vector is left to `fill_vectors`. Safe to share between threads.
     """
 
     def __init__(
@@ -92,9 +92,11 @@ class MemoryWriter:
         clock: Callable[[], datetime],
         ids: Callable[[], str],
         follow: Callable[[WrittenRecords], object] = lambda _: None,
+        later: Callable[[], object] = lambda: None,
     ) -> None:
         self._records = records
         self._follow = follow
+        self._later = later
         self._vectors = vectors
         self._embedder = embedder
         self._linker = Linker(vectors, embedder, neighbours)
@@ -136,9 +138,7 @@ class MemoryWriter:
                 links = work.linked([done.id], _TOLD)
         if fresh and early is None:
             links = self._inline(done.id, new.text)
-        return self._told(
-            [Remembered(done.id, done.action, redacted=redacted, notices=done.notices)], links
-        )[0]
+        return self._told([_remembered(done, redacted, new.text if fresh else "")], links)[0]
 
     def remember_many(
         self, items: Iterable[MemoryInput], progress: ProgressCount | None = None
@@ -155,19 +155,24 @@ class MemoryWriter:
         self._refuse_unknown(new for new, _ in prepared)
         puts: list[PutResult] = []
         waiting: list[TextToEmbed] = []
+        longer = False
         with _EmbedAhead(self._embedded, self._link_made) as ahead:
             for start in range(0, len(prepared), BATCH):
                 some = [new for new, _ in prepared[start : start + BATCH]]
-                waiting += self._write_batch(some, puts)
+                new = self._write_batch(some, puts)
+                waiting += [one for one in new if len(one.text) <= IN_CALL]
+                longer = longer or any(len(one.text) > IN_CALL for one in new)
                 if len(waiting) >= _GROUP:
                     self._begin(ahead, waiting)
                     waiting = []
                 if progress is not None:
                     progress(len(puts), len(prepared))
             self._begin(ahead, waiting)
+        if longer and self._embedder.ready(0):
+            self._later()
         made = [
-            Remembered(done.id, done.action, redacted=redacted, notices=done.notices)
-            for done, (_, redacted) in zip(puts, prepared, strict=True)
+            _remembered(done, redacted, new.text if done.action == "added" else "")
+            for done, (new, redacted) in zip(puts, prepared, strict=True)
         ]
         return self._told(made, self._records.links({done.id for done in puts}, _TOLD))
 
@@ -203,26 +208,30 @@ class MemoryWriter:
                 done, links = rules.put(work, draft, self._ids), ()
         if draft is not None and done.id == draft.record.id:
             links = self._inline(done.id, draft.record.text)
-        return self._told(
-            [Remembered(done.id, done.action, redacted=redacted, notices=done.notices)], links
-        )[0]
+        written = "" if draft is None else draft.record.text
+        return self._told([_remembered(done, redacted, written)], links)[0]
 
     def fill_vectors(
-        self, limit: int | None = None, progress: ProgressCount | None = None
+        self,
+        limit: int | None = None,
+        progress: ProgressCount | None = None,
+        *,
+        room: int | None = None,
+        stopping: Callable[[], bool] | None = None,
     ) -> FillResult:
         """Embed and link memories that have no vector of this embedder, at most `limit` of them.
 
+        With `room` no more than so many characters; it ends when `stopping` becomes true.
         Waits for the model. What is done is kept, so that an interrupted call can be made again. A
         text that cannot be embedded hides no other, and is tried again by the next process.
         `progress` is called with (embedded so far, same again at the end). Raises EmbeddingError
         when the model cannot be loaded.
         """
         name = self._embedder.name
-
-        def owners_without(after: str, limit: int) -> Sequence[TextToEmbed]:
-            return self._vectors.owners_without(name, after=after, limit=limit)
-
-        return FillResult(*self._backlog.fill(owners_without, limit, progress))
+        done = fill_records(
+            self._backlog, self._vectors, name, limit, progress, room=room, stopping=stopping
+        )
+        return FillResult(*done)
 
     @contextmanager
     def _change(self) -> Iterator[RecordTransaction]:
@@ -294,7 +303,10 @@ class MemoryWriter:
         """
         from anaphora.store.records.vectors import TextToEmbed
 
-        if len(text) > _INLINE or not self._embedder.ready(0):
+        if not self._embedder.ready(0):
+            return ()
+        if len(text) > IN_CALL:
+            self._later()
             return ()
         try:
             self._attach([TextToEmbed(record_id, text)])
@@ -405,6 +417,12 @@ class _EmbedAhead:
             except AnaphoraError as error:
                 made.set_exception(error)
             return made
+
+
+def _remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:
+    """What is told of a memory; `written` is the text that needs vectors now, "" for none."""
+    notices = done.notices if len(written) <= IN_CALL else (*done.notices, _LONG_NOTICE)
+    return Remembered(done.id, done.action, redacted=redacted, notices=notices)
 
 
 def _refuse_unknown(record_id: str, found: MemoryRecord | None) -> None:

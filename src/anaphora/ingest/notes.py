@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
-from anaphora.index.backlog import Backlog
+from anaphora.index.backlog import Backlog, fill_records
 from anaphora.ingest.checking import checked, without_secrets
 from anaphora.store.projects.graph_rows import NoteLink
 from anaphora.store.projects.notes import (
@@ -182,20 +182,23 @@ class NoteWriter:
                         at = record.valid_to or self._clock()
                         graph.supersede_note(record.id, record.superseded_by, at)
 
-    def fill_vectors(self, limit: int | None = None) -> int:
+    def fill_vectors(
+        self,
+        limit: int | None = None,
+        *,
+        room: int | None = None,
+        stopping: Callable[[], bool] | None = None,
+    ) -> int:
         """Embed notes that have no vector yet, at most `limit`; how many got theirs.
 
+        With `room` no more than so many characters; it ends when `stopping` becomes true.
         Waits for the model.
         """
-        name = self._embedder.name
-
+        name, vectors = self._embedder.name, self._notes.vectors
         with suppress(EmbeddingError):
-            return self._backlog.fill(
-                lambda after, limit: self._notes.vectors.owners_without(
-                    name, after=after, limit=limit
-                ),
-                limit,
-            )[0]
+            return fill_records(self._backlog, vectors, name, limit, room=room, stopping=stopping)[
+                0
+            ]
         return 0
 
     def _project(self, project: str | None) -> str | None:

@@ -7,7 +7,7 @@ for: words, names of people, identifiers ("ERR-4021"). The framing words say not
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -21,6 +21,10 @@ from anaphora.rank.statements import HEAD, asked_words, words_of
 _FRAMES: Final = ("happening", "framing")
 _MOST_NAMED: Final = 20_000
 """Characters of lines with digits in which identifiers are looked for."""
+_MOST_READ: Final = 100_000
+"""Characters of a text that are read; beyond them what stands around words of the question."""
+_AROUND: Final = 200
+_PLACES: Final = 4
 _SHORTEST: Final = 3
 """Characters of a word that is looked for in a text as it is written."""
 
@@ -71,6 +75,40 @@ def read_sought(question: str) -> Sought:
 
 def _is_part(token: str, identifiers: Collection[str]) -> bool:
     return any(token in identifier and token != identifier for identifier in identifiers)
+
+
+def bearing_parts(question: str, text: str) -> str:
+    """`text`, or of a very long one the beginning and the first places where words of the question
+    may stand, wherever these are: what `held_terms` needs of it, in bounded size."""
+    if len(text) <= _MOST_READ:
+        return text
+    small = text.lower()
+    parts = [text[:_MOST_READ]]
+    for word in read_sought(question).words:
+        for at in _places(small, _needles(word)):
+            start = max(text.rfind("\n", at - _AROUND, at) + 1, at - _AROUND, 0)
+            parts.append(text[start : at + _AROUND])
+    return "\n".join(parts)
+
+
+def _places(small: str, needles: Iterable[str]) -> Iterator[int]:
+    """The first places of needles in a text in small letters, beyond what is read anyway."""
+    for needle in needles:
+        at = _MOST_READ - len(needle)
+        for _ in range(_PLACES):
+            at = small.find(needle, at + 1)
+            if at < 0:
+                break
+            yield at
+
+
+def _needles(word: QueryWord) -> set[str]:
+    """How a word may begin in a text in small letters: as it is typed, and as its stem does."""
+    forms = {form.lower() for form in (word.form, *word.spellings, *word.tokens) if form}
+    needles = {form.partition("~")[0] for form in forms}
+    if word.form and not word.exact:
+        needles.add(_common_prefix(word.form, token_of(word.form, "")))
+    return {needle for needle in needles if len(needle) >= _SHORTEST or word.exact}
 
 
 @lru_cache(maxsize=4096)

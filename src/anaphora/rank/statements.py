@@ -20,6 +20,8 @@ from anaphora.core.languages.language import ENGLISH, Language, language_of, lan
 
 HEAD: Final = 600
 """Characters of a text that are read: what is pasted below says nothing of change."""
+_LOOKED_AT: Final = 8_000
+"""Characters of a text that are looked at, white space included."""
 _FRAME: Final = 24
 """Words of a statement that are compared one by one: of more, too few are worded alike."""
 
@@ -110,15 +112,23 @@ class StatementReading:
     complains: bool = False
 
 
-@lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The `words` of `read_statement`, which takes three times as long."""
+    return _words_of(text[:_LOOKED_AT])
+
+
+@lru_cache(maxsize=1024)
+def _words_of(text: str) -> frozenset[str]:
     return frozenset(analyse(typed_text(text)[:HEAD].lower(), keep_stop_words=False))
 
 
-@lru_cache(maxsize=8192)
 def read_statement(text: str) -> StatementReading:
     """Read the first 600 characters of `text`; how it was typed changes nothing."""
+    return _read_statement(text[:_LOOKED_AT])
+
+
+@lru_cache(maxsize=8192)
+def _read_statement(text: str) -> StatementReading:
     text = typed_text(text)
     head = text[:HEAD]
     code, small = language_of(head), head.lower()

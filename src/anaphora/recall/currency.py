@@ -37,6 +37,7 @@ from anaphora.rank.silence import Lane
 from anaphora.rank.statements import read_cues, read_statement
 from anaphora.rank.subjects import read_keys
 from anaphora.recall.likelihood import Likelihood, without_tail
+from anaphora.recall.passages import FAR
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 
@@ -120,11 +121,14 @@ class Candidate:
     @property
     def said(self) -> str:
         """Its own words, as they are compared: without what it quotes of a recall."""
-        return typed_text(strip_recalled(self.told or self.text))
+        return typed_text(strip_recalled(self.told or self.text)[:FAR])
 
     @property
     def wording(self) -> tuple[str, str, bool]:
-        """The same for every candidate that says the same."""
+        """The same for every candidate that says the same; a very long one says the same as its
+        copies."""
+        if len(self.text) > FAR:
+            return self.text, self.speaker, self.assistant
         return typed_text(self.text).strip(" .!?\n").casefold(), self.speaker, self.assistant
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from anaphora.rank.currency import COMPARED, answer_loss
 from anaphora.rank.silence import (
@@ -24,7 +24,7 @@ from anaphora.rank.silence import (
     scarcity,
     word_share,
 )
-from anaphora.rank.sought import Sought, held_in_title, held_terms, read_sought
+from anaphora.rank.sought import Sought, bearing_parts, held_in_title, held_terms, read_sought
 from anaphora.rank.statements import read_cues, read_statement
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from anaphora.values.conversations import Recall
 
 Spans: TypeAlias = Sequence[tuple[float, float]]
-
-_MOST_READ: Final = 100_000
-"""Characters of a text in which words of the question are looked for."""
 
 
 class Rated(Protocol):
@@ -148,7 +145,7 @@ class Likelihood:
 
 def _held(candidate: Candidate, question: str) -> frozenset[str]:
     """The words of a question that a candidate holds: its text, its speaker's name or its title."""
-    held = held_terms(question, candidate.text[:_MOST_READ])
+    held = held_terms(question, bearing_parts(question, candidate.text))
     if candidate.asked_for:
         held |= held_terms(question, candidate.speaker)
     if candidate.title:

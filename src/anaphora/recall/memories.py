@@ -37,6 +37,7 @@ from anaphora.recall.narrowing import (
     tell_coming,
     without_times,
 )
+from anaphora.recall.passages import FAR
 from anaphora.recall.query import (
     BLANK,
     check_count,
@@ -136,7 +137,8 @@ class MemoryRecall:
     """Answers questions from the memories of one namespace, and from its notes, if given.
 
     `by_currency` puts what holds now before what it replaced; where each stands for itself, it is
-    False. `title_of` gives what a record is called. `judge` says of two memories whether the newer
+    False. `fill` makes a few vectors that are lacking, `later` begins to make the others.
+    `title_of` gives what a record is called. `judge` says of two memories whether the newer
     replaces the older, `reader` how probably each answers.
     """
 
@@ -146,6 +148,7 @@ class MemoryRecall:
     clock: Callable[[], datetime]
     half_lives: HalfLives = field(default_factory=HalfLives)
     fill: Fill | None = None
+    later: Callable[[], object] | None = None
     notes: KeptNotes | None = None
     by_currency: bool = True
     title_of: Callable[[MemoryRecord], str] = record_title
@@ -264,6 +267,8 @@ class MemoryRecall:
         if _pending(parts) and wanted.vector is not None and self.fill is not None:
             degraded.extend(_filled(self.fill))
             parts = self._candidates(wanted)
+            if _pending(parts) and self.later is not None:
+                self.later()
         degraded.extend(_joined(*parts).degraded)
         if pending := _pending(parts):
             reason = f"{pending} memories have no vector yet and are found by words only"
@@ -602,7 +607,8 @@ class _AnswerBuilder:
 
     def _related(self, candidate: Candidate) -> Iterator[Candidate]:
         """The memories in the words of a candidate; those that were no candidates become ones."""
-        related = self._lane.related(self._wanted, candidate.text, self._id_of(candidate.place))
+        told = candidate.text[:FAR]
+        related = self._lane.related(self._wanted, told, self._id_of(candidate.place))
         found, closeness = related.candidates, related.closeness.tolist()
         ids = found.columns.ids
         new = [at for at, one in enumerate(ids) if one not in self._places]

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 _LOOK_AT: Final = 50
 # Of an identifier: where as many hold it as were looked at, more are looked at.
 _STEPS: Final = (50, 500, 5_000)
+LOOKED_FOR: Final = 100_000
+"""Characters of what is forgotten whose words, numbers, names … are looked for elsewhere: those at
+its beginning and at its end. Each is a search of its own, and a list of ten thousand orders would
+be looked for for a minute."""
 _MOST_OF_IT: Final = 0.75
 """The share of a text's words, each by its rarity, that says the same again."""
 
@@ -54,7 +58,11 @@ class Survivors:
     clock: Callable[[], datetime]
 
     def of(self, texts: Sequence[str]) -> Iterator[SurvivingSource]:
-        """What holds the words of `texts`, those first that hold nearly all of one."""
+        """What holds the words of `texts`, those first that hold nearly all of one.
+
+        Of all texts `LOOKED_FOR` characters are looked for.
+        """
+        texts = _outer(texts)
         _, view = self.turns.synced_view(embed="none")
         for text in texts:
             yield from self._saying(view, text)
@@ -123,6 +131,21 @@ class Survivors:
         for record_id, payload in self.records.payloads():
             if any(identifier.held_by(payload) for identifier in identifiers):
                 yield SurvivingSource("memory", record_id)
+
+
+def _outer(texts: Sequence[str]) -> list[str]:
+    """The texts, as far as they are looked for: of a long one the beginning and the end."""
+    outer, left = [], LOOKED_FOR
+    for text in texts:
+        if not left:
+            break
+        if len(text) > left:
+            # Each stands for itself: the words at the seam are not one after the other.
+            outer += [text[: left - left // 2], text[len(text) - left // 2 :]]
+        else:
+            outer.append(text)
+        left = max(0, left - len(text))
+    return outer
 
 
 def _turn(view: TurnView, row: int) -> SurvivingSource:

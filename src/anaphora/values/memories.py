@@ -178,8 +178,8 @@ class Remembered:
     `redacted` are the kinds of secrets that were taken out before anything was stored. `conflicts`
     are memories that are close and say otherwise, the closest first: `settle_contradiction` says
     what holds, or `remember` it again with `supersedes`. `notices` say what the user should know:
-    where the path was read as another one that differs only in case, or of a language that is
-    hardly read.
+    where the path was read as another one that differs only in case, of a language that is hardly
+    read, or where a long text is found by its words alone for a while.
     """
 
     id: str

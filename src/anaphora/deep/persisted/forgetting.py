@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.evidence.questions import folded, question_form
@@ -130,9 +131,15 @@ class DeepForgetting:
         ids, texts = set(gone.ids), gone.texts
         drop_traces(deep, lambda seen: bool(seen.memories & ids))
         _drop_bodies(deep, texts)
-        sources, words = {MEMORY + one for one in ids}, {folded(text) for text in texts}
+        sources = {MEMORY + one for one in ids}
+
+        @cache
+        def words() -> frozenset[str]:
+            # Most homes have no gap: a text of megabytes is not folded for none.
+            return frozenset(map(folded, texts))
+
         _drop_gaps(
-            deep, lambda row, by: not sources.isdisjoint(by) or folded(row["question"]) in words
+            deep, lambda row, by: not sources.isdisjoint(by) or folded(row["question"]) in words()
         )
 
     def documents_gone(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
@@ -209,8 +216,9 @@ class DeepForgetting:
 
 def _drop_bodies(deep: TableTransaction, texts: Iterable[str]) -> None:
     """Traces that repeat forgotten words all the same: a question may have held them."""
-    words = [one for text in texts if len(one := folded(text)) >= 8]
-    for row in deep.find("trace") if words else ():
+    traces = deep.find("trace")
+    words = [one for text in texts if len(one := folded(text)) >= 8] if traces else []
+    for row in traces if words else ():
         body = folded(row["body"])
         if any(one in body for one in words):
             deep.drop("trace", {"trace_id": row["trace_id"]})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from anaphora.core.config import EXACT_CAP
 from anaphora.core.limits import is_limited, part_of_time, time_left, wait_within
 from anaphora.core.progress import ProgressCount
 from anaphora.errors import EmbeddingError
-from anaphora.index.backlog import GROUP, embed_texts
+from anaphora.index.backlog import GROUP, IN_CALL, embed_texts
 from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
 from anaphora.index.turns.embedded import embedded_text
@@ -56,10 +56,11 @@ class TurnIndex:
     """The turns of one namespace. Cheap to make: it opens with its first use.
 
     Safe to use from several threads; any number of processes may share `directory`. `embed` modes
-    of `sync`: "inline" embeds a backlog of up to INLINE_BACKLOG texts and leaves a larger one to
-    a background thread, "all" embeds everything before it returns, "none" nothing. `cap` is how
-    many parts of texts are scanned in memory before LanceDB holds them on disk (0: always,
-    None: never; a sealed home never has one, since it lies there in the clear).
+    of `sync`: "inline" embeds a backlog of up to INLINE_BACKLOG texts, those that fit into IN_CALL
+    characters, and leaves the rest, or a larger one, to a background thread, "all" embeds
+    everything before it returns, "none" nothing. `cap` is how many parts of texts are scanned in
+    memory before LanceDB holds them on disk (0: always, None: never; a sealed home never has one,
+    since it lies there in the clear).
     """
 
     def __init__(
@@ -86,6 +87,8 @@ class TurnIndex:
         # Texts that questions wait for, which are embedded next, and whether the background embeds.
         self._first: dict[bytes, None] = {}
         self._at_work = False
+        # Whether the background is at a long text: nothing else is to be had from it soon.
+        self._at_long = False
         self._progress = threading.Condition()
         self._worker = Background("anaphora-index", self._core.lock)
         self._closed = False
@@ -328,17 +331,31 @@ class TurnIndex:
         if is_limited():
             # An embedder cannot be interrupted: the background waits for it, and this call may go.
             missing = self._missing()
-            if len(missing) <= INLINE_BACKLOG:
-                self._wait_for(missing, time.monotonic() + part_of_time(math.inf))
-                return len(missing) - len(self._missing())
+            keys = self._fitting(missing)
+            if keys and not self._at_long:
+                self._wait_for(keys, time.monotonic() + part_of_time(math.inf))
             self._begin_work()
-            return 0
+            return len(missing) - len(self._missing())
         with self._embedding:
             missing = self._missing()
-            if len(missing) <= INLINE_BACKLOG:
-                return self._embed(missing)
-        self._begin_work()
-        return 0
+            keys = self._fitting(missing)
+            done = self._embed(keys) if keys else 0
+        if len(keys) < len(missing):
+            self._begin_work()
+        return done
+
+    def _fitting(self, keys: list[bytes]) -> list[bytes]:
+        """The texts that are embedded while a caller waits: of a short backlog those that fit."""
+        if len(keys) > INLINE_BACKLOG:
+            return []
+        room, fitting = IN_CALL, []
+        known = self._core.with_index(lambda: self._core.texts(keys))
+        for key in keys:
+            size = len(known.get(key, ""))
+            if size <= room:
+                room -= size
+                fitting.append(key)
+        return fitting
 
     def _missing(self) -> list[bytes]:
         return self._core.with_index(self._core.missing)
@@ -362,15 +379,15 @@ class TurnIndex:
                 self._tried(())
         return done
 
-    def _embed(self, keys: list[bytes]) -> int:
-        """Embed texts by hash, outside the lock; how many got their vectors."""
+    def _embed(self, keys: list[bytes], stopping: Callable[[], bool] | None = None) -> int:
+        """Embed texts by hash, outside the lock, until `stopping` is true; how many got vectors."""
         known = self._core.with_index(lambda: self._core.texts(keys))
         texts = {key: embedded_text(known[key]) or " " for key in keys if key in known}
         if not texts:
             return 0
         try:
-            found, failures = embed_texts(self._embedder, texts)
-            if not found:
+            found, failures = embed_texts(self._embedder, texts, stopping)
+            if failures and not found:
                 self._raise_if_out_of_order()
         except EmbeddingError as error:
             self._outage = error
@@ -421,16 +438,31 @@ class TurnIndex:
                     waiting = {key: None for key in self._missing() if key not in tried}
                     batch = self._next(waiting, INLINE_BACKLOG)
                     tried.update(batch)
-                    self._embed(batch)
-                self._tried(batch)
+                    self._embed_in_turn(batch)
                 if not batch or self._outage is not None:
                     break
         finally:
+            self._at_long = False
             self._end_embedding()
         if self._core.words_due():
             self.commit_words()
         if not self._worker.stopping.is_set():
             self._commit_due_vectors(STEP)
+
+    def _embed_in_turn(self, batch: list[bytes]) -> None:
+        """Embed texts in the background: short ones together, then the long ones one by one."""
+        stopping = self._worker.stopping.is_set
+        known = self._core.with_index(lambda: self._core.texts(batch))
+        long = [key for key in batch if len(known.get(key, "")) > IN_CALL]
+        short = [key for key in batch if key not in long]
+        self._embed(short, stopping)
+        self._tried(short)
+        for key in long:
+            if stopping() or self._outage is not None:
+                return
+            self._at_long = True
+            self._embed([key], stopping)
+            self._tried([key])
 
 
 def _source_of(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from anaphora.core.arguments import checked_moment
 from anaphora.core.progress import Progress
 from anaphora.errors import EmbeddingError, InvalidInput, UnreadableDocument
-from anaphora.index.backlog import Backlog
+from anaphora.index.backlog import IN_CALL, Backlog, fill_records
 from anaphora.ingest.documents.base import DocumentLimits, ExtractedDocument, one_line
 from anaphora.ingest.documents.cutting import CutDocument
 from anaphora.ingest.documents.working import read_in_worker
@@ -89,7 +89,8 @@ def document_in(source: str | os.PathLike[str] | bytes, name: str | None) -> tup
 class DocumentWriter:
     """Takes documents into one namespace. Safe to share between threads.
 
-    `clock` gives the present, aware; `ids` new record ids that rise.
+    `clock` gives the present, aware; `ids` new record ids that rise; `later` is called where
+    vectors are left to `fill_vectors`.
     """
 
     def __init__(
@@ -101,11 +102,13 @@ class DocumentWriter:
         ids: Callable[[], str],
         on_gone: OnGone,
         limits: DocumentLimits | None = None,
+        later: Callable[[], object] = lambda: None,
     ) -> None:
         self._documents = documents
         self._embedder = embedder
         self._clock, self._ids, self._on_gone = clock, ids, on_gone
         self._limits = limits or DocumentLimits()
+        self._later = later
         self._backlog: Backlog[TextToEmbed] = Backlog(
             embedder, lambda one: one.record_id, lambda one: one.text, self._put_vectors
         )
@@ -196,26 +199,35 @@ class DocumentWriter:
         self, record: MemoryRecord, action: Any, embed: bool, progress: Progress | None
     ) -> AddedDocument:
         if embed:
-            self.fill_vectors(progress=progress)
-        pending = len(self._documents.vectors.owners_without(self._embedder.name))
+            self.fill_vectors(progress=progress, room=IN_CALL)
+        pending = self._documents.vectors.lacking(self._embedder.name)
+        if embed and pending and self._embedder.failure is None:
+            self._later()
         return AddedDocument(self._documents.get(record.id), action, pending=pending)
 
-    def fill_vectors(self, limit: int | None = None, progress: Progress | None = None) -> int:
+    def fill_vectors(
+        self,
+        limit: int | None = None,
+        progress: Progress | None = None,
+        *,
+        room: int | None = None,
+        stopping: Callable[[], bool] | None = None,
+    ) -> int:
         """Embed sections that have no vector yet, at most `limit`; how many got theirs.
 
+        With `room` no more than so many characters; it ends when `stopping` becomes true.
         Waits for the model; where it cannot be had, words alone find them.
         """
-        name = self._embedder.name
-
-        def without(after: str, limit: int) -> Sequence[TextToEmbed]:
-            return self._documents.vectors.owners_without(name, after=after, limit=limit)
+        name, vectors = self._embedder.name, self._documents.vectors
 
         def tell(done: int, total: int) -> None:
             if progress is not None:
                 progress("sections", done, total)
 
         with suppress(EmbeddingError):
-            return self._backlog.fill(without, limit, tell)[0]
+            return fill_records(
+                self._backlog, vectors, name, limit, tell, room=room, stopping=stopping
+            )[0]
         return 0
 
     def _put_vectors(self, made: Sequence[tuple[TextToEmbed, Vectors]]) -> int:

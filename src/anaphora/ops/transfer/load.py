@@ -18,6 +18,7 @@ from anaphora.container.namespace import NamespaceServices
 from anaphora.core.progress import Progress
 from anaphora.core.worker import WorkerEnded, WorkerFailed
 from anaphora.errors import CorruptThread, EmbeddingError, StoreError, UnknownFormat
+from anaphora.index.backlog import IN_CALL
 from anaphora.index.turns.index import INLINE_BACKLOG
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.export_lines import ReadLine, export_lines
@@ -97,10 +98,11 @@ def _begin_vectors(services: NamespaceServices, *, memories: bool, notes: bool) 
     services.turns.sync()
     if memories:
         with suppress(EmbeddingError):
-            if services.remember.fill_vectors(INLINE_BACKLOG).embedded == INLINE_BACKLOG:
-                services.fill_in_background()
-    if notes and services.note_taking.fill_vectors(INLINE_BACKLOG) == INLINE_BACKLOG:
-        services.upkeep.begin_filling()
+            services.remember.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
+    if notes:
+        services.note_taking.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
+    if memories or notes:
+        services.fill_in_background()
 
 
 def import_export(

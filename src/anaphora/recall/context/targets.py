@@ -49,6 +49,8 @@ MODULES: Final = 2
 """Modules of a package, those that are named most surely."""
 
 _TITLE: Final = 80
+_LOOKED_AT: Final = 20_000
+"""Characters of a note in which the words of a focus are looked for, to say why it came."""
 _MARKUP: Final = " \t#/*!<>-=;%\"'`"
 
 _SKETCHED: Final = 1_000
@@ -232,9 +234,10 @@ def _reason(one: TargetCandidate, path: str) -> Iterator[str]:
 
 def _note(one: TargetCandidate, note: NoteRow) -> Target:
     ranked = one.ranked
-    matched = ranked.words.within(note.record.text)
+    text = note.record.text[:_LOOKED_AT]
+    matched = ranked.words.within(text)
     speaks = [f"speaks of {listed(matched)}"] if matched else []
-    title = " ".join(note.record.text.split())
+    title = " ".join(text.split())
     kind = note.type if note.kind == "observation" else "diary"
     if note.kind == DOCUMENT_SECTION:
         title, kind = section_title(note.record), DOCUMENT

@@ -35,11 +35,17 @@ _SINCE = _OF_ANY.replace(
 )
 _WITHOUT = (
     RECORD.select() + "AND kind IN {kinds} "  # noqa: S608 - names of ours
-    "AND forgotten_at IS NULL AND record_id > :after AND NOT EXISTS ("
+    "AND forgotten_at IS NULL AND record_id > :after "
+    "AND LENGTH(text) > :longer_than AND LENGTH(text) <= :longest AND NOT EXISTS ("
     "SELECT 1 FROM vector WHERE vector.namespace = record.namespace "
     "AND vector.record_id = record.record_id AND vector.embedder = :embedder) "
     "ORDER BY record_id LIMIT :limit"
 )
+_LACKING = (
+    "SELECT COUNT(*) FROM record WHERE namespace = :namespace "  # noqa: S608 - names of ours
+    + (_WITHOUT.removeprefix(RECORD.select()).partition("ORDER BY")[0])
+)
+_ANY_LENGTH = 1 << 62
 _COUNTS = (
     "SELECT embedder, COUNT(DISTINCT record_id), COUNT(*) FROM vector "
     "WHERE namespace = :namespace GROUP BY embedder ORDER BY embedder"
@@ -175,12 +181,35 @@ class RecordVectors(NamespaceReader):
             yield [(row[0], row[1]) for row in rows]
 
     def owners_without(
-        self, embedder: str, *, after: str = "", limit: int = STEP
+        self,
+        embedder: str,
+        *,
+        after: str = "",
+        limit: int = STEP,
+        longer_than: int = -1,
+        longest: int = _ANY_LENGTH,
     ) -> tuple[TextToEmbed, ...]:
-        """Records that have no vector of this embedder, by id from after `after` on."""
-        rows = self._asked(_WITHOUT, embedder=embedder, after=after, limit=limit)
+        """Records that have no vector of this embedder, by id from after `after` on.
+
+        Only texts of these lengths, in characters as they are stored: sealed ones are longer.
+        """
+        rows = self._asked(
+            _WITHOUT,
+            embedder=embedder,
+            after=after,
+            limit=limit,
+            longer_than=longer_than,
+            longest=longest,
+        )
         at = RECORD.names.index("text")
         return tuple(TextToEmbed(row[0], row[at]) for row in self._opened(RECORD, rows, only=()))
+
+    def lacking(self, embedder: str) -> int:
+        """How many records have no vector of this embedder."""
+        rows = self._asked(
+            _LACKING, embedder=embedder, after="", longer_than=-1, longest=_ANY_LENGTH
+        )
+        return sum(int(count) for (count,) in rows)
 
     def records(self) -> int:
         """How many memories there are, past ones included."""

@@ -24,8 +24,8 @@ from anaphora.surfaces.cli.output import (
     show_error,
     show_text,
     shown,
-    tracker,
 )
+from anaphora.surfaces.cli.vectors import finish_vectors
 from anaphora.surfaces.cli.where import note_missing, opened, place
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted, time_of
@@ -72,7 +72,7 @@ def add(
         raise InvalidInput("name" if name else "title", name or title, "give one file with it")
     done: list[AddedDocument] = []
     failed: list[UnreadableDocument] = []
-    with opened(context, warm=True, begins=True) as memory, tracker(quiet=as_json) as progress:
+    with opened(context, warm=True, begins=True) as memory:
         for file in files:
             try:
                 done.append(
@@ -84,18 +84,20 @@ def add(
                         origin=origin,
                         tags=tag or (),
                         keep_file=keep_file,
-                        progress=progress,
+                        embed=False,
                     )
                 )
             except UnreadableDocument as unread:
                 failed.append(unread)
-    if as_json:
-        emit(done)
-    else:
-        for one in done:
-            _show_added(one)
-    for error in failed:
-        show_error(error)
+        if as_json:
+            emit(done)
+        else:
+            for one in done:
+                _show_added(one)
+        for error in failed:
+            show_error(error)
+        if any(one.pending for one in done):
+            finish_vectors(memory, quiet=as_json)
     if failed or any(one.problems for one in done):
         raise typer.Exit(EXIT_PARTLY)
 

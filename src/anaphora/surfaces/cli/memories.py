@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any, cast
@@ -72,7 +73,7 @@ app = typer.Typer(no_args_is_help=True, help="Lasting memories alone.")
 
 def remember(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help="What to remember, in one or a few sentences.")],
+    text: Annotated[str, typer.Argument(help="What to remember; - reads it from stdin.")],
     type_: Annotated[
         str, typer.Option("--type", help="episodic, semantic or procedural.")
     ] = "semantic",
@@ -92,7 +93,7 @@ def remember(
     """Remember a fact. A repeated fact is reinforced; a new value of a path replaces the old."""
     with opened(context, warm=True, begins=True) as memory:
         done = memory.remember(
-            text,
+            _text_of(text),
             type=cast(MemoryType, type_),
             path=path,
             payload=_object("payload", payload),
@@ -124,6 +125,16 @@ def remember(
         pair = f"anaphora settle {short_id(done.id)} {short_id(one.id)}"
         out.print(shown(f"  if it is replaced: {pair} --as replaces", "dim"))
         out.print(shown(f"  if both hold:      {pair} --as both_hold", "dim"))
+
+
+def _text_of(given: str) -> str:
+    """The text of an argument, or of what is piped in: a long one is no argument."""
+    if given != "-":
+        return given
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput("text", "-", f"byte {error.start + 1} is not UTF-8") from error
 
 
 @app.command()

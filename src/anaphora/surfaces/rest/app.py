@@ -9,8 +9,10 @@ from importlib.metadata import version
 
 from anyio import create_task_group, sleep
 from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from anaphora.api.memory import Memory
 from anaphora.core.environment import environment
@@ -30,6 +32,7 @@ from anaphora.surfaces.rest import (
     problems,
     sync,
 )
+from anaphora.surfaces.rest.auth import is_page
 from anaphora.surfaces.rest.calls import Service
 from anaphora.surfaces.rest.gate import Gate
 from anaphora.surfaces.rest.openapi import document
@@ -78,8 +81,18 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     app.add_middleware(Gate, service=service)
     app.add_middleware(metrics.MetricsMiddleware, metrics=figures, service=service)
     if options.page is not None and options.page.is_dir():
-        app.mount("/", StaticFiles(directory=options.page, html=True), name="page")
+        app.mount("/", _PageFiles(directory=options.page, html=True), name="page")
     return app
+
+
+class _PageFiles(StaticFiles):
+    """The files of the page; of any other path it says that there is nothing, whatever is asked."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """A file of the page."""
+        if not is_page("GET", scope["path"]):
+            raise HTTPException(404)
+        return await super().get_response(path, scope)
 
 
 async def _openapi(request: Request) -> Response:

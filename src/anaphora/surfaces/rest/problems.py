@@ -26,6 +26,7 @@ from anaphora.surfaces.wire import dumps
 REQUEST_ID: Final = "anaphora.request"
 """Where the scope of a request has its id, which its answer has in `Anaphora-Request`."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
+_PAGE_METHODS: Final = ("GET", "HEAD")
 MEDIA_TYPE: Final = "application/problem+json"
 _TYPE: Final = "urn:anaphora:problem:"
 
@@ -201,13 +202,17 @@ async def _unusable(_: Request, error: Exception) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    headers = dict(error.headers or {})
+    headers, status = dict(error.headers or {}), error.status_code
     names = {400: "unreadable", 404: "not_found", 405: "method", 413: "too_large"}
-    detail = error.detail if error.status_code not in {404, 405} else "see /openapi.json"
-    if error.status_code == 405:
-        headers["Allow"] = ", ".join(_methods(request))
-    name = names.get(error.status_code, "refused")
-    return problem(error.status_code, name, str(detail), headers)
+    detail = error.detail
+    if status in {404, 405}:
+        # The page answers for every path that has no route of the request's method.
+        methods, detail = _methods(request), "see /openapi.json"
+        if methods and request.method not in methods:
+            status = 405
+        if status == 405:
+            headers["Allow"] = ", ".join(methods or _PAGE_METHODS)
+    return problem(status, names.get(status, "refused"), str(detail), headers)
 
 
 async def _gone(_: Request, __: Exception) -> Response:

@@ -144,7 +144,10 @@ def _of_memory(*, changes: bool) -> type[Body]:
         if known.kind == "flag" or (changes and known.changes is None):
             continue
         kind = Text if one.name == "text" else _KINDS[known.kind]
-        if changes or one.default is None:
+        if changes and (one.default is not None or known.kind == "path"):
+            # It may be left out, but no memory is without it.
+            members[one.name] = kind, Field(default_factory=lambda: None)
+        elif changes or one.default is None:
             members[one.name] = kind | None, None
         else:
             default = ... if one.default is MISSING else one.default
