@@ -142,9 +142,14 @@ LIMITS: tuple[Claim, ...] = (
         mails=default(_DOCUMENT, "mails"),
     ),
     _claim(
+        "long_text",
+        "a text of more than {size} characters: it is kept",
+        size=constant("embed.chunking:PIECE", ",.0f"),
+    ),
+    _claim(
         "looked_for",
         "(of its first {size} characters)",
-        size=constant("container.documents:LOOKED_FOR", ",.0f"),
+        size=constant("recall.survivors:LOOKED_FOR", ",.0f"),
     ),
     _claim(
         "endpoint_window",
