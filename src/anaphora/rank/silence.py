@@ -79,9 +79,12 @@ FLOOR_OF: Final[Mapping[Lane, float]] = {"turns": TURN_FLOOR, "facts": FACT_FLOO
 LEAST: Final = 0.02
 """A hit that answers less probably is not shown, though others are."""
 
+FIRST: Final = 0.05
+"""Nor is any where the likeliest answers less probably: something may answer, but none of these."""
+
 TAIL: Final = 0.05
-"""Nor is one that answers less probably than this share of the likeliest: there the list has fallen
-away."""
+"""Nor is a hit that answers less probably than this share of the likeliest: there the list has
+fallen away."""
 
 TITLE_MEANING: Final = 0.5
 """What a title that holds all words of the question counts as a cosine at least. It stands for a

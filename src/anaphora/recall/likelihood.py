@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from anaphora.rank.currency import COMPARED, answer_loss
 from anaphora.rank.silence import (
+    FIRST,
     LEAST,
     SOUGHT,
     TAIL,
@@ -158,7 +159,8 @@ def _meaning(candidate: Candidate) -> float:
 
 
 def with_floor(recall: Recall[Any], answered: float | None, floor: float) -> Recall[Any]:
-    """`recall` with its confidence, and silent where that is below `floor`: `nearest` has its hits.
+    """`recall` with its confidence, and silent where that is below `floor`, or where no hit answers
+    as probably as `FIRST`: `nearest` has its hits.
 
     `answered` is the probability that anything answers (None: not known, and nothing changes):
     from `floor` on, the tail was cut before. A hit that was sought by name counts as much itself.
@@ -167,7 +169,7 @@ def with_floor(recall: Recall[Any], answered: float | None, floor: float) -> Rec
         return recall
     best = max((hit.answers for hit in recall.hits if hit.answers is not None), default=0.0)
     sure = max(answered, best) if best >= SOUGHT else answered
-    if sure < floor:
+    if sure < floor or best < min(floor, FIRST):
         return replace(recall, hits=(), confidence=sure, nearest=recall.hits)
     hits = tuple(without_tail(recall.hits)) if answered < floor else recall.hits
     return replace(recall, hits=hits, confidence=sure)
