@@ -37,7 +37,7 @@ def test_a_small_home_answers_in_other_words(size: int, tmp_path: Path) -> None:
 
 
 def test_nothing_is_shown_where_every_hit_is_improbable(tmp_path: Path) -> None:
-    """Something of a school in Brittany may answer these as likely as not, none of the hits does."""
+    """Something of this story may answer, but none of what was found does."""
     (story,) = (story for story in read_stories() if story.id == "ecole-beg-an-aod")
     with Memory.open(tmp_path / "home") as memory:
         memory.remember_many(fact.text for fact in story.facts)

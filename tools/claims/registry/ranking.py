@@ -141,16 +141,21 @@ CONSTANTS = (
     ),
     _constant(
         "silence",
-        "odds = −{constant} + {meaning} · cosine − {unseen} · unseen / (words + 2) Where a reader",
+        "odds = −{constant} + {meaning} · cosine − {unseen} · unseen / (words + 2) "
+        "+ {few} · scarcity Where a reader",
         constant=constant("rank.silence:CONSTANT", times=-1),
         meaning=constant("rank.silence:MEANING"),
         unseen=constant("rank.silence:UNSEEN", times=-1),
+        few=constant("rank.silence:FEW"),
     ),
     _constant(
         "silence_read",
-        "odds = −{constant} + {meaning} · cosine + {odds} · log odds of the reader Words",
+        "odds = −{constant} + {meaning} · cosine + {few} · scarcity + {odds} · log odds "
+        "of the reader Scarcity is 1 where there is one statement and 0 from {enough} on",
         constant=constant("rank.silence:READ_CONSTANT", times=-1),
         meaning=constant("rank.silence:READ_MEANING"),
+        few=constant("rank.silence:READ_FEW"),
+        enough=constant("rank.silence:ENOUGH"),
         odds=constant("rank.silence:READ_ODDS"),
     ),
     _constant(
@@ -158,6 +163,11 @@ CONSTANTS = (
         "Below {turns} for turns and {facts} for memories, notes and documents",
         turns=constant("rank.silence:TURN_FLOOR"),
         facts=constant("rank.silence:FACT_FLOOR"),
+    ),
+    _constant(
+        "first",
+        "where no hit answers with {first} at least",
+        first=constant("rank.silence:FIRST"),
     ),
     _constant(
         "tail",
@@ -171,8 +181,10 @@ CONSTANTS = (
     ),
     _constant(
         "silence_alone",
-        "odds = {constant} − {unseen} · unseen / (words + 2) + {odds} · log odds of the reader",
+        "odds = {constant} − {unseen} · unseen / (words + 2) + {few} · scarcity + {odds} "
+        "· log odds of the reader",
         constant=constant("rank.silence:ALONE_CONSTANT"),
+        few=constant("rank.silence:ALONE_FEW"),
         unseen=constant("rank.silence:ALONE_UNSEEN", times=-1),
         odds=constant("rank.silence:ALONE_ODDS"),
     ),
