@@ -35,7 +35,7 @@ WRITTEN = (
     ),
     *(
         Constant("rank/silence.py", f"READ_{name}")
-        for name in (*SILENCE, "ODDS", "HIT_TURNS", "HIT_FACTS")
+        for name in (*SILENCE, "FEW", "ODDS", "HIT_TURNS", "HIT_FACTS")
     ),
     Constant("rank/confidence.py", "TURN_WEIGHTS"),
     Constant("rank/confidence.py", "MEMORY_WEIGHTS"),

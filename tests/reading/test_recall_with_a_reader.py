@@ -110,6 +110,24 @@ def test_other_languages_are_not_read(statement: str, question: str, open_with: 
         assert any(hit.read is not None for hit in hits)
 
 
+@pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships")
+def test_strange_questions_get_silence_in_the_smallest_homes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few there are, and read as in hooks: nothing here answers any of them."""
+    monkeypatch.setenv("ANAPHORA_READER", str(BUNDLED))
+    strange = ("who painted the Sistine Chapel?", "qqqzzz xyzzy plugh", "how do I boil an egg")
+    with Memory.open(tmp_path / "home") as memory:
+        for statement in ("The boiler was serviced in May by Kowalski.", "6432", *OTHERS[:3]):
+            memory.remember(statement)
+            memory.conversations.append("chat", "user", statement)
+            memory.recall(QUESTION, read=1)
+            assert memory.ready(60)
+            for question in strange:
+                assert not memory.recall(question, read=8).hits
+                assert not memory.recall_conversation(None, question, read=8).hits
+
+
 def tell_much(memory: Memory, count: int = 60) -> None:
     chance = random.Random(1)
     words = (

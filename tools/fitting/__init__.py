@@ -22,7 +22,7 @@ bench/stories, and the held-out authors of corpus/ (corpus/split.json):
     links         ingest/linking.py  CLOSE; rank/contradiction.py  NEAR; rank/currency.py  EVIDENT:
                   corpus/changes and chats 1 to 5, of which the embedder has seen nothing
     currency      rank/currency_weights.py  BEFORE, REPLACES: `tools.fit_currency`
-    silence       rank/silence.py  CONSTANT, MEANING, UNSEEN, FEW, TURN_FLOOR,
+    silence       rank/silence.py  CONSTANT, MEANING, UNSEEN, TURN_FLOOR,
                   HIT_TURNS, HIT_FACTS: `bench.silence`, the first half of `changes`, chats 1 to 5
                   and the training authors, also in homes of 2 to 10 statements
     silence read  rank/silence.py  READ_CONSTANT, READ_MEANING, READ_UNSEEN, READ_FEW,

@@ -394,7 +394,10 @@ def _moved(name: str, before: Mapping[str, float], after: Fitted) -> str:
 SILENCE_HELD: Final = f"the second half of changes; {REPORT_CHATS}; {HELD_AUTHORS}"
 
 
-SILENCE: Final = ("CONSTANT", "MEANING", "UNSEEN", "FEW")
+SILENCE: Final = ("CONSTANT", "MEANING", "UNSEEN")
+MOST_FEW: Final = 0.8
+"""More than this for few statements, and a question about nothing there gets hits in a home of one
+to five: without a reader any weight is too much."""
 
 
 def fit_silence(given: Given) -> Outcome:
@@ -407,7 +410,7 @@ def fit_silence(given: Given) -> Outcome:
         *silence.ask_corpus(given.corpus(held_out=True), given.homes),
         *silence.ask_few(given.corpus(held_out=True)),
     ]
-    weights = silence.fit(asked)
+    weights = (*silence.fit(asked)[:-1], 0.0)
     groups: dict[str, list[silence.Asked]] = {}
     for one in asked:
         if one.fitted and one.kind == silence.ANSWERED and one.lane == "turns":
@@ -417,11 +420,10 @@ def fit_silence(given: Given) -> Outcome:
         for floor in silence.FLOORS
         if fmean(_silent(own, weights, floor) for own in groups.values()) <= silence.LOST
     ]
-    old = _weights_of(SILENCE)
+    old = (*_weights_of(SILENCE), 0.0)
     floor = max(good, default=min(silence.FLOORS))
-    found = _silence_constants((*SILENCE, "TURN_FLOOR"), (*weights, floor)) | _hit_constants(
-        "HIT", asked
-    )
+    found = _silence_constants((*SILENCE, "TURN_FLOOR"), (*weights[:-1], floor))
+    found |= _hit_constants("HIT", asked)
     return Outcome(found, SILENCE_HELD, _silences(asked, old, weights))
 
 
@@ -450,10 +452,11 @@ def fit_silence_read(given: Given) -> Outcome:
     ]
     if not asked:
         return Outcome({}, "no reader is installed: nothing was fitted", ())
-    weights = silence.fit(asked)
-    names = [f"READ_{name}" for name in (*SILENCE, "ODDS")]
+    *first, few, reading = silence.fit(asked)
+    weights = (*first, min(few, MOST_FEW), reading)
+    names = [f"READ_{name}" for name in (*SILENCE, "FEW", "ODDS")]
     constant, _, unseen, few, reading = silence.fit(asked, cosine=False)
-    alone = (constant, unseen, few, reading)
+    alone = (constant, unseen, min(few, MOST_FEW), reading)
     without = ("ALONE_CONSTANT", "ALONE_UNSEEN", "ALONE_FEW", "ALONE_ODDS")
     found = (
         _silence_constants(names, weights)

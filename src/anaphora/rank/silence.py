@@ -16,8 +16,10 @@ A hit's own probability is the product. Of a question of two words both may be o
 same, so a share has n + 2; words that only frame a question ("tell me about …") are none of it. The
 log-odds are those of a reader; where one has read the candidates, the weights are those named
 `READ_…`, and they are bounded. `scarcity` is 1 where there is one statement and 0 from `ENOUGH` on,
-by the logarithm of their number: among few the best is less near and fewer words are held by
-chance. Those named `ALONE_…` are for an embedder whose cosines were not
+by the logarithm of their number: among few the best is less near, and fewer words are held by
+chance. Without a reader it says nothing of whether anything answers (`few` is 0), and with one no
+more than that strange questions get silence in a home of one statement, though the fit asks for
+three times as much. Those named `ALONE_…` are for an embedder whose cosines were not
 measured: without a reader nothing is known there.
 
 Of a question by a name, a time or an identifier alone ("what did Mara say on Tuesday?") no cosine
@@ -45,17 +47,16 @@ LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 CONSTANT: Final = -2.31
 MEANING: Final = 6.18
 UNSEEN: Final = -2.14
-FEW: Final = 1.52
 
 READ_CONSTANT: Final = -1.3
 READ_MEANING: Final = 6.16
 READ_UNSEEN: Final = 0.0
-READ_FEW: Final = 2.53
+READ_FEW: Final = 0.8
 READ_ODDS: Final = 0.77
 
 ALONE_CONSTANT: Final = 2.54
 ALONE_UNSEEN: Final = -1.17
-ALONE_FEW: Final = 2.44
+ALONE_FEW: Final = 0.8
 ALONE_ODDS: Final = 1.08
 
 # Of a hit: the constant, meaning, missing, first, place, asks, lead, few and, where one read, the
@@ -193,7 +194,7 @@ def probability(
     if read is None:
         if meaning is None:
             raise ValueError("neither a cosine nor a reading")
-        odds = CONSTANT + MEANING * meaning + UNSEEN * unseen + FEW * few
+        odds = CONSTANT + MEANING * meaning + UNSEEN * unseen
     elif meaning is None:
         odds = ALONE_CONSTANT + ALONE_UNSEEN * unseen + ALONE_FEW * few
         odds += ALONE_ODDS * bounded(read)

@@ -141,12 +141,10 @@ CONSTANTS = (
     ),
     _constant(
         "silence",
-        "odds = −{constant} + {meaning} · cosine − {unseen} · unseen / (words + 2) "
-        "+ {few} · scarcity Where a reader",
+        "odds = −{constant} + {meaning} · cosine − {unseen} · unseen / (words + 2) Where a reader",
         constant=constant("rank.silence:CONSTANT", times=-1),
         meaning=constant("rank.silence:MEANING"),
         unseen=constant("rank.silence:UNSEEN", times=-1),
-        few=constant("rank.silence:FEW"),
     ),
     _constant(
         "silence_read",
