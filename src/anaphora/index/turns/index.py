@@ -131,9 +131,10 @@ class TurnIndex:
         what is not done by then comes in the background.
         """
         missing = set(self._missing())
-        wanted = [key for key in keys if key in missing]
+        wanted = self._short([key for key in keys if key in missing])
         # A short backlog was just tried: what is left of it cannot be embedded.
         waits = self._at_work or self._embeds_all or len(missing) > INLINE_BACKLOG
+        waits = waits and not self._at_long
         if waits and wanted and self._outage is None and self._embedder.ready(time_left()):
             self._wait_for(wanted, time.monotonic() + part_of_time(seconds))
         return self.synced_view(conversation_id, embed="none")
@@ -379,6 +380,11 @@ class TurnIndex:
                 self._tried(())
         return done
 
+    def _short(self, keys: list[bytes]) -> list[bytes]:
+        """Those of texts, by hash, that are embedded in a moment."""
+        known = self._core.with_index(lambda: self._core.texts(keys))
+        return [key for key in keys if len(known.get(key, "")) <= IN_CALL]
+
     def _embed(self, keys: list[bytes], stopping: Callable[[], bool] | None = None) -> int:
         """Embed texts by hash, outside the lock, until `stopping` is true; how many got vectors."""
         known = self._core.with_index(lambda: self._core.texts(keys))
@@ -452,9 +458,8 @@ class TurnIndex:
     def _embed_in_turn(self, batch: list[bytes]) -> None:
         """Embed texts in the background: short ones together, then the long ones one by one."""
         stopping = self._worker.stopping.is_set
-        known = self._core.with_index(lambda: self._core.texts(batch))
-        long = [key for key in batch if len(known.get(key, "")) > IN_CALL]
-        short = [key for key in batch if key not in long]
+        short = self._short(batch)
+        long = [key for key in batch if key not in set(short)]
         self._embed(short, stopping)
         self._tried(short)
         for key in long:
