@@ -65,6 +65,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             Measured("changes", f"python -m bench.changes {DATA}"),
             Measured("silence", f"python -m bench.silence {DATA}"),
             Measured("silence_read", f"python -m bench.silence {DATA} --read 32"),
+            Measured("calibration", f"python -m bench.calibration {DATA}"),
         ),
     ),
     (
@@ -117,7 +118,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             _bench("import_speed"),
             Measured("document_workers", "python -m bench.document_workers"),
             Measured("hostile_documents", "python -m bench.hostile_documents"),
-            _bench("large_things"),
+            Measured("large_things", "python -m bench.large_things"),
             _bench("mcp_start"),
             _bench("rest_load"),
             Measured("reader_cost", f"python -m bench.reader_cost {DATA}"),
