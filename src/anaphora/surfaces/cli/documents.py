@@ -227,8 +227,6 @@ def _show_added(done: AddedDocument) -> None:
     if done.redacted:
         kept = "" if done.document.file_kept else "; the file itself is not kept"
         out.print(shown(f"   redacted before storing: {', '.join(done.redacted)}{kept}", "yellow"))
-    if done.pending:
-        out.print(Text("   vectors still come: words find it already", "dim"))
 
 
 def show_document(one: Document, action: str = "") -> None:
