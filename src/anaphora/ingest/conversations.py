@@ -70,6 +70,7 @@ class ConversationImport:
                     known = self._sidecar.known(resolved.source, resolved.key)
                 self.chats.add((resolved.source, resolved.key))
                 self._keep(resolved, known, refuse)
+                self._copies.settle(item.source)
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.
             refuse(item, item.conversation_id, str(error))

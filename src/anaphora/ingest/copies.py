@@ -24,7 +24,7 @@ class CopiedChats:
     """Finds the chat that a copy goes on in, during one import. Not safe to share between threads.
 
     The messages of a source are read once, when its first chat that is new here comes; later only
-    what was written since.
+    what others wrote since.
     """
 
     def __init__(self, sidecar: Sidecar) -> None:
@@ -52,17 +52,30 @@ class CopiedChats:
         key, conversation_id = self._went[own]
         return replace(item, key=key, conversation_id=conversation_id)
 
+    def settle(self, source: str) -> None:
+        """What is written of a source until now is known, while no other import of it may write."""
+        if source in self._read_until:
+            self._read_until[source] = self._sidecar.version()
+
     def _home_of(self, item: ImportedConversation) -> tuple[str, str] | None:
         """Chat and conversation that hold the most of its messages."""
         self._read_on(item.source)
+        marks = [
+            _mark(item.source, turn.key, stored_turn_hash(turn.role, turn.text))
+            for turn in item.turns
+        ]
         hits: Counter[str] = Counter()
-        for turn in item.turns:
-            words = stored_turn_hash(turn.role, turn.text)
-            chat = self._chats.get(_mark(item.source, turn.key, words))
+        for turn, mark in zip(item.turns, marks, strict=True):
             # What was forgotten is known by its key alone.
-            chat = chat or self._chats.get(_mark(item.source, turn.key, ""))
+            chat = self._chats.get(mark) or self._chats.get(_mark(item.source, turn.key, ""))
             if chat is not None and chat != item.key:
                 hits[chat] += 1
+        home = self._place_in(item, hits)
+        for mark in marks:
+            self._chats.setdefault(mark, item.key if home is None else home[0])
+        return home
+
+    def _place_in(self, item: ImportedConversation, hits: Counter[str]) -> tuple[str, str] | None:
         if not hits:
             return None
         (key, _), *_ = hits.most_common(1)
