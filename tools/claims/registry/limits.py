@@ -139,7 +139,12 @@ LIMITS: tuple[Claim, ...] = (
     _claim(
         "looked_for",
         "(of its first {size} characters)",
-        size=constant("container.documents:LOOKED_FOR", ",.0f"),
+        size=constant("recall.survivors:LOOKED_FOR", ",.0f"),
+    ),
+    _claim(
+        "in_call",
+        "a text of more than {size} characters: it is kept and found by its words at once",
+        size=constant("index.backlog:IN_CALL", ",.0f"),
     ),
     _claim(
         "endpoint_window",
