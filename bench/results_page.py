@@ -117,7 +117,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
             _bench("import_speed"),
             Measured("document_workers", "python -m bench.document_workers"),
             Measured("hostile_documents", "python -m bench.hostile_documents"),
-            _bench("large_things"),
+            Measured("large_things", "python -m bench.large_things"),
             _bench("mcp_start"),
             _bench("rest_load"),
             Measured("reader_cost", f"python -m bench.reader_cost {DATA}"),
