@@ -277,9 +277,12 @@ def test_an_empty_memory_says_how_to_begin_and_takes_a_file(
             page.set_input_files("dialog input[type=file]", given)  # type: ignore[arg-type]
             page.click("dialog button.primary")
             expect(page.locator("dialog")).to_contain_text(words)
-            page.click("dialog button.primary")
+            if name != "WhatsApp.zip":
+                page.click("dialog button.primary")
+        # Dropped in the moment in which the last dialog closes.
         page.evaluate(
             """(text) => {
+              document.querySelector("dialog button.primary").click();
               const data = new DataTransfer();
               data.items.add(new File([text], "more.jsonl"));
               const told = (name) => new DragEvent(name, {dataTransfer: data, bubbles: true});

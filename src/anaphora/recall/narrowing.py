@@ -166,15 +166,18 @@ def _worded(choice: TurnChoice) -> str:
 
 def _bounds(since: datetime | None, until: datetime | None) -> str:
     """The time between two moments in words; whole days of the user by their days."""
+    first, last = shown_day(since), shown_day(until and until - timedelta(seconds=1))
+    if (since and not first) or (until and not last):
+        # The year 1 stands for a time that is not known, and is not shown.
+        return "in the time asked for"
     if not (_begins_day(since) and _begins_day(until)):
         parts = ("since", since), ("before", until)
-        return " ".join(f"{word} {shown_minute(one)}" for word, one in parts if one is not None)
-    last = None if until is None else shown_day(until - timedelta(seconds=1))
-    if since is None:
+        return " ".join(f"{word} {shown_minute(moment)}" for word, moment in parts if moment)
+    if not first:
         return f"until {last}"
-    if last is None:
-        return f"since {shown_day(since)}"
-    return _days_between(shown_day(since), last)
+    if not last:
+        return f"since {first}"
+    return _days_between(first, last)
 
 
 def _begins_day(moment: datetime | None) -> bool:

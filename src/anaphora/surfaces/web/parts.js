@@ -170,11 +170,15 @@ export function ask({ title, body, confirm = "OK", danger = false, deed }) {
       }
     } }, h("h2", { id: "dialog-title" }, title), body, outcome, h("div", { class: "actions" }, no, sure));
     fill(dialog, form);
-    dialog.addEventListener("close", () => {
-      dialog.replaceChildren();
+    // The event comes after the closing: by then the next question may stand in the same element.
+    const closed = () => {
+      if (form.isConnected && dialog.open) return;
+      dialog.removeEventListener("close", closed);
+      if (form.isConnected) dialog.replaceChildren();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
       resolve(done);
-    }, { once: true });
+    };
+    dialog.addEventListener("close", closed);
     dialog.showModal();
   });
 }
