@@ -72,7 +72,7 @@ READ_HIT_FACTS: Final[Weights] = (-0.54, 0.82, 0.0, 0.41, -0.51, 0.0, 5.52, 1.52
 ALONE_HIT_TURNS: Final[Weights] = (0.0, 0.0, -0.65, 0.55, -0.78, -0.73, 0.0, 1.67, 0.39)
 ALONE_HIT_FACTS: Final[Weights] = (-0.18, 0.0, 0.0, 0.71, -0.88, 0.0, 0.0, 1.73, 0.36)
 
-CROWD: Final[Weights] = (-1.86, 2.16, 0.5)
+CROWD: Final[Weights] = (-1.93, 2.25, 0.78)
 """What each tenfold of statements adds to a hit's odds, where it takes off: the constant, meaning
 and whether the hit is by a named speaker. The same for both lanes, read or not."""
 
@@ -125,7 +125,7 @@ class HitEvidence:
     holds nowhere, `place` its place from 0, `few` the `scarcity` of its home. `asks`: it only
     asks itself. `read` are the log-odds of a reader (None: not read). `sought`: it is all that was
     asked for by a name, a time or an identifier. `many` is the `abundance` of what was searched,
-    `named`: it is by a speaker whom the question names.
+    `named`: it is by a speaker whose name stands in the question.
     """
 
     meaning: float

@@ -133,7 +133,7 @@ class Likelihood:
             lead=_meaning(candidate) - others if self.calibrated else 0.0,
             few=self.few,
             many=self.many,
-            named=candidate.asked_for,
+            named=self._is_named(candidate),
             read=None if math.isnan(candidate.read) else candidate.read,
             sought=self._is_sought(candidate, sought, held),
         )
@@ -150,10 +150,14 @@ class Likelihood:
             return True
         if not sought.framed or held != sought.terms:
             return False
-        # Among many statements a single word singles nothing out, unless it is a name.
-        return candidate.asked_for or (
-            len(held) == 1 and (not self.many or _has_name(self.subject))
-        )
+        if not self.many:
+            return len(held) == 1 or candidate.asked_for
+        # Among many statements neither a single word nor "I" singles anything out, but a name does.
+        return self._is_named(candidate) or (len(held) == 1 and _has_name(self.subject))
+
+    def _is_named(self, candidate: Candidate) -> bool:
+        """Whether a candidate is by a speaker whose name stands in the question."""
+        return candidate.asked_for and bool(held_terms(self.subject, candidate.speaker))
 
 
 def _has_name(question: str) -> bool:
