@@ -195,7 +195,16 @@ def test_sessions_that_ended_without_a_word_come_in_with_the_next(root: Path) ->
     write_transcript("claude-code", lost.transcript, lost.session, lost.directory, [FACT])
     now = agent("claude-code", root, "22222222-aaaa-4bbb-8ccc-000000000002")
     now.transcript.write_text("")
+    states = root / "memory" / "index" / "hooks"
+    states.mkdir(parents=True)
+    for days in (29, 31):
+        # What a session was given, and what a kill left of writing it.
+        for place in (states / f"{days}.json", states / f"{days}.7.new"):
+            place.write_text("{}")
+            at = time.time() - days * 86_400
+            os.utime(place, (at, at))
     now.start()
+    assert sorted(place.name for place in states.glob("[0-9][0-9].*")) == ["29.7.new", "29.json"]
     assert "5439" in now.prompt(ASKED)
 
 

@@ -38,6 +38,7 @@ from anaphora.values.conversations import READ_IN_HOOKS
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
+    from anaphora.container.home import Container
     from anaphora.values.conversations import Turn
     from anaphora.values.search import SearchHit
 
@@ -48,6 +49,8 @@ PROMPT_TOKENS: Final = 400
 MOST_HITS: Final = 4
 CATCH_UP: Final = timedelta(days=7)
 """How old a transcript may be that no event has brought in."""
+STATES: Final = timedelta(days=30)
+"""How long the file of a session stays that has the digests of what it was given."""
 REREAD: Final = 30.0
 """Seconds before a transcript is read again at the end of a turn: until then it is put off."""
 
@@ -125,6 +128,7 @@ class SessionHooks:
 
     def _text(self, event: HookEvent) -> str:
         if event.kind == "start":
+            self._background(self._remove_old_states)
             self._background(lambda: self._catch_up(event))
             return self._started(event)
         if event.kind == "prompt":
@@ -256,7 +260,8 @@ class SessionHooks:
                 self._later(wait, partial(copy_context().run, self._read_put_off, event))
             return
         self._put_off.discard(transcript)
-        self._read_at[transcript] = now
+        recent = {place: at for place, at in self._read_at.items() if now - at < self._reread}
+        self._read_at = {**recent, transcript: now}
         path = Path(transcript).expanduser() if transcript else None
         if path is None or not path.is_file():
             return
@@ -350,10 +355,17 @@ class SessionHooks:
             fresh.write_text(json.dumps({"given": state.given, "compacted": state.compacted}))
             fresh.replace(place)
 
+    def _remove_old_states(self) -> None:
+        """Delete files of sessions that did nothing for long, and what was cut short in writing."""
+        oldest = self._clock() - STATES.total_seconds()
+        for place in self._folder.glob("*"):
+            with suppress(OSError):
+                if place.stat().st_mtime < oldest:
+                    place.unlink()
 
-def open_memory(request: Mapping[str, Any]) -> Memory:
-    """The memory that a hook's request is about. Raises `AnaphoraError`."""
-    from anaphora.api.memory import Memory
+
+def open_home(request: Mapping[str, Any]) -> Container:
+    """The home that a hook's request is about. Raises `AnaphoraError`."""
     from anaphora.container.home import Container
     from anaphora.core.config import load_settings
 
@@ -363,7 +375,14 @@ def open_memory(request: Mapping[str, Any]) -> Memory:
         request.get("conversations"),
         environ=environ if isinstance(environ, dict) else {},
     )
-    return Memory(Container.open(settings), str(request.get("namespace") or "default"))
+    return Container.open(settings)
+
+
+def open_memory(request: Mapping[str, Any], home: Container) -> Memory:
+    """The memory in a home that a hook's request is about; it closes the home."""
+    from anaphora.api.memory import Memory
+
+    return Memory(home, str(request.get("namespace") or "default"))
 
 
 def answer_alone(request: Mapping[str, Any]) -> str:
@@ -372,7 +391,7 @@ def answer_alone(request: Mapping[str, Any]) -> str:
 
     environ = request["environ"]
     waiting: list[Callable[[], object]] = []
-    with open_memory(request) as memory:
+    with open_memory(request, open_home(request)) as memory:
         hooks = SessionHooks(
             memory,
             user=client_folders(environ).user,
