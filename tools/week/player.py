@@ -1,7 +1,7 @@
-"""Plays the week: every hook is the command that `anaphora setup` wrote, run as the client does.
+"""Plays the week: each hook is the command that `anaphora setup` wrote, run as the client does.
 
-All lies in one folder: the user's home, the memory, two repositories. Where the agent `stores`, each
-session has a memory server beside it, and facts go there as tool calls.
+All lies in one folder: the user's home, the memory, two repositories. Where the agent `stores`,
+each session has a memory server beside it, and facts go there as tool calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The week that is played, as story.txt tells it: sessions, prompts, and what each of them needs."""
+"""The week that is played, as story.txt tells it: sessions, prompts, and what each needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transcripts of a session as its client writes them: records, one a line, where it has them."""
+"""The transcripts of a session as its client writes them: records, one a line, in its folder."""
 
 from __future__ import annotations
 
