@@ -311,7 +311,7 @@ class SessionHooks:
         from anaphora.ingest.watch import TranscriptWatch
 
         own = Path(event.transcript).expanduser() if event.transcript else None
-        if own is None or not own.parent.is_dir():
+        if own is None or not own.parent.is_dir() or event.client == "vscode":
             return
         oldest = self._clock() - CATCH_UP.total_seconds()
         folder, pattern = _siblings(event.client, own)
