@@ -564,3 +564,9 @@ def test_last_sessions_tell_what_was_decided_and_left_open(desk: Desk, tmp_path:
     assert f"- 2026-11-25 user: {said}\n" in begun
     assert "which queue" not in begun
     assert "Leave the refunds" in begun
+    desk.say(
+        "thursday", "The berths of the ferry are called 1 to 6 now.", directory=tideline, days=0
+    )
+    begun = desk.start(tideline)
+    assert "1 to 6" in begun
+    assert said not in begun

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from anaphora.core.display import cut
 from anaphora.core.recalled import strip_recalled
 from anaphora.core.small_talk import begins_as_question, is_small_talk
+from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.rank.house_rules import sentences_of
 from anaphora.rank.statements import read_statement, words_of
 
@@ -42,16 +43,34 @@ _DECIDED: Final = re.compile(rf"\b(?:{DECIDED})\b", re.IGNORECASE)
 _VALUE: Final = re.compile(r"\d|`|(?<=[\w,] )[A-ZÀ-Þ]\w+")
 
 
-def session_lines(thread: Thread, rules: Collection[str]) -> list[str]:
+def session_statements(
+    thread: Thread, rules: Collection[str], later: Collection[str] = ()
+) -> list[str]:
     """What the user stated in a session, in order, and last asked for; nothing of small talk.
 
-    What `rules` say is left out. Empty where nothing was stated.
+    What `rules` say is left out, and what one of the `later` statements gives another value.
     """
     typed = [turn for turn in _telling(thread) if turn.role == "user"]
-    new = [turn for turn in typed if not set(sentences_of(_text(turn))) <= set(rules)]
+    new = [text for turn in typed if (text := _news(_text(turn), rules))]
     stated, last = _statements(new), new[-1:] if _is_open(new) else []
-    shown = [turn for turn in new if turn in stated or turn in last]
-    return [f"user: {'; '.join(map(_shortened, shown))}"] if shown else []
+    return [
+        text
+        for text in new
+        if (text in stated or text in last)
+        and not any(seem_to_contradict(text, other) for other in later)
+    ]
+
+
+def in_one_line(statements: Sequence[str]) -> str:
+    """The statements of a session, each cut where it is long."""
+    return f"user: {'; '.join(cut(text, CHARACTERS) for text in statements)}"
+
+
+def _news(text: str, rules: Collection[str]) -> str:
+    """A turn's words without sentences that are rules, or small talk."""
+    sentences = sentences_of(text)
+    left = [one for one in sentences if one not in rules and not is_small_talk(one)]
+    return text if len(left) == len(sentences) else " ".join(left)
 
 
 def last_exchange(thread: Thread) -> Iterator[str]:
@@ -72,11 +91,11 @@ def _telling(thread: Thread) -> list[Turn]:
     return [turn for turn in thread.turns if not is_small_talk(_text(turn))]
 
 
-def _statements(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns that state most, of equal ones the last, at most `MOST`."""
-    weighed = [(_weight(_text(turn)), place) for place, turn in enumerate(turns)]
+def _statements(texts: Sequence[str]) -> list[str]:
+    """The texts that state most, of equal ones the last, at most `MOST`."""
+    weighed = [(_weight(text), place) for place, text in enumerate(texts)]
     best = sorted((one for one in weighed if one[0] >= _LEAST), reverse=True)[:MOST]
-    return [turns[place] for _, place in sorted(best, key=lambda one: one[1])]
+    return [texts[place] for _, place in sorted(best, key=lambda one: one[1])]
 
 
 def _weight(text: str) -> int:
@@ -93,9 +112,9 @@ def _asks(text: str) -> bool:
     return text.rstrip().endswith(_MARKS) or read_statement(text).asks or begins_as_question(text)
 
 
-def _is_open(turns: Sequence[Turn]) -> bool:
-    """Whether the last turn asks for something to be done, in enough words to say what."""
-    return bool(turns) and _says_enough(_text(turns[-1])) and not _asks(_text(turns[-1]))
+def _is_open(texts: Sequence[str]) -> bool:
+    """Whether the last text asks for something to be done, in enough words to say what."""
+    return bool(texts) and _says_enough(texts[-1]) and not _asks(texts[-1])
 
 
 def _says_enough(text: str) -> bool:

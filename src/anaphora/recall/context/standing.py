@@ -24,7 +24,12 @@ from anaphora.core.shown_times import shown_day
 from anaphora.rank.house_rules import is_rule, repeats_rule, sentences_of, still_holding, tells_rule
 from anaphora.rank.statements import read_statement
 from anaphora.recall.context.belonging import EVERYTHING, Belonging
-from anaphora.recall.context.session_lines import DECIDED, last_exchange, session_lines
+from anaphora.recall.context.session_lines import (
+    DECIDED,
+    in_one_line,
+    last_exchange,
+    session_statements,
+)
 from anaphora.recall.opposed import opposing, opposing_lines
 from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
 from anaphora.values.projects import ContextMemory
@@ -40,7 +45,7 @@ LOOKED_AT: Final = 500
 """Memories, the last changed first, among which those of a warm-up are chosen."""
 LATELY: Final = timedelta(days=14)
 """How long a new value counts as a change."""
-SESSIONS: Final = 3
+SESSIONS: Final = 4
 RULE_SESSIONS: Final = 40
 """Sessions of the project in which rules of the user are looked for."""
 RULE_TURN: Final = 1_000
@@ -164,9 +169,11 @@ class Standing:
         that were changed. Those in which nothing was stated are left out, but for the very last,
         of which the last exchange comes; greetings are none.
         """
-        told = 0
+        told, later = 0, list(rules)
         for conversation_id, thread in self._own_threads():
-            lines = session_lines(thread, rules)
+            stated = session_statements(thread, rules, later)
+            later += stated
+            lines = [in_one_line(stated)] if stated else []
             if not (lines or told):
                 lines = list(last_exchange(thread))
             if not lines:
