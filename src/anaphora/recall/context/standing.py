@@ -132,8 +132,8 @@ class Standing:
     def rules_said(self, held: Iterable[MemoryRecord]) -> list[ContextMemory]:
         """Rules that the user said in the last sessions of the project, the newest first.
 
-        `held` are the memories that hold: what one of them says too, or says otherwise later, is
-        left out, and so is what the user took back.
+        `held` are the memories that hold: what one of them says as a rule, too, or says otherwise
+        later, is left out, and so is what the user took back.
         """
         if self.project.own is None:
             return []
@@ -146,6 +146,7 @@ class Standing:
         ]
         said.sort(key=lambda one: one[0])
         later = [(record.created_at, record.text) for record in held]
+        lasting = [record.text for record in held if kind_of(record) in _RULES]
         rules: list[ContextMemory] = []
         for place, (ts, sentence, conversation_id) in enumerate(said):
             if not is_rule(sentence):
@@ -154,7 +155,7 @@ class Standing:
             ending = [*after, *(text for when, text in later if when >= ts)]
             rule = still_holding(sentence, ending)
             again = any(repeats_rule(text, sentence) for text in after)
-            if rule and not again and not any(repeats_rule(text, rule) for _, text in later):
+            if rule and not again and not any(repeats_rule(text, rule) for text in lasting):
                 rules.append(
                     ContextMemory(conversation_id, "constraint", "", rule, 0.0, created_at=ts)
                 )
@@ -212,6 +213,7 @@ def changed_files(calls: Iterable[ToolCallHit]) -> Iterator[str]:
             yield file
 
 
+_RULES: Final = ("constraint", "preference")
 _LOCAL: Final = ("decision", "fact")
 """What belongs to the project that it was said in; rules and preferences are the user's."""
 
