@@ -32,7 +32,7 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
         told = json.loads(sys.stdin.buffer.read(_MOST) or b"{}")
         if not isinstance(told, dict):
             raise ValueError("the hook's JSON is not an object")
-        event = str(told.get("hook_event_name", ""))
+        event = str(told.get("hook_event_name") or told.get("hookEventName", ""))
         out = _asked(client, told, place, environ)
         if out:
             sys.stdout.write(out + "\n")
