@@ -237,7 +237,7 @@ def _fill(memory: Memory, clock: _Clock, folder: Path) -> None:
     memory.import_(ROOT / "examples" / "conversation.json")
     for number, (name, hub, days, kilos) in enumerate(_CARRIERS):
         for line, (path, text) in enumerate(_FACTS):
-            clock.set((2 + number // 4, 3 + (7 * number + 3 * line) % 24), 9 + line, 5 * number)
+            clock.set((2 + number // 4, 3 + (7 * number + 3 * line) % 19), 9 + line, 5 * number)
             key = name.split()[0].lower().replace("í", "i")
             values = {
                 "name": name, "key": key, "hub": hub, "days": days, "kilos": kilos,

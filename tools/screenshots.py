@@ -253,7 +253,11 @@ def _dialog(name: str) -> Act:
 def _forget(page: Page) -> None:
     """Forget the first memory, as far as the page asks before it does."""
     _settled(page)
-    page.locator(".memories").get_by_role("button", name="Forget").first.click()
+    rows = page.locator(".memories")
+    if rows.get_by_role("button", name="Actions").count():
+        rows.get_by_role("button", name="Actions").nth(1).click()
+        return
+    rows.get_by_role("button", name="Forget").first.click()
     page.wait_for_selector("dialog h2")
 
 
@@ -300,8 +304,8 @@ def _views(memory: Memory) -> dict[str, tuple[str, Act]]:
     return {
         "start": ("#/search", _settled),
         "search": (_FOUND, _why),
-        "search-outdated": (f"#/search?q={OUTDATED.replace(' ', '+')}&kind=memory,turn", _settled),
-        "search-nothing": ("#/search?q=zeppelin+maintenance+in+Lisbon", _settled),
+        "search-outdated": (f"#/search?q={OUTDATED.replace(' ', '+')}", _settled),
+        "search-nothing": ("#/search?q=xylophone+lessons+for+beginners", _settled),
         "timeline": ("#/timeline", _settled),
         "conversations": ("#/conversations", _settled),
         "conversation": (f"#/conversations/{turn.conversation_id}?turn={turn.index}", _settled),
