@@ -78,7 +78,7 @@ _MEMORIES: Final[tuple[tuple[tuple[int, int], str, dict[str, Any]], ...]] = (
      {"path": "ferrywell.webhook.attempts", "tags": ("ferrywell",)}),
     ((3, 2), "Ines's son is allergic to hazelnuts.", {"category": "people"}),
     ((3, 4), "The team of Ferrywell deploys on Wednesdays.", {"tags": ("ferrywell",)}),
-    ((3, 9), "The invoice of the hosting company comes on the 3rd of a month.", {"tags": ("money",)}),
+    ((3, 9), "The invoice for hosting comes on the 3rd of a month.", {"tags": ("money",)}),
     ((3, 11), "Never send an SMS to a customer twice: check the ledger of messages first.",
      {"type": "procedural", "category": "procedure", "tags": ("incident",)}),
     ((3, 12), "The weekly review of Ferrywell is on Mondays at ten.", {"tags": ("meetings",)}),
@@ -120,7 +120,7 @@ _FACTS: Final = (
     ("carriers.{key}.pickup", "{name} picks up at {hour}:30 on working days."),
     ("carriers.{key}.digits", "{name}'s tracking numbers have {length} digits."),
     ("carriers.{key}.support", "{name} answers the support line until {late}:00."),
-    ("carriers.{key}.claims", "{name} wants claims within {days} weeks."),
+    ("carriers.{key}.claims", "{name} wants claims within {late} days."),
     ("carriers.{key}.scans", "{name} sends a scan event within {minutes} minutes."),
 )
 _NOTES: Final = (

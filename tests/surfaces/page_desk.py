@@ -133,9 +133,7 @@ class Watched:
 
 
 @contextmanager
-def watched(
-    browser: Browser, url: str, *, axe: bool = False, **context: Any
-) -> Iterator[Watched]:
+def watched(browser: Browser, url: str, *, axe: bool = False, **context: Any) -> Iterator[Watched]:
     """A page in a context of its own; with `axe` the checker of accessibility is in it."""
     given = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | context
     window = browser.new_context(**given)

@@ -262,9 +262,7 @@ def test_one_box_searches_everything(still: Still) -> None:
 
 
 @pytest.mark.promise("page.search")
-def test_a_hit_is_titled_and_says_in_one_go_what_replaced_it(
-    seen: Watched, memory: Memory
-) -> None:
+def test_a_hit_is_titled_and_says_in_one_go_what_replaced_it(seen: Watched, memory: Memory) -> None:
     """A turn by project, conversation, day and speaker; what is outdated names the newer value."""
     for day, port in ((10, 5433), (19, 5439)):
         memory.conversations.append(

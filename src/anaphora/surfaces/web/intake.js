@@ -139,7 +139,7 @@ export function firstRun() {
 
 /** One line to remember something, without a dialog. */
 function factForm() {
-  const input = h("input", { name: "fact", required: true, dir: "auto", autocomplete: "off", "aria-label": "A fact to remember", placeholder: "Our office has the door code …" });
+  const input = h("input", { name: "fact", required: true, dir: "auto", autocomplete: "off", "aria-label": "A fact to remember", placeholder: "Ines is allergic to hazelnuts." });
   const report = h("div", { "aria-live": "polite" });
   return h("form", { class: "search", onsubmit: async (event) => {
     event.preventDefault();

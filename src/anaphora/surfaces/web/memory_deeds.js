@@ -56,14 +56,15 @@ async function pin(record) {
 function editor(record) {
   const until = record?.expires_at ? new Date(record.expires_at) : null;
   const local = until ? new Date(until.getTime() - until.getTimezoneOffset() * 60000).toISOString().slice(0, 16) : "";
-  return [
-    field("Text", h("textarea", { name: "text", rows: 5, required: true, dir: "auto", value: record?.text ?? "" })),
+  const more = [
     record ? null : field("Kind", choice({ name: "type" }, TYPE_CHOICES, "semantic")),
-    record ? null : field("Name (if it has one)", h("input", { name: "path", autocomplete: "off", spellcheck: "false" }), "Such as user.editor: a new value of a name replaces the old one, which stays in its history"),
+    record ? null : field("Name", h("input", { name: "path", autocomplete: "off", spellcheck: "false" }), "Such as user.editor: a new value of a name replaces the old one, which stays in its history"),
     field("Category", h("input", { name: "category", autocomplete: "off", value: record?.category ?? "" })),
     field("Tags", h("input", { name: "tags", autocomplete: "off", value: record?.tags.join(", ") ?? "" }), "Separated by commas"),
     field("Expires", h("input", { name: "expires", type: "datetime-local", value: local }), "Empty: never"),
   ];
+  return [field("Text", h("textarea", { name: "text", rows: 5, required: true, dir: "auto", value: record?.text ?? "" })),
+    record ? more : h("details", null, h("summary", null, "Name, kind, tags, expiry"), more)];
 }
 
 function written(form) {

@@ -153,7 +153,8 @@ function saved(main, id, signal) {
   const fetched = () => into(place, signal, async () => {
     const found = await api.trace(id, signal);
     await titled(found, signal);
-    return [heading(found.question), h("ol", { class: "steps", "aria-label": "Steps" }, found.steps.map(step)), answer(found)];
+    return [heading(found.question), answer(found), found.steps.length ? h("details", null, h("summary", null, `How it came about: ${many(found.steps.length, "step")}`),
+      h("ol", { class: "steps", "aria-label": "Steps" }, found.steps.map(step))) : null];
   }, fetched);
   fetched();
 }

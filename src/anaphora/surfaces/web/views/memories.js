@@ -11,6 +11,10 @@ import { toast } from "../toast.js";
 import { TYPE_CHOICES, typeWord } from "../words.js";
 
 const PAGE = 50;
+// Below this similarity of the best hit a search has found nothing; and the share of the question's
+// words by which a memory is near, whatever its meaning.
+const LEAST = 0.2;
+const SHARED_WORDS = 0.2;
 
 /** The filter language's form of the simple controls; null without any. */
 function filtersOf({ type, category, tag, path }) {
@@ -108,17 +112,24 @@ async function page(form, signal) {
     filters ? "Remove a filter, or choose another one." : "Write down a first one with “Remember something”, or let an agent do it.");
 }
 
-/** What a search finds among the memories, best first. */
+/** What a search finds among the memories, best first; what is far from it stays folded. */
 async function searched(values, filters, signal) {
-  const recall = await api.recall({
+  const { hits } = await api.recall({
     query: values.q, top_k: PAGE, filters, as_of: values.asof ? `${values.asof}T23:59:59Z` : null, min_confidence: 0,
   }, signal);
-  const records = (await Promise.all(recall.hits.map((hit) => api.memory(hit.id, signal).catch(() => null)))).filter(Boolean);
-  const summary = h("span", { class: "summary" }, `${many(records.length, "memory", "memories")}, the best first`);
+  const best = Math.max(0, ...hits.map((hit) => hit.similarity));
+  const isNear = (hit) => best >= LEAST && ((hit.factors.words ?? 0) > SHARED_WORDS || hit.similarity >= best / 2);
+  const records = new Map((await Promise.all(hits.map((hit) => api.memory(hit.id, signal).catch(() => null)))).filter(Boolean).map((record) => [record.id, record]));
+  const near = hits.filter(isNear).map((hit) => records.get(hit.id)).filter(Boolean);
+  const far = hits.filter((hit) => !isNear(hit)).map((hit) => records.get(hit.id)).filter(Boolean);
+  const summary = h("span", { class: "summary" }, `${many(near.length, "memory", "memories")}, the best first`);
+  announce(near.length ? summary.textContent : "Nothing was found");
   const rows = rowsOf(summary);
-  rows.add(records);
-  announce(records.length ? summary.textContent : "Nothing was found");
-  return records.length ? [rows.bar, rows.list] : empty("No memory is about this.", "Other words or fewer filters may find some.");
+  rows.add(near);
+  const others = rowsOf(h("span", { class: "summary" }, many(far.length, "memory", "memories")));
+  others.add(far);
+  return [near.length ? [rows.bar, rows.list] : empty("No memory is about this.", "Other words or fewer filters may find some."),
+    far.length ? h("details", { class: "rejected" }, h("summary", null, near.length ? `Show ${far.length} that are further away` : "Show what came nearest"), others.bar, others.list) : null];
 }
 
 /** A list of memories in which several can be chosen, and the bar over it. */

@@ -22,9 +22,9 @@ export const view = {
     const plots = h("div", null, waiting());
     const paused = h("button", { type: "button", class: "quiet", "aria-pressed": "false" }, "Pause");
     add(main, heading("Status", h("a", { class: "button quiet", href: "#/devices" }, "Devices"), paused), h("section", { class: "results", "aria-label": "Parts" }, h("h2", null, "Parts"), parts),
-      h("section", { class: "results", "aria-label": "Latency" }, h("h2", null, "Latency"),
-        h("p", { class: "faint small" }, `From this page's samples of /metrics, one every ${EVERY / 1000} seconds while it is looked at.`), plots),
-      h("section", { class: "results", "aria-label": "Sizes" }, h("h2", null, "What there is"), sizes));
+      h("section", { class: "results", "aria-label": "Sizes" }, h("h2", null, "What there is"), sizes),
+      h("section", { class: "results", "aria-label": "Latency" }, h("h2", null, "How fast it answers"),
+        h("p", { class: "faint small" }, `Measured by the server; this page asks it every ${EVERY / 1000} seconds while it is open.`), plots));
     let stopped = false;
     paused.onclick = () => {
       stopped = !stopped;
