@@ -305,7 +305,7 @@ def _views(memory: Memory) -> dict[str, tuple[str, Act]]:
         "start": ("#/search", _settled),
         "search": (_FOUND, _why),
         "search-outdated": (f"#/search?q={OUTDATED.replace(' ', '+')}", _settled),
-        "search-nothing": ("#/search?q=xylophone+lessons+for+beginners", _settled),
+        "search-nothing": ("#/search?q=who+won+the+world+cup%3F", _settled),
         "timeline": ("#/timeline", _settled),
         "conversations": ("#/conversations", _settled),
         "conversation": (f"#/conversations/{turn.conversation_id}?turn={turn.index}", _settled),

@@ -321,7 +321,11 @@ def test_an_empty_memory_says_how_to_begin_and_takes_a_file(
         page = seen.go("search")
         assert page.evaluate(AXE, ["light", RULES]) == []
         expect(page.locator(".first-run")).to_contain_text("anaphora setup claude-code")
-        page.get_by_role("button", name="Choose a file").click()
+        page.fill("[name=fact]", "The pot is on the sill.")
+        page.keyboard.press("Enter")
+        expect(page.locator("#toast")).to_contain_text("It is remembered.")
+        expect(page.locator(".tiles")).to_have_text("1 memory")
+        page.get_by_role("button", name="Import").click()
         page.set_input_files("dialog input[type=file]", file)
         page.click("dialog button.primary")
         expect(page.locator("dialog")).to_contain_text("chat.jsonl: 1 message in 1 conversation")
@@ -364,6 +368,11 @@ def test_an_empty_memory_says_how_to_begin_and_takes_a_file(
             "jsonl_a",
             "jsonl_b",
         }
+        page = seen.go("ask")
+        page.fill("[name=question]", "When does the ferry leave?")
+        page.click("form [type=submit]")
+        expect(page.locator(".answer")).to_contain_text("no model was asked")
+        assert not re.search(r"\b0(\.0)? |no cost", page.locator(".answer .meta").inner_text())
         # The browser logs that a file was refused.
         assert [error for error in seen.errors if "status of 422" not in error] == []
         seen.errors.clear()
@@ -777,9 +786,11 @@ def test_what_goes_wrong_is_said_in_words(seen: Watched) -> None:
     """The detail of a problem document is on the page, with a way to try again."""
     page = seen.go("memories/there-is-none", wait=".note.bad")
     expect(page.locator(".note.bad")).to_contain_text("there-is-none")
+    expect(page.locator(".note.bad .next")).to_contain_text("Go back to the list")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     page = seen.go("memories?tag=nowhere")
     expect(page.locator(".empty")).to_contain_text("No memory fits these filters.")
     seen.page.route("**/v1/search", lambda route: route.abort())
     page = seen.go("search?q=queue", wait=f"{SETTLED} .note.bad")
     expect(page.locator(".note.bad")).to_contain_text("The server does not answer")
+    expect(page.locator(".note.bad .next")).to_contain_text("Start Anaphora again")

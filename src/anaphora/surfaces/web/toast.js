@@ -15,7 +15,7 @@ export function toast(text, { undo = null, more = null } = {}) {
       announce("It is back");
       dispatchEvent(new CustomEvent("anaphora:again"));
     } catch (error) {
-      fill(place, h("span", null, error?.message || "That did not work"), dismiss);
+      fill(place, h("span", null, `It was not taken back: ${error?.message || "the server refused"}. Load the page again, then try once more.`), dismiss);
     }
   } }, "Undo");
   const dismiss = h("button", { type: "button", class: "quiet small", "aria-label": "Close", onclick: close }, "✕");

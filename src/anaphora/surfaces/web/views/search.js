@@ -126,7 +126,7 @@ function tiles(stats) {
     [stats.files, ["project file"], "project", stats.projects > 1 ? many(stats.projects, "project") : null],
     [stats.gaps, ["open question"], "questions"],
   ];
-  return h("ul", { class: "tiles" }, kinds.map(([number, [word, plural = `${word}s`], name, beside]) => h("li", null,
+  return h("ul", { class: "tiles" }, kinds.filter(([number]) => number).map(([number, [word, plural = `${word}s`], name, beside]) => h("li", null,
     h("a", { href: to([name]) }, h("b", { class: "number" }, count(number)), " ", number === 1 ? word : plural, beside ? h("span", { class: "faint small" }, beside) : null))));
 }
 
