@@ -1,34 +1,37 @@
-"""Pictures of the page, from a home made of what this repository holds: `docs/images/page-*.png`.
+"""Pictures of the page in a real browser: `docs/images/page-*.png`, and every view on sheets.
 
-In: `examples/conversation.json`, the memories and notes below, this repository's own sources as
-the project. Out: pictures, taken in a real browser of a real server on loopback. Deep recall is
-answered by a script instead of a model; its code runs in the real sandbox over the real turns.
+In: the home of `tools.demo_home`, served on loopback. Out: the pictures of the documents, or with
+`--sheets FOLDER` one sheet for each view: 1280 and 390 pixels wide, light and dark.
 
-Run `python -m tools.screenshots [--only search,map] [--home FOLDER] [--every FOLDER]`; it needs
+Run `python -m tools.screenshots [--only search,map] [--home FOLDER] [--sheets FOLDER]`; it needs
 Chromium.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from tools.demo_home import MOMENT, QUESTION, demo_home, empty_home
 
 from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.rest.options import ServerOptions
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from PIL.Image import Image
+    from playwright.sync_api import Browser, Page
 
-__all__ = ["CHROMIUM", "CHROMIUM_ARGUMENTS", "demo_home", "served"]
+__all__ = ["CHROMIUM", "CHROMIUM_ARGUMENTS", "served"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 IMAGES: Final = ROOT / "docs" / "images"
@@ -41,195 +44,53 @@ CHROMIUM_ARGUMENTS: Final = (
     "--disable-sync",
     "--no-first-run",
 )
-QUESTION: Final = "On how many days did we talk about Redis, and what came of it?"
+Scheme: TypeAlias = Literal["light", "dark"]
+Act: TypeAlias = "Callable[[Page], None]"
+
 SEARCHED: Final = "why did we move the queue away from Redis?"
+OUTDATED: Final = "which port does the staging database listen on?"
 FOCUS: Final = "how is a hit's score put together from words and meaning"
 
-_READ_ALL = """\
-Search shows the best hits only, so I read every turn that names Redis.
 
-```python
-import re
-found = []
-for s in list_sessions():
-    for start in range(0, s["turns"], 500):
-        for t in load_transcript(s["id"], start, start + 500):
-            if re.search(r"\\bredis\\b", t["text"], re.IGNORECASE):
-                found.append(t)
-found.sort(key=lambda t: t["ts"])
-days = sorted(set(t["ts"][:10] for t in found))
-print(len(found), "turns on", len(days), "days:", ", ".join(days))
-for t in found:
-    print(t["ts"][:10], t["speaker"], "-", t["text"][:110])
-```"""
-_JUDGE = """\
-Which of these turns says what was decided? The other model reads them.
+@dataclass(frozen=True)
+class Scene:
+    """A view by its address, what is done there before the picture, and the size of the window."""
 
-```python
-asked = "Does this turn state a decision about the queue? Answer yes or no.\\n\\n"
-answers = llm_query_batched([asked + t["text"] for t in found])
-decided = [t for t, a in zip(found, answers) if a.strip().lower().startswith("yes")]
-print(len(decided), "decisions, the last:", decided[-1]["text"][:160])
-```"""
-_SUBMIT = """\
-```python
-submit(
-    f"On {len(days)} days, from {days[0]} to {days[-1]}. The queue moved to PostgreSQL after Redis "
-    "had lost 214 jobs; since then Redis only keeps the page cache.",
-    sources=[decided[-1]["id"], found[2]["id"], found[-1]["id"]],
-)
-```"""
-_NOT_FOUND = (
-    '```python\nhits = search(question, limit=20)\nprint(len(hits))\nsubmit("NOT_FOUND", [])\n```'
-)
-
-_MEMORIES: Final[tuple[dict[str, Any], ...]] = (
-    {
-        "text": "The job queue of Ferrywell lies in PostgreSQL (SELECT … FOR UPDATE SKIP LOCKED), "
-        "because Redis evicted 214 jobs and could not write a job in the event's transaction.",
-        "path": "ferrywell.queue",
-        "category": "decision",
-        "tags": ("ferrywell", "queue"),
-    },
-    {
-        "text": "Ferrywell's staging database listens on port 5433.",
-        "path": "ferrywell.staging.port",
-        "category": "environment",
-        "tags": ("ferrywell",),
-    },
-    {
-        "text": "Ferrywell's staging database listens on port 5439.",
-        "path": "ferrywell.staging.port",
-        "category": "environment",
-        "tags": ("ferrywell",),
-    },
-    {
-        "text": "Redis keeps the page cache of Ferrywell, and nothing that must not be lost.",
-        "category": "environment",
-        "tags": ("ferrywell", "cache"),
-    },
-    {
-        "text": "Snippets of test code are written with pytest, never with unittest.",
-        "category": "preference",
-        "tags": ("python", "testing"),
-    },
-    {
-        "text": "Before a migration: restore last night's backup on staging, and time it.",
-        "type": "procedural",
-        "category": "procedure",
-        "tags": ("ferrywell", "database"),
-    },
-    {
-        "text": "The restore drill in April took 51 minutes for 63 GB.",
-        "type": "episodic",
-        "tags": ("ferrywell", "database"),
-    },
-    {
-        "text": "A webhook is tried 8 times over about 11 hours.",
-        "path": "ferrywell.webhook.attempts",
-        "tags": ("ferrywell",),
-    },
-    {
-        "text": "Kestrel's KP-4107 means: the client certificate expires within 14 days.",
-        "tags": ("carriers",),
-    },
-    {"text": "Ines's son is allergic to hazelnuts.", "category": "people"},
-)  # fmt: skip
-_NOTES: Final = (
-    ("decision", "Closeness by cosine only links memories; it never merges them.", 5),
-    ("constraint", "Modules of src/anaphora/rank read no clock, disk or log.", 4),
-    ("code_insight", "rank/turns.py adds up the parts of a turn's score, so they explain it.", 3),
-)
+    address: str
+    act: Act
+    width: int = 1280
+    height: int = 900
+    scheme: Scheme = "light"
 
 
 def main() -> None:
-    """Make the pictures that were asked for; without a choice, all."""
+    """Make the pictures that were asked for; without a choice, all of the documents."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="names, with commas between them")
     parser.add_argument("--home", type=Path, help="keep the home here, and use it again")
     parser.add_argument("--images", type=Path, default=IMAGES)
-    parser.add_argument(
-        "--every", type=Path, help="every view at both widths and in both themes, into this folder"
-    )
-    given = parser.parse_args()
-    place = given.home or Path(tempfile.mkdtemp(prefix="anaphora-pictures-"))
+    parser.add_argument("--sheets", type=Path, help="a sheet for each view, into this folder")
+    parser.add_argument("--page", type=Path, help="the page's files, where they are others")
+    arguments = parser.parse_args()
+    place = arguments.home or Path(tempfile.mkdtemp(prefix="anaphora-pictures-"))
+    options = ServerOptions(page=arguments.page) if arguments.page else ServerOptions()
+    only = [name for name in arguments.only.split(",") if name]
     try:
-        with demo_home(place) as memory, served(memory) as url:
-            only = [one for one in given.only.split(",") if one]
-            if given.every is not None:
-                _pictures(url, _every_view(), given.every, only)
-            else:
-                _pictures(url, _SCENES, given.images, only)
+        with demo_home(place) as memory, served(memory, options) as url, _browser() as browser:
+            if arguments.sheets is None:
+                _pictures(browser, url, arguments.images, only)
+                return
+            views = _views(memory)
+            _sheets(browser, url, views, arguments.sheets, only)
+        with (
+            empty_home(place / "empty") as memory,
+            served(memory, options) as url,
+            _browser() as browser,
+        ):
+            _sheets(browser, url, _FIRST_VISIT, arguments.sheets, only)
     finally:
-        if given.home is None:
+        if arguments.home is None:
             shutil.rmtree(place, ignore_errors=True)
-
-
-@contextmanager
-def demo_home(place: Path) -> Iterator[Memory]:
-    """A memory that was filled once, with a scripted model for deep recall."""
-    filled = (place / "home").is_dir()
-    model = ScriptedModel(_replies(), name="scripted", prices=(0.15, 0.6))
-    sub = ScriptedModel(
-        lambda asked: "Yes." if "Decided" in asked[-1].text else "No.",
-        name="scripted-reader",
-        prices=(0.05, 0.2),
-    )
-    with Memory.open(place / "home", model=model, sub_model=sub) as memory:
-        if not filled:
-            _fill(memory, place / "ferry")
-        memory.ready()
-        yield memory
-
-
-def _replies() -> Any:
-    """What the model says: a search in three blocks, or that a thing is nowhere."""
-    steps = {QUESTION: [_READ_ALL, _JUDGE, _SUBMIT]}
-
-    def following(messages: Any) -> str:
-        said = sum(1 for one in messages if one.role == "assistant")
-        whole = " ".join(one.text for one in messages)
-        script = next((replies for asked, replies in steps.items() if asked in whole), [_NOT_FOUND])
-        # Examples that every prompt begins with are replies of a model, too.
-        return script[max(0, said - _shown_before(messages)) % len(script)]
-
-    return following
-
-
-def _shown_before(messages: Any) -> int:
-    own = {_READ_ALL, _JUDGE, _SUBMIT, _NOT_FOUND}
-    return sum(1 for one in messages if one.role == "assistant" and one.text not in own)
-
-
-def _fill(memory: Memory, folder: Path) -> None:
-    memory.ready()
-    memory.import_(ROOT / "examples" / "conversation.json")
-    for one in _MEMORIES:
-        memory.remember(**one)
-    memory.remember(str(_MEMORIES[4]["text"]), category="preference", tags=("python", "testing"))
-    project = folder / "anaphora"
-    hidden = shutil.ignore_patterns("__pycache__", "models", "*.pyc")
-    shutil.copytree(ROOT / "src", project / "src", ignore=hidden)
-    for name in ("README.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, project / name)
-    memory.index_project(project, name="anaphora")
-    memory.ready()
-    for kind, text, importance in _NOTES:
-        memory.observe(text, kind=kind, importance=importance, project="anaphora")  # type: ignore[arg-type]
-    memory.write_diary(
-        "The weights of a turn's ranking were fitted anew; recall@10 is as it was.",
-        subject="ranking",
-        project="anaphora",
-    )
-    memory.remember("The team of Ferrywell deploys on Wednesdays.", tags=("ferrywell",))
-    memory.remember("The team of Ferrywell deploys on Thursdays.", tags=("ferrywell",))
-    for question in (
-        "Which company audits the books of Ferrywell?",
-        "How many square metres has the office in Bergen?",
-        "What did the lawyer say about the name Ferrywell?",
-    ):
-        memory.deep_recall(question, scope="all_sessions")
-    memory.deep_recall(QUESTION, scope="all_sessions")
 
 
 @contextmanager
@@ -256,31 +117,85 @@ def served(memory: Memory, options: ServerOptions | None = None) -> Iterator[str
         socket.close()
 
 
-def _pictures(
-    url: str, scenes: dict[str, tuple[str, int, int, Any, Any]], images: Path, only: list[str]
-) -> None:
+@contextmanager
+def _browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
-    images.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=str(CHROMIUM), args=list(CHROMIUM_ARGUMENTS)
         )
-        for name, (view, width, height, scheme, act) in scenes.items():
-            if only and name not in only:
-                continue
-            page = browser.new_page(
-                viewport={"width": width, "height": height},
-                color_scheme=scheme,
-                reduced_motion="reduce",
-                locale="en-GB",
-                timezone_id="UTC",
-            )
-            page.goto(url + view)
-            act(page)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def _pictures(browser: Browser, url: str, images: Path, only: list[str]) -> None:
+    images.mkdir(parents=True, exist_ok=True)
+    for name, scene in _SCENES.items():
+        if only and name not in only:
+            continue
+        with _opened(browser, url, scene) as page:
             page.screenshot(path=images / f"page-{name}.png")
-            page.close()
-        browser.close()
+
+
+@contextmanager
+def _opened(browser: Browser, url: str, scene: Scene) -> Iterator[Page]:
+    window = browser.new_context(
+        viewport={"width": scene.width, "height": scene.height},
+        color_scheme=scene.scheme,
+        reduced_motion="reduce",
+        locale="en-GB",
+        timezone_id="UTC",
+    )
+    page = window.new_page()
+    page.clock.set_fixed_time(MOMENT)
+    page.goto(url + scene.address)
+    scene.act(page)
+    try:
+        yield page
+    finally:
+        window.close()
+
+
+_WIDTHS: Final = ((1280, 900), (390, 844))
+_SHARE: Final = 0.6
+_GAP: Final = 16
+
+
+def _sheets(
+    browser: Browser, url: str, views: Mapping[str, tuple[str, Act]], folder: Path, only: list[str]
+) -> None:
+    """A sheet for each view: wide and narrow in light, below them in dark."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (address, act) in views.items():
+        if only and name not in only:
+            continue
+        shots = []
+        schemes: tuple[Scheme, ...] = ("light", "dark")
+        for scheme in schemes:
+            for width, height in _WIDTHS:
+                with _opened(browser, url, Scene(address, act, width, height, scheme)) as page:
+                    shots.append(page.screenshot())
+        _joined(shots).save(folder / f"{name}.webp", quality=45, method=6)
+
+
+def _joined(shots: list[bytes]) -> Image:
+    """Four pictures as one, two in a row, at a share of their size."""
+    from PIL import Image
+
+    images = []
+    for shot in shots:
+        with Image.open(io.BytesIO(shot)) as whole:
+            size = (round(whole.width * _SHARE), round(whole.height * _SHARE))
+            images.append(whole.convert("RGB").resize(size, Image.Resampling.LANCZOS))
+    column = images[0].width + _GAP
+    row = max(one.height for one in images) + _GAP
+    sheet = Image.new("RGB", (column + images[1].width, row * 2 - _GAP), "#8a9499")
+    for number, one in enumerate(images):
+        sheet.paste(one, (column * (number % 2), row * (number // 2)))
+    return sheet
 
 
 def _settled(page: Page) -> None:
@@ -324,6 +239,28 @@ def _status(page: Page) -> None:
     _settled(page)
 
 
+def _dialog(name: str) -> Act:
+    """Open the dialog of the first button with this name."""
+
+    def act(page: Page) -> None:
+        _settled(page)
+        page.get_by_role("button", name=name).first.click()
+        page.wait_for_selector("dialog h2")
+
+    return act
+
+
+def _forget(page: Page) -> None:
+    """Forget the first memory, as far as the page asks before it does."""
+    _settled(page)
+    rows = page.locator(".memories")
+    if rows.get_by_role("button", name="Actions").count():
+        rows.get_by_role("button", name="Actions").nth(1).click()
+        return
+    rows.get_by_role("button", name="Forget").first.click()
+    page.wait_for_selector("dialog h2")
+
+
 _ASK: Final = """async ([query, at]) => {
   const headers = {"Content-Type": "application/json"};
   const post = (path, body) =>
@@ -337,47 +274,61 @@ _ASK: Final = """async ([query, at]) => {
 }"""
 _FOUND: Final = f"#/search?q={SEARCHED.replace(' ', '+')}"
 _PROJECT: Final = f"#/project?focus={FOCUS.replace(' ', '+')}&sources=1"
-# What is in the documents: view, size, scheme, and what is done before the picture is taken.
-_SCENES: Final[dict[str, tuple[str, int, int, Any, Any]]] = {
-    "search": (_FOUND + "&k=4", 1280, 1000, "light", _why),
-    "search-dark": (_FOUND + "&k=4", 1280, 1000, "dark", _why),
-    "search-narrow": (_FOUND + "&k=4", 390, 844, "light", _settled),
-    "timeline": ("#/timeline", 1280, 900, "light", _settled),
-    "conversation": (_FOUND + "&kind=turn", 1280, 900, "light", _thread),
-    "memories": ("#/memories", 1280, 900, "light", _settled),
-    "notes": ("#/notes", 1280, 700, "light", _settled),
-    "project": (_PROJECT, 1280, 1100, "light", _settled),
-    "map": ("#/project/map", 1280, 1150, "light", _map),
-    "ask": ("#/ask", 1280, 1200, "light", _ask),
-    "questions": ("#/questions", 1280, 800, "light", _questions),
-    "contradictions": ("#/contradictions", 1280, 700, "light", _settled),
-    "status": ("#/status", 1280, 1150, "light", _status),
-}  # fmt: skip
-_EVERY: Final = {
-    "search": (_FOUND, _settled),
-    "search-empty": ("#/search", _settled),
-    "timeline": ("#/timeline", _settled),
-    "conversations": ("#/conversations", _settled),
-    "conversation": (_FOUND + "&kind=turn", _thread),
-    "memories": ("#/memories", _settled),
-    "contradictions": ("#/contradictions", _settled),
-    "notes": ("#/notes", _settled),
-    "diary": ("#/notes?show=diary", _settled),
-    "project": (_PROJECT, _settled),
-    "map": ("#/project/map", _map),
-    "ask": ("#/ask", _settled),
-    "questions": ("#/questions", _settled),
-    "status": ("#/status", _settled),
+# Those of the documents.
+_SCENES: Final = {
+    "search": Scene(_FOUND + "&k=4", _why, height=1000),
+    "search-dark": Scene(_FOUND + "&k=4", _why, height=1000, scheme="dark"),
+    "search-narrow": Scene(_FOUND + "&k=4", _settled, 390, 844),
+    "start": Scene("#/search", _settled),
+    "timeline": Scene("#/timeline", _settled),
+    "conversation": Scene(_FOUND + "&kind=turn", _thread),
+    "memories": Scene("#/memories", _settled),
+    "notes": Scene("#/notes", _settled, height=700),
+    "project": Scene(_PROJECT, _settled, height=1100),
+    "map": Scene("#/project/map", _map, height=1150),
+    "ask": Scene("#/ask", _ask, height=1200),
+    "questions": Scene("#/questions", _questions, height=800),
+    "contradictions": Scene("#/contradictions", _settled, height=700),
+    "status": Scene("#/status", _status, height=1150),
 }
+_FIRST_VISIT: Final[Mapping[str, tuple[str, Act]]] = {"first-visit": ("#/search", _settled)}
 
 
-def _every_view() -> dict[str, tuple[str, int, int, Any, Any]]:
-    """Every view at both widths, in light and in dark."""
+def _views(memory: Memory) -> dict[str, tuple[str, Act]]:
+    """Every view, by name: its address, and what is done there before the picture."""
+    port = memory.list({"path": "ferrywell.staging.port"}).items[0]
+    turn = memory.recall_conversation(None, SEARCHED, top_k=1)[0]
+    document = memory.documents()[0]
+    note = memory.notes()[0]
+    trace = next(one for one in memory.traces() if one.question == QUESTION)
     return {
-        f"{name}-{width}-{scheme}": (view, width, height, scheme, act)
-        for name, (view, act) in _EVERY.items()
-        for width, height in ((1280, 900), (390, 844))
-        for scheme in ("light", "dark")
+        "start": ("#/search", _settled),
+        "search": (_FOUND, _why),
+        "search-outdated": (f"#/search?q={OUTDATED.replace(' ', '+')}", _settled),
+        "search-nothing": ("#/search?q=who+won+the+world+cup%3F", _settled),
+        "timeline": ("#/timeline", _settled),
+        "conversations": ("#/conversations", _settled),
+        "conversation": (f"#/conversations/{turn.conversation_id}?turn={turn.index}", _settled),
+        "memories": ("#/memories", _settled),
+        "memories-searched": ("#/memories?q=webhook", _settled),
+        "memory": (f"#/memories/{port.id}", _settled),
+        "memory-forget": ("#/memories", _forget),
+        "memory-new": ("#/memories", _dialog("Remember something")),
+        "always-included": ("#/core", _settled),
+        "contradictions": ("#/contradictions", _settled),
+        "documents": ("#/documents", _settled),
+        "document": (f"#/documents/{document.id}", _settled),
+        "notes": ("#/notes", _settled),
+        "note": (f"#/notes/{note.id}", _settled),
+        "diary": ("#/notes?show=diary", _settled),
+        "project": (_PROJECT, _settled),
+        "map": ("#/project/map", _map),
+        "ask": ("#/ask", _settled),
+        "ask-answer": (f"#/ask/{trace.id}", _settled),
+        "questions": ("#/questions", _settled),
+        "status": ("#/status", _settled),
+        "devices": ("#/devices", _settled),
+        "import": ("#/search", _dialog("Import")),
     }
 
 

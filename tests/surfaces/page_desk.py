@@ -33,6 +33,7 @@ def _browser() -> Path | None:
 
 
 CHROMIUM = _browser()
+AXE = Path(__file__).parent / "axe" / "axe.min.js"
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -132,11 +133,13 @@ class Watched:
 
 
 @contextmanager
-def watched(browser: Browser, url: str, **context: Any) -> Iterator[Watched]:
-    """A page in a context of its own."""
+def watched(browser: Browser, url: str, *, axe: bool = False, **context: Any) -> Iterator[Watched]:
+    """A page in a context of its own; with `axe` the checker of accessibility is in it."""
     given = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | context
     window = browser.new_context(**given)
     window.add_init_script(_VIOLATIONS)
+    if axe:
+        window.add_init_script(path=AXE)
     window.set_default_timeout(20_000)
     page = window.new_page()
     seen = Watched(page, url)

@@ -118,6 +118,9 @@ def look_everywhere(seen: Watched, asked: Sequence[str]) -> None:
         "memories",
         "notes",
         "contradictions",
+        "documents",
+        "core",
+        "search",
         "project/map",
         "ask",
         "questions",
@@ -140,7 +143,7 @@ def look_everywhere(seen: Watched, asked: Sequence[str]) -> None:
         seen.go(view, wait="main h1, main .note.bad")
         unharmed(seen)
     page = seen.go("ask")
-    page.locator("a.thread").first.click()
+    page.locator("main .row a").first.click()
     page.wait_for_selector(".answer")
     unharmed(seen)
 
@@ -170,13 +173,14 @@ def test_our_strings_are_data_in_every_view(
         look_everywhere(seen, STRINGS[1:4])
         shown(seen, STRINGS)
         page = seen.go("memories")
-        page.get_by_role("button", name="Edit").first.click()
-        unharmed(seen)
-        page.keyboard.press("Escape")
-        page.get_by_role("button", name="Forget:").first.click()
-        page.check("dialog [value=now]")
+        for deed in ("Edit", "Delete for good …"):
+            page.get_by_role("button", name="Actions:").first.click()
+            page.get_by_role("menuitem", name=deed).click()
+            unharmed(seen)
+            if deed == "Edit":
+                page.keyboard.press("Escape")
         page.click("dialog button.danger")
-        page.wait_for_selector("dialog a")
+        page.wait_for_selector("#toast a")
         unharmed(seen)
 
 

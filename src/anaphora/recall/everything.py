@@ -288,8 +288,14 @@ class EverythingRecall:
             read=asked.read,
             silent_times=silent_times,
         )
-        answer = _answer(found, lambda hit: _of_turn(hit, asked, self._title_of(hit)))
-        return replace(answer, silent_times=tuple(silent_times))
+        known = self.places.all()
+
+        def converted(hit: TurnHit) -> SearchHit:
+            place = known.get(hit.conversation_id)
+            project = "" if place is None else place.repository or place.directory
+            return _of_turn(hit, asked, self._title_of(hit), project)
+
+        return replace(_answer(found, converted), silent_times=tuple(silent_times))
 
     def _title_of(self, hit: TurnHit) -> str:
         """What the conversation is called that a turn was found by."""
@@ -509,7 +515,7 @@ def _nearness(conversation_id: str, asked: _Asked) -> float:
     return ELSEWHERE
 
 
-def _of_turn(hit: TurnHit, asked: _Asked, title: str) -> SearchHit:
+def _of_turn(hit: TurnHit, asked: _Asked, title: str, project: str) -> SearchHit:
     shown, matches = asked.snippet(hit.text)
     return SearchHit(
         "turn",
@@ -521,6 +527,7 @@ def _of_turn(hit: TurnHit, asked: _Asked, title: str) -> SearchHit:
         hit.ts,
         speaker=hit.speaker or hit.role,
         title=title,
+        project=project,
         conversation_id=hit.conversation_id,
         index=hit.index,
         current=hit.current,

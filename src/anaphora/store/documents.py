@@ -320,9 +320,11 @@ def is_section(record: MemoryRecord) -> bool:
 def section_title(record: MemoryRecord) -> str:
     """What a section is called: its document's title, its page, the headings above it."""
     told = record.payload or {}
-    page = told.get("page")
-    place = place_of(page if isinstance(page, int) else None, heading_in(told))
-    return ", ".join(part for part in (str(told.get("title") or ""), place) if part)
+    page, title, heading = told.get("page"), str(told.get("title") or ""), heading_in(told)
+    # The first heading of a document is often its title.
+    above = heading[1:] if heading[:1] == (title,) else heading
+    place = place_of(page if isinstance(page, int) else None, above)
+    return ", ".join(part for part in (title, place) if part)
 
 
 def heading_in(payload: Any) -> tuple[str, ...]:

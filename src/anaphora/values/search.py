@@ -28,11 +28,12 @@ class SearchHit:
     how likely it is to answer, never more than that of the hit before it in its lane; `factors` are
     those of its lane. `speaker` is who said it, `title` the path of a memory, else where it came
     from, what a file is about, what a document is called with page and headings, or the title of
-    the conversation by which a turn was found; `project` where it belongs. `current` is False where
-    something later seems to say otherwise; `versions` says in words what replaced it, what it
-    replaced, when it was said again, and what contradicts it. `older_than` is the id of what seems
-    to replace it, where that is one; `contradicts` are ids of memories with which it stands in an
-    open contradiction. `answers` and `read` are those of its lane's hit.
+    the conversation by which a turn was found; `project` where it belongs, of a turn the repository
+    or folder of its session. `current` is False where something later seems to say otherwise;
+    `versions` says in words what replaced it, what it replaced, when it was said again, and what
+    contradicts it. `older_than` is the id of what seems to replace it, where that is one;
+    `contradicts` are ids of memories with which it stands in an open contradiction. `answers` and
+    `read` are those of its lane's hit.
     """
 
     kind: SearchKind

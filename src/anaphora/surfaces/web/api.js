@@ -68,7 +68,7 @@ class Api {
       });
     } catch (error) {
       if (error?.name === "AbortError") throw error;
-      throw new Problem({ title: "The server does not answer", detail: "Is `anaphora serve` still running?" });
+      throw new Problem({ title: "The server does not answer", detail: "Anaphora may have been stopped on this computer." });
     }
     if (!response.ok && !(response.status === 503 && path === "health")) throw await refused(response);
     return response;
@@ -82,6 +82,7 @@ class Api {
   // The server itself.
   session(signal) { return this.#json("v1/session", { signal }); }
   health(signal) { return this.#json("health", { signal, own: false }); }
+  ready(timeout, signal) { return this.#json("v1/ready", { query: { timeout }, signal }); }
   stats(signal) { return this.#json("v1/stats", { signal }); }
   async metrics(signal) {
     return (await this.#fetch("metrics", { signal, accept: "text/plain", own: false })).text();
@@ -121,7 +122,7 @@ class Api {
   core(signal) { return this.#json("v1/core", { signal }); }
   pin(id, position = null) { return this.#json("v1/core/pin", { method: "POST", body: { id, position } }); }
   unpin(id) { return this.#json("v1/core/unpin", { method: "POST", body: { id } }); }
-  contradictions(settled, signal) { return this.#json("v1/contradictions", { query: { settled }, signal }); }
+  contradictions(settled, signal, limit = 200) { return this.#json("v1/contradictions", { query: { settled, limit }, signal }); }
   settle(id, other, verdict) { return this.#json("v1/contradictions/settle", { method: "POST", body: { id, other_id: other, verdict } }); }
   reopen(id, other) { return this.#json("v1/contradictions/reopen", { method: "POST", body: { id, other_id: other } }); }
   forget(id, how = {}) { return this.#json("v1/forget", { method: "POST", body: { id, ...how } }); }

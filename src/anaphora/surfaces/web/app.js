@@ -3,8 +3,11 @@
 
 import { api, Problem } from "./api.js";
 import { announce, fill, h } from "./dom.js";
+import { showOpenCount } from "./contradictions.js";
 import { listenForFiles } from "./intake.js";
+import { listenForKeys } from "./keys.js";
 import { ask, field, trouble, waiting } from "./parts.js";
+import { spaceWord } from "./words.js";
 
 const VIEWS = {
   search: () => import("./views/search.js"),
@@ -23,7 +26,7 @@ const VIEWS = {
 };
 
 // Views that stand behind another one in the list.
-const BEHIND = { core: "memories", contradictions: "memories", documents: "memories", questions: "ask", devices: "status" };
+const BEHIND = { core: "memories", questions: "ask", devices: "status" };
 
 const main = document.getElementById("main");
 let current = { name: "", key: "", update: null, control: new AbortController() };
@@ -48,8 +51,7 @@ async function show({ again = false } = {}) {
   if (location.hash && !location.hash.startsWith("#/")) return;
   const wanted = route();
   for (const link of document.querySelectorAll("#views a")) {
-    const here = link.getAttribute("href") === `#/${BEHIND[wanted.name] ?? wanted.name}`;
-    if (here) {
+    if (link.getAttribute("href") === `#/${BEHIND[wanted.name] ?? wanted.name}`) {
       link.setAttribute("aria-current", "page");
       // On a narrow screen the list scrolls sideways.
       const list = link.closest("ul");
@@ -57,6 +59,7 @@ async function show({ again = false } = {}) {
     }
     else link.removeAttribute("aria-current");
   }
+  showOpenCount();
   if (!again && current.name === wanted.name && current.update?.(wanted)) return;
   current.control.abort();
   const first = current.name === "" && !again;
@@ -69,9 +72,10 @@ async function show({ again = false } = {}) {
     document.title = `${view.title} – Anaphora`;
     current.update = view.show(fill(main), wanted, control.signal) ?? null;
     if (!first) {
-      scrollTo(0, 0);
+      if (!again) scrollTo(0, 0);
       (main.querySelector("h1") ?? main).focus({ preventScroll: true });
     }
+    dispatchEvent(new CustomEvent("anaphora:shown"));
   } catch (error) {
     if (!control.signal.aborted) fill(main, trouble(error, () => show({ again: true })));
   }
@@ -87,8 +91,9 @@ function theme() {
 
 function showTheme() {
   const now = theme();
-  switcher.textContent = { system: "System", light: "Light", dark: "Dark" }[now];
+  fill(switcher, "Theme", h("span", { class: "wide-only" }, `: ${now}`));
   switcher.setAttribute("aria-label", `Theme: ${now}. Change it`);
+  switcher.title = "Light or dark, or as this computer has it";
 }
 
 switcher.addEventListener("click", () => {
@@ -129,8 +134,8 @@ async function begin() {
 
 function showSpaces(session) {
   const known = [...new Set([...session.namespaces, api.namespace])].sort();
-  fill(spaces, known.map((name) => h("option", { value: name, selected: name === api.namespace }, name)),
-    h("option", { value: "" }, "Other …"));
+  fill(spaces, known.map((name) => h("option", { value: name, selected: name === api.namespace }, spaceWord(name))),
+    h("option", { value: "" }, "New or other …"));
   tokens.hidden = !(session.tokens || api.token);
 }
 
@@ -138,13 +143,13 @@ spaces.addEventListener("change", async () => {
   if (spaces.value !== "") {
     api.namespace = spaces.value;
     show({ again: true });
-    announce(`Namespace ${api.namespace}`);
+    announce(`${spaceWord(api.namespace)} is shown`);
     return;
   }
   const input = h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", spellcheck: "false" });
   const chosen = await ask({
-    title: "Another namespace",
-    body: [field("Its name", input, "Its own conversations, memories, notes and projects.")],
+    title: "Another memory",
+    body: [field("Its name", input, "A name such as work or private. It has its own conversations, memories, notes and documents, and nothing of the others.")],
     confirm: "Go there",
     deed: () => { api.namespace = input.value.trim(); },
   });
@@ -155,8 +160,8 @@ spaces.addEventListener("change", async () => {
 async function askToken(error) {
   const input = h("input", { name: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true });
   fill(main, h("div", { class: "note" }, h("h1", null, "A token is needed"),
-    h("p", null, error?.detail || "This server answers only who brings a token."),
-    h("p", { class: "faint" }, "On your own machine, open the link that anaphora serve printed, or take what anaphora token own shows. Elsewhere, who runs the server makes one: anaphora token create NAME"),
+    h("p", null, error?.detail || "This server answers requests with a token only."),
+    h("p", { class: "next" }, "On your own computer: start Anaphora again (anaphora start) and open the link it shows. On a team's server: ask its administrator for a token."),
     h("button", { type: "button", class: "primary", onclick: () => askToken(error) }, "Enter a token")));
   tokens.hidden = false;
   const given = await ask({
@@ -185,6 +190,7 @@ tokens.addEventListener("click", async () => {
 });
 
 listenForFiles();
+listenForKeys();
 addEventListener("anaphora:unauthorised", (event) => askToken(event.detail));
 addEventListener("anaphora:again", () => show({ again: true }));
 addEventListener("hashchange", () => show());

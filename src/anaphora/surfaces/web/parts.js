@@ -52,37 +52,79 @@ export function legend(names) {
     h("dl", null, known.map((name) => [h("dt", null, name.replaceAll("_", " ")), h("dd", null, MEANS[name])])));
 }
 
-/** What was unavailable while something was found. */
+/** What was unavailable while something was found. That vectors are missing is said beside it. */
 export function degraded(list) {
-  if (!list?.length) return null;
+  const told = (list ?? []).filter((entry) => !waitsForVectors(entry) && !isLoading(entry));
+  if (told.length === 0) return null;
   return h("div", { class: "note warn" }, h("strong", null, "Not everything was available. "),
-    h("ul", null, list.map((one) => h("li", null, h("b", null, one.part), `: ${one.reason}`))));
+    h("ul", null, told.map((entry) => h("li", null, h("b", null, entry.part), `: ${entry.reason}`))));
 }
 
-/** An error as the server told it, or in plain words; with a way to try again. */
+/** Whether it says that a part is not there yet, and will be in a moment. */
+export function isLoading(entry) {
+  return entry.part === "reader" && /still loading/.test(entry.reason);
+}
+
+/** Whether it says that texts are found by their words alone so far. */
+export function waitsForVectors(entry) {
+  return entry.part === "embeddings" && /no vector yet/.test(entry.reason);
+}
+
+// What to do next, by the status of a refusal.
+const NEXT = {
+  0: "Start Anaphora again on this computer (anaphora start), then try again.",
+  401: "Open the link that Anaphora showed when it was started, or enter a token with the button at the top.",
+  403: "Choose another memory at the top of the page, or use a token that may do this.",
+  404: "It may have been forgotten meanwhile. Go back to the list, or search for it.",
+  409: "Load the page again to see what was changed meanwhile, then try again.",
+  413: "Divide it into smaller files and import them one after the other.",
+  415: "Choose a file of another kind: Import at the top of the page names what can be read.",
+  422: "Change what is named here, then try again.",
+  429: "Wait for a few seconds, then try again.",
+  501: "Ask the person who installed Anaphora here to add this part.",
+  502: "Check that the model is running, then try again.",
+  503: "Wait for a minute, then try again. If it stays, Status shows which part fails.",
+  504: "Ask a shorter question, or try again in a minute.",
+  507: "Make room on the disk, then try again. Nothing that was stored is lost.",
+};
+const ELSE = "Try again. If it comes back, load the page anew; nothing that was stored is lost.";
+
+/** An error as the server told it, or in plain words; what to do next, and a way to try again. */
 export function trouble(error, again = null) {
   const known = error instanceof Problem;
   const title = known ? error.title : "That did not work";
   const detail = known ? error.detail : String(error?.message ?? error);
-  announce(`${title}. ${detail}`);
+  const next = (known ? NEXT[error.status] : null) ?? ELSE;
+  announce(`${title}. ${detail} ${next}`);
   return h("div", { class: "note bad", role: "alert" },
     h("strong", null, title), detail ? h("p", null, detail) : null,
-    known && error.fields.length ? h("ul", null, error.fields.map((one) => h("li", null, one))) : null,
-    known && error.status ? h("p", { class: "faint" }, `Status ${error.status}`) : null,
+    known && error.fields.length ? h("ul", null, error.fields.map((field) => h("li", null, field))) : null,
+    h("p", { class: "next" }, next),
     again ? h("button", { type: "button", onclick: again }, "Try again") : null);
 }
 
-/** A maker of small buttons: each does what it says, and shows all again, or its trouble in `report`. */
+/**
+ * A maker of small buttons: each does what it says and calls `again`, or shows its trouble in `report`.
+ * While one works, none of the same maker can be pressed.
+ */
 export function deeds(report, again) {
-  return (text, does, attributes = {}) => h("button", { type: "button", class: "quiet small", ...attributes, onclick: async () => {
-    try {
-      await does();
-      announce("Done");
-      again();
-    } catch (error) {
-      fill(report, trouble(error));
-    }
-  } }, text);
+  const buttons = [];
+  return (text, does, { disabled = false, ...attributes } = {}) => {
+    const button = h("button", { type: "button", class: "quiet small", ...attributes, disabled, onclick: async () => {
+      const enabled = buttons.filter((each) => !each.disabled);
+      for (const each of enabled) each.disabled = true;
+      try {
+        await does();
+        announce("Done");
+        again();
+      } catch (error) {
+        for (const each of enabled) each.disabled = false;
+        fill(report, trouble(error));
+      }
+    } }, text);
+    buttons.push(button);
+    return button;
+  };
 }
 
 /** That there is nothing, and what would make something. */
@@ -141,23 +183,23 @@ export async function into(place, signal, work, again = null) {
 
 /**
  * A question in a dialog. `body` are nodes; `deed(form)` runs when it is confirmed, and what it
- * returns is shown in the dialog (nothing: the dialog closes). Resolves once it is closed.
+ * returns is shown in the dialog (no node: the dialog closes). Resolves once it is closed.
  */
-export function ask({ title, body, confirm = "OK", danger = false, deed }) {
+export function ask({ title, body, confirm = "OK", danger = false, cancel = "Cancel", deed = () => null }) {
   const dialog = document.getElementById("dialog");
   const before = document.activeElement;
   return new Promise((resolve) => {
     let done = false;
     const outcome = h("div", { class: "outcome", "aria-live": "polite" });
     const sure = h("button", { type: "submit", class: danger ? "danger" : "primary" }, confirm);
-    const no = h("button", { type: "button", onclick: () => dialog.close() }, "Cancel");
+    const no = cancel && h("button", { type: "button", onclick: () => dialog.close() }, cancel);
     const form = h("form", { method: "dialog", onsubmit: async (event) => {
       event.preventDefault();
       sure.disabled = true;
       try {
         const shown = await deed(form);
         done = true;
-        if (!shown) {
+        if (!(shown instanceof Node || Array.isArray(shown))) {
           dialog.close();
           return;
         }
@@ -188,24 +230,33 @@ export function refresh() {
   dispatchEvent(new CustomEvent("anaphora:again"));
 }
 
-/** Say what was done, with a button that takes it back, until something else is done. */
-export function offerUndo(text, undo) {
-  const place = document.getElementById("undo");
-  const close = () => { place.hidden = true; place.replaceChildren(); };
-  const back = h("button", { type: "button", class: "small", onclick: async () => {
-    back.disabled = true;
-    try {
-      await undo();
-      close();
-      announce("It is back");
-      refresh();
-    } catch (error) {
-      fill(place, h("span", null, error?.message || "That did not work"), dismiss);
-    }
-  } }, "Undo");
-  const dismiss = h("button", { type: "button", class: "quiet small", "aria-label": "Close", onclick: close }, "✕");
-  fill(place, h("span", null, text), back, dismiss);
-  place.hidden = false;
+/** A list of dense rows; `rows` are list items. */
+export function rowsList(rows, name = null) {
+  return h("ul", { class: "rows-list", "aria-label": name }, rows);
+}
+
+/**
+ * One row: a title that leads to the thing, its text in what room is left, marks, facts at the end,
+ * and what can be done with it. Only `href` and `title` are needed.
+ */
+export function row({ href, title, text = null, marks = [], facts = [], before = null, actions = null }) {
+  return h("li", { class: "row" }, before,
+    h("div", { class: "row-main" }, h("a", { class: "where", dir: "auto", href }, title), marks,
+      text ? h("span", { class: "row-text", dir: "auto" }, text) : null),
+    h("span", { class: "row-facts" }, facts), actions);
+}
+
+/** Items in parts of `size`: the first at once, the next at a click. `show(items)` gives their rows. */
+export function paged(items, show, size = 50) {
+  const list = rowsList(show(items.slice(0, size)));
+  let next = size;
+  const more = h("button", { type: "button", hidden: items.length <= size, onclick: () => {
+    add(list, show(items.slice(next, next + size)));
+    next += size;
+    more.hidden = next >= items.length;
+    announce(`${Math.min(next, items.length)} of ${items.length} are shown`);
+  } }, "Show more");
+  return [list, more];
 }
 
 /** The heading of a view, which takes the focus when one comes to it. */

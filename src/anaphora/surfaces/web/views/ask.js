@@ -1,11 +1,12 @@
 // Ask: a question over everything, the steps to its answer as they happen, and those of earlier ones.
 
 import { api } from "../api.js";
-import { add, announce, count, duration, fill, h, many, said, saidLong, score, to, when } from "../dom.js";
-import { badge, choice, degraded, empty, field, heading, into, meta, tick, trouble, waiting } from "../parts.js";
+import { add, announce, count, duration, fill, firstWords, h, many, said, saidLong, score, to, when } from "../dom.js";
+import { badge, choice, degraded, empty, field, heading, into, meta, row, rowsList, tick, trouble, waiting } from "../parts.js";
+import { conversationTitle, fetchTitles } from "../titles.js";
 
 const SCOPES = [["recent_sessions", "The newest conversations"], ["all_sessions", "All conversations"], ["current_session", "One conversation"]];
-const KINDS = { shortcut: "Shortcut", cache: "Kept answer", code: "Code", submit: "Answer", extraction: "Answer from what was seen", limit: "Limit" };
+const KINDS = { shortcut: "Shortcut", cache: "Stored answer", code: "Code", submit: "Answer", extraction: "Answer from what was seen", limit: "Limit" };
 
 export const view = {
   title: "Ask",
@@ -34,7 +35,7 @@ export const view = {
 
 
 function formOf() {
-  const thread = field("Its id", h("input", { name: "thread", autocomplete: "off", spellcheck: "false" }));
+  const thread = field("Its id (shown on its page)", h("input", { name: "thread", autocomplete: "off", spellcheck: "false" }));
   thread.hidden = true;
   const scope = choice({ name: "scope" }, SCOPES, "recent_sessions");
   scope.addEventListener("change", () => { thread.hidden = scope.value !== "current_session"; });
@@ -66,6 +67,7 @@ async function run(form, place, stop, signal) {
       if (event === "answer") {
         if (!steps.childElementCount) steps.append(...value.steps.map(step));
         fill(foot, answer(value));
+        titled(value, signal).then(() => fill(foot, answer(value)), () => null);
         announce(value.answer ? `Answer: ${value.answer.slice(0, 200)}` : value.note || "No answer was found");
       }
     }, control.signal);
@@ -80,7 +82,7 @@ async function run(form, place, stop, signal) {
 
 function step(one) {
   return h("li", { class: "step card" },
-    h("header", null, h("b", null, `${one.number ? `${one.number}. ` : ""}${KINDS[one.kind] ?? one.kind}`), h("span", { class: "faint number" }, duration(one.seconds)), h("span", { class: "faint number beside" }, spent(one.cost))),
+    h("header", null, h("b", null, `${one.number ? `${one.number}. ` : ""}${KINDS[one.kind] ?? one.kind}`), one.seconds ? h("span", { class: "faint number" }, duration(one.seconds)) : null, h("span", { class: "faint number beside" }, spent(one.cost, " so far"))),
     one.thought ? said(one.thought) : null,
     one.code ? code("Code", one.code, "code") : null,
     one.output ? code("Output", one.output, "output") : null,
@@ -96,9 +98,18 @@ function code(name, text, kind) {
     h("pre", { class: kind, tabindex: "0", dir: "auto" }, text));
 }
 
-function spent(cost) {
+/** What a model has cost; nothing where none was asked. */
+function spent(cost, suffix = "") {
+  const tokens = cost.input_tokens + cost.output_tokens;
+  if (!tokens) return null;
   const dollars = cost.estimated_dollars === null ? "price unknown" : cost.estimated_dollars === 0 ? "no cost" : `$${cost.estimated_dollars.toFixed(4)}`;
-  return `${count(cost.input_tokens + cost.output_tokens)} tokens so far, ${dollars}`;
+  return `${count(tokens)} tokens${suffix}, ${dollars}`;
+}
+
+/** How an answer came about, in one line. */
+function effort(cost) {
+  const parts = [cost.iterations ? many(cost.iterations, "step") : null, cost.sub_calls ? many(cost.sub_calls, "question to the model that reads", "questions to the model that reads") : null, cost.seconds ? duration(cost.seconds) : null, spent(cost) ?? "no model was asked"];
+  return parts.filter(Boolean).join(", ");
 }
 
 function answer(found) {
@@ -107,27 +118,33 @@ function answer(found) {
     found.answer || found.complete || found.limit ? null : badge("evidence alone", "warn", "No model has answered"),
     found.answer ? badge(found.supported ? "supported" : "not supported", found.supported ? "good" : "bad", "Whether it stands on sources that exist") : null,
     found.shortcut ? badge("shortcut", "plain", "The search was sure: no model was asked") : null,
-    found.cached ? badge("kept answer", "plain", "Answered before, and nothing it stands on has changed") : null,
-    found.gap_id ? h("a", { href: "#/questions" }, badge("kept as an open question", "warn")) : null,
+    found.cached ? badge("stored answer", "plain", "Answered before, and nothing it stands on has changed") : null,
+    found.gap_id ? h("a", { href: "#/questions" }, badge("noted as an open question", "warn")) : null,
   ];
   return [h("section", { class: "answer card", "aria-label": "Answer" },
-    h("h2", null, "Answer"), meta(marks, h("span", { class: "faint number" }, `${many(found.cost.iterations, "iteration")}, ${many(found.cost.sub_calls, "sub-call")}, ${duration(found.cost.seconds)}, ${spent(found.cost).replace(" so far", "")}`)),
+    h("h2", null, "Answer"), meta(marks, h("span", { class: "faint number" }, effort(found.cost))),
     found.answer ? saidLong(found.answer, 6000) : h("p", { class: "faint" }, found.shortcut || found.sources.length ? "No answer was written; the evidence is below." : "Nothing was found."),
     found.note ? h("p", { class: "note" }, found.note) : null, degraded(found.degraded)),
   found.sources.length ? h("section", { "aria-label": "Sources" }, h("h2", null, many(found.sources.length, "source")),
     h("ol", { class: "plain" }, found.sources.map((one) => h("li", { class: "card" }, source(one))))) : null];
 }
 
+/** Fetch the titles of the conversations that an answer stands on. */
+function titled(found, signal) {
+  return fetchTitles(found.sources.map((source) => source.conversation_id), signal);
+}
+
 function source(one) {
-  const href = one.kind === "turn" ? to(["conversations", one.conversation_id], { turn: one.index }) : to([one.kind === "document" ? "documents" : "memories", one.id.replace(/^memory:/, "")]);
-  return [meta(badge(one.kind), h("a", { class: "where", href }, one.id), one.role ? badge(one.role) : null, when(one.ts),
-    one.score !== null ? h("span", { class: "score" }, score(one.score)) : null), one.text ? saidLong(one.text, 600) : null];
+  const turn = one.kind === "turn";
+  const href = turn ? to(["conversations", one.conversation_id], { turn: one.index }) : to([one.kind === "document" ? "documents" : "memories", one.id.replace(/^memory:/, "")]);
+  return [meta(badge(turn ? "conversation" : one.kind.replaceAll("_", " "), "kind"), h("a", { class: "where", dir: "auto", href }, turn ? conversationTitle(one.conversation_id) : firstWords(one.text || one.id).name),
+    one.role ? h("span", null, one.role) : null, when(one.ts, { day: true }),
+    one.score !== null ? h("span", { class: "score", title: "Score of the search" }, score(one.score)) : null), one.text ? saidLong(one.text, 600) : null];
 }
 
 function traces(list) {
-  if (!list.length) return empty("Nothing was asked yet.");
-  return h("ul", { class: "plain" }, list.map((one) => h("li", null, h("a", { class: "card thread", href: to(["ask", one.id]) },
-    h("span", { class: "title", dir: "auto" }, one.question), h("span", { class: "meta" }, when(one.made_at))))));
+  if (!list.length) return empty("Nothing was asked yet.", "Ask a first question above.");
+  return rowsList(list.map((trace) => row({ href: to(["ask", trace.id]), title: trace.question, facts: [when(trace.made_at, { day: true })] })));
 }
 
 function saved(main, id, signal) {
@@ -135,7 +152,9 @@ function saved(main, id, signal) {
   add(main, h("p", { class: "back" }, h("a", { href: "#/ask" }, "Ask")), place);
   const fetched = () => into(place, signal, async () => {
     const found = await api.trace(id, signal);
-    return [heading(found.question), h("ol", { class: "steps", "aria-label": "Steps" }, found.steps.map(step)), answer(found)];
+    await titled(found, signal);
+    return [heading(found.question), answer(found), found.steps.length ? h("details", null, h("summary", null, `How it came about: ${many(found.steps.length, "step")}`),
+      h("ol", { class: "steps", "aria-label": "Steps" }, found.steps.map(step))) : null];
   }, fetched);
   fetched();
 }

@@ -2,7 +2,10 @@
 
 import { api } from "../api.js";
 import { add, announce, fill, h, many, saidLong, to, when } from "../dom.js";
-import { ask, badge, empty, field, heading, into, meta, trouble, waiting } from "../parts.js";
+import { ask, empty, field, heading, into, meta, row, rowsList, trouble, waiting } from "../parts.js";
+import { choose } from "../intake.js";
+import { menu } from "../menu.js";
+import { learnTitles } from "../titles.js";
 
 const PAGE = 100;
 
@@ -31,13 +34,14 @@ function list(main, signal) {
       const fits = all.filter((thread) => `${thread.title} ${thread.preview} ${thread.conversation_id}`.toLowerCase().includes(words));
       fill(shown, fits.length ? [
         h("p", { class: "summary" }, cursor ? `${many(fits.length, "conversation")} of the newest ${all.length}` : many(fits.length, "conversation")),
-        h("ul", { class: "plain threads" }, fits.map(summary)),
-      ] : empty(all.length ? "No conversation here fits these words." : "No conversation has been kept here yet.",
-        all.length ? null : "Drop an export on this page, or import one: anaphora import FILE"),
+        rows(fits),
+      ] : empty(all.length ? "No conversation in this list fits these words." : "There is no conversation here yet.",
+        all.length ? "Try fewer words, or search the words of all conversations with Search." : h("button", { type: "button", class: "primary", onclick: choose }, "Import one")),
       cursor ? h("button", { type: "button", onclick: () => more().catch((error) => add(shown, trouble(error))) }, "Show older conversations") : null);
     };
     const more = async () => {
       const page = await api.threads({ limit: PAGE, cursor }, signal);
+      learnTitles(page.items);
       all.push(...page.items);
       cursor = page.cursor;
       draw();
@@ -49,11 +53,13 @@ function list(main, signal) {
   fetched();
 }
 
-function summary(thread) {
-  return h("li", null, h("a", { class: "card thread", href: to(["conversations", thread.conversation_id]) },
-    h("span", { class: "title", dir: "auto" }, thread.title || thread.conversation_id),
-    h("span", { class: "faint said", dir: "auto" }, thread.preview),
-    h("span", { class: "meta" }, h("span", null, many(thread.turn_count, "turn")), when(thread.updated))));
+function rows(threads) {
+  const list_ = rowsList(threads.map((thread) => row({
+    href: to(["conversations", thread.conversation_id]), title: thread.title || thread.preview || "Conversation", text: thread.title ? thread.preview : null,
+    facts: [many(thread.turn_count, "message"), when(thread.updated, { day: true })],
+  })));
+  list_.classList.add("threads");
+  return list_;
 }
 
 function one(main, id, turn, signal) {
@@ -63,10 +69,11 @@ function one(main, id, turn, signal) {
     const [thread, calls] = await Promise.all([api.thread(id, signal), api.toolCalls(id, signal)]);
     if (!thread) return empty("There is no such conversation.");
     const title = thread.title || thread.turns.find((one) => one.role === "user")?.text.slice(0, 60) || id;
+    const sources = [...new Set(thread.turns.map((each) => each.source).filter(Boolean))].map((source) => source.replaceAll("_", " "));
     setTimeout(() => jump(turn), 0);
     return [
       heading(title, h("button", { type: "button", class: "danger quiet", onclick: () => remove(id, title) }, "Delete the conversation")),
-      meta(many(thread.turns.length, "turn"), ["updated ", when(thread.updated)], h("code", { class: "id" }, id)),
+      meta(many(thread.turns.length, "message"), ["last ", when(thread.updated)], sources.length ? ["from ", sources.join(", ")] : null, h("details", null, h("summary", null, "Id"), h("code", { class: "id" }, id))),
       calls.length ? h("details", null, h("summary", null, `What was done with tools: ${many(calls.length, "call")}`),
         h("ol", { class: "plain tight calls" }, calls.map((call) => h("li", null, when(call.ts), " ", h("code", { dir: "auto" }, call.text))))) : null,
       h("ol", { class: "turns", start: 0 }, thread.turns.map((one, index) => said(id, one, index))),
@@ -78,11 +85,10 @@ function one(main, id, turn, signal) {
 function said(id, turn, index) {
   const item = h("li", { class: `turn ${turn.role === "user" ? "user" : "other"}`, id: `turn-${index}`, tabindex: "-1" });
   return add(item,
-    h("header", null, h("b", null, turn.speaker || turn.role),
-      turn.speaker ? h("span", { class: "faint" }, turn.role) : null,
-      turn.source ? badge(turn.source) : null, when(turn.ts),
-      h("a", { class: "faint number", href: to(["conversations", id], { turn: index }), "aria-label": `Turn ${index}` }, `#${index}`),
-      h("button", { type: "button", class: "quiet small redact", "aria-label": `Redact turn ${index}`, onclick: () => redact(id, index, item) }, "Redact")),
+    h("header", null, h("b", { dir: "auto" }, turn.speaker || turn.role),
+      turn.speaker ? h("span", { class: "faint" }, turn.role) : null, when(turn.ts),
+      h("a", { class: "faint number", href: to(["conversations", id], { turn: index }), "aria-label": `Message ${index + 1}` }, `#${index + 1}`),
+      menu(`Actions: message ${index + 1}`, [{ text: "Erase its words …", does: () => redact(id, index, item), danger: true }])),
     saidLong(turn.text, 4000));
 }
 
@@ -99,16 +105,16 @@ function jump(index) {
 
 function redact(id, index, item) {
   return ask({
-    title: `Redact turn ${index}?`,
-    body: [h("p", null, "Its words are taken out of the conversation and of every index, for good. Its place, time and role stay."),
+    title: `Erase the words of message ${index + 1}?`,
+    body: [h("p", null, "They are taken out of the conversation and of every index, for good. Its place, time and role stay. This cannot be undone."),
       h("blockquote", null, saidLong(item.querySelector(".said").textContent, 300))],
-    confirm: "Redact it",
+    confirm: "Erase them",
     danger: true,
     deed: async () => {
       await api.redact(id, index);
       const thread = await api.thread(id);
       item.replaceWith(said(id, thread.turns[index], index));
-      announce(`Turn ${index} was redacted`);
+      announce(`The words of message ${index + 1} were erased`);
     },
   });
 }
@@ -116,7 +122,7 @@ function redact(id, index, item) {
 async function remove(id, title) {
   const gone = await ask({
     title: "Delete the conversation?",
-    body: [h("p", null, "All of its turns go, for good, and so does what only they support: kept answers, traces and facts that were taken out of it."),
+    body: [h("p", null, "All of its messages go, for good, and so does what only they support: stored answers, traces and facts that were taken out of it. This cannot be undone."),
       h("p", { dir: "auto" }, h("b", null, title))],
     confirm: "Delete it",
     danger: true,

@@ -11,7 +11,7 @@ export const view = {
     const report = h("div", { "aria-live": "polite" });
     const start = h("button", { type: "button", class: "primary", hidden: true }, "Exchange now");
     add(main, h("p", { class: "back" }, h("a", { href: "#/status" }, "Status")), heading("Devices", start),
-      h("p", { class: "lead" }, "The same memory on several devices, through a place that can read none of it."), report, place);
+      h("p", { class: "lead" }, "The same memory on several devices. What is exchanged is encrypted: the place in between cannot read it."), report, place);
     const fetched = () => into(place, signal, async () => {
       const found = await api.sync(signal);
       start.hidden = !found.status.project;
@@ -50,13 +50,13 @@ export const view = {
 function backlog(status) {
   const more = status.uncounted ? "what changed since" : "";
   const made = status.waiting ? many(status.waiting, "entry", "entries") : "";
-  return made || more ? `${[made, more].filter(Boolean).join(" and ")} to be sent` : "nothing waits";
+  return made || more ? `${[made, more].filter(Boolean).join(" and ")} to be sent` : "nothing to send";
 }
 
 function shown({ status, devices }, remove) {
   if (!status.project) {
-    return empty("This namespace is on this machine alone.",
-      "A folder that Syncthing or Dropbox carries, a server, or S3 storage can share it: run `anaphora sync init` with its address.");
+    return empty("This memory is on this computer alone.",
+      "A folder that Syncthing or Dropbox carries, a server, or S3 storage can share it: run anaphora sync init with its address.");
   }
   return [
     status.stopped ? h("div", { class: "note bad", role: "alert" }, h("strong", null, "It has stopped. "), status.stopped) : null,
@@ -67,6 +67,6 @@ function shown({ status, devices }, remove) {
       h("td", { class: "number" }, count(one.entries)), h("td", null, one.last_written ? when(one.last_written) : "never"),
       h("td", null, one.removed ? badge("removed") : one.this ? badge("this one", "good")
         : h("button", { type: "button", class: "quiet small", onclick: () => remove(one) }, "Remove"))))),
-    h("p", { class: "faint" }, "To add a device run `anaphora sync pair` here, and type the code there."),
+    h("p", { class: "faint" }, "To add a device run anaphora sync pair on this one, and enter the code on the new one."),
   ];
 }

@@ -1,8 +1,11 @@
 // Documents: files whose text is kept, and the text of one, section by section.
 
 import { api } from "../api.js";
-import { add, announce, fill, h, many, saidLong, to, when } from "../dom.js";
-import { ask, badge, empty, heading, into, meta, offerUndo, refresh, trouble, waiting } from "../parts.js";
+import { add, h, many, saidLong, to, when } from "../dom.js";
+import { ask, badge, empty, heading, into, meta, paged, refresh, row, trouble, waiting } from "../parts.js";
+import { choose } from "../intake.js";
+import { menu } from "../menu.js";
+import { toast } from "../toast.js";
 
 const LOOKED_AT = 500;
 
@@ -15,8 +18,8 @@ export const view = {
       add(main, h("p", { class: "back" }, h("a", { href: "#/documents" }, "All documents")), place);
       into(place, signal, () => whole(id, number, signal), () => refresh());
     } else {
-      add(main, heading("Documents"),
-        h("p", { class: "lead" }, "Contracts, manuals, mails: PDF, Word and mail files that are dropped on this page are kept here, and found with everything else."), place);
+      add(main, heading("Documents", h("button", { type: "button", class: "primary", onclick: choose }, "Add a file")),
+        h("p", { class: "lead" }, "Contracts, manuals, mails: PDF, Word and mail files that you drop on this page are stored here, and found with everything else."), place);
       into(place, signal, () => all(signal), () => refresh());
     }
     return null;
@@ -24,19 +27,25 @@ export const view = {
 };
 
 async function all(signal) {
-  const found = await api.documents({ limit: LOOKED_AT }, signal);
-  if (!found.length) return [empty("There are no documents yet.", "Drop a PDF, Word or mail file on this page.")];
-  return [h("p", { class: "summary" }, many(found.length, "document")),
-    h("ul", { class: "plain" }, found.map((one) => h("li", null, h("article", { class: "card" },
-      h("header", null, h("a", { class: "where", dir: "auto", href: to(["documents", one.id]) }, one.title), badge(one.format, "kind")),
-      facts(one),
-      h("div", { class: "actions" }, h("button", { type: "button", class: "quiet small danger", "aria-label": `Forget: ${one.title.slice(0, 40)}`, onclick: () => forget(one) }, "Forget"))))))];
+  const documents = await api.documents({ limit: LOOKED_AT }, signal);
+  if (!documents.length) return [empty("There are no documents yet.", "Drop a PDF, Word or mail file on this page, or choose one with “Add a file”.")];
+  return [h("p", { class: "summary" }, documents.length < LOOKED_AT ? many(documents.length, "document") : `The newest ${LOOKED_AT} documents`),
+    paged(documents, (part) => part.map(rowOf))];
+}
+
+function rowOf(document) {
+  return row({
+    href: to(["documents", document.id]), title: document.title, text: document.title === document.name ? null : document.name,
+    marks: document.superseded_by ? [badge("replaced", "warn")] : [],
+    facts: [badge(document.format, "kind"), document.pages ? many(document.pages, "page") : many(document.sections, "section"), when(document.date ?? document.added_at, { day: true })],
+    actions: menu(`Actions: ${document.title.slice(0, 40)}`, [{ text: "Open", href: to(["documents", document.id]) }, { text: "Forget", does: () => forget(document), danger: true }]),
+  });
 }
 
 async function whole(id, number, signal) {
   const [one, sections] = await Promise.all([api.document(id, signal), api.documentSections(id, signal)]);
   const shown = number ? sections.filter((section) => String(section.number) === number) : sections;
-  return [heading(one.title), facts(one),
+  return [heading(one.title, h("button", { type: "button", class: "quiet danger", onclick: () => forget(one) }, "Forget")), facts(one),
     number ? h("p", null, h("a", { href: to(["documents", id]) }, "All of it")) : null,
     h("ol", { class: "plain" }, shown.map((section) => h("li", { class: "card" },
       meta(badge(`section ${section.number}`), section.page ? badge(`page ${section.page}`) : null,
@@ -50,24 +59,15 @@ function facts(one) {
     one.tags.map((tag) => badge(tag, "tag")), h("span", { class: "faint", dir: "auto" }, one.name));
 }
 
-async function forget(one) {
-  const place = h("div", null);
-  const gone = await ask({
-    title: "Forget this document?",
-    body: [h("blockquote", { dir: "auto" }, one.title), h("p", { class: "faint" }, "All of its versions go, after a day for good."), place],
-    confirm: "Forget it",
-    danger: true,
-    deed: async () => {
-      try {
-        await api.forget(one.id, { undoable: true });
-      } catch (error) {
-        fill(place, trouble(error));
-        throw error;
-      }
-    },
-  });
-  if (!gone) return;
-  announce("The document was forgotten");
-  offerUndo("The document will be erased in a day.", () => api.undoForget(one.id));
-  refresh();
+/** Forget all versions at once; the toast takes it back. */
+async function forget(document) {
+  try {
+    await api.forget(document.id, { undoable: true });
+  } catch (error) {
+    await ask({ title: "It was not forgotten", body: trouble(error), confirm: "Close" });
+    return;
+  }
+  toast(`Forgotten, with its versions: “${document.title}”.`, { undo: () => api.undoForget(document.id) });
+  if (location.hash.startsWith("#/documents/")) location.hash = "#/documents";
+  else refresh();
 }

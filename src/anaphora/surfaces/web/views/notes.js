@@ -1,12 +1,15 @@
 // Notes about projects, and the diary: what was decided, and what was done in the last sessions.
 
 import { api } from "../api.js";
-import { add, announce, fill, firstWords, h, many, saidLong, to, when } from "../dom.js";
-import { ask, badge, choice, empty, field, heading, into, meta, offerUndo, refresh, trouble, waiting } from "../parts.js";
+import { add, fill, firstWords, h, many, saidLong, to, when } from "../dom.js";
+import { ask, badge, choice, empty, field, heading, into, meta, paged, refresh, row, trouble, waiting } from "../parts.js";
+import { menu } from "../menu.js";
+import { toast } from "../toast.js";
+import { typeWord } from "../words.js";
 
 const LOOKED_AT = 500;
 const TABS = [["", "Notes"], ["diary", "Diary"]];
-const KINDS = [["note", "Note"], ["decision", "Decision"], ["constraint", "Constraint"], ["preference", "Preference"], ["fact", "Fact"], ["blocker", "Blocker"], ["code_insight", "Code insight"]];
+const KINDS = [["note", "Note"], ["decision", "Decision"], ["constraint", "Constraint"], ["preference", "Preference"], ["fact", "Fact"], ["blocker", "Blocker"], ["code_insight", "About the code"]];
 
 export const view = {
   title: "Notes",
@@ -20,7 +23,7 @@ export const view = {
     const words = h("input", { type: "search", placeholder: "Words that stand in it", autocomplete: "off" });
     const begin = h("button", { type: "button", class: "primary" });
     add(main, heading("Notes", begin),
-      h("p", { class: "lead" }, "What holds for a project, and what was done in its sessions. Both come up by themselves where they matter."),
+      h("p", { class: "lead" }, "What holds for a project, and what was done in its sessions. Agents get them by themselves where they matter."),
       tabs, h("div", { class: "controls" }, field("Narrow the list", words)), place);
     let shown = "";
     let all = [];
@@ -29,8 +32,8 @@ export const view = {
       const wanted = words.value.toLowerCase();
       const fits = all.filter((entry) => `${entry.text ?? entry.summary} ${entry.kind ?? ""} ${entry.subject ?? ""} ${entry.tags.join(" ")}`.toLowerCase().includes(wanted));
       const name = shown === "diary" ? ["entry", "entries"] : ["note", "notes"];
-      fill(place, fits.length ? [h("p", { class: "summary" }, many(fits.length, ...name)), h("ul", { class: "plain" }, fits.map((entry) => h("li", null, card(entry, projects))))]
-        : empty(all.length ? "None has these words." : shown === "diary" ? "The diary is empty." : "There are no notes yet.", all.length ? null : shown === "diary" ? "Agents write it at the end of a session." : "Take one here, or let an agent do it."));
+      fill(place, fits.length ? [h("p", { class: "summary" }, many(fits.length, ...name)), paged(fits, (entries) => entries.map((entry) => rowOf(entry, projects)))]
+        : empty(all.length ? "No entry has these words." : shown === "diary" ? "The diary is empty." : "There are no notes yet.", all.length ? "Try fewer or other words." : shown === "diary" ? "Agents write it at the end of a session." : "Take one here, or let an agent do it."));
     };
     const fetched = () => into(place, signal, async () => {
       const listed = (shown === "diary" ? api.diary : api.notes).call(api, { limit: LOOKED_AT }, signal);
@@ -56,24 +59,25 @@ export const view = {
   },
 };
 
-function card(entry, projects) {
-  const text = entry.text ?? entry.summary;
-  const kind = entry.kind ? entry.kind.replaceAll("_", " ") : "diary";
-  return h("article", { class: "card memory" },
-    h("header", null, h("a", { class: "where", dir: "auto", href: to(["notes", entry.id]) }, entry.subject || firstWords(text).name), badge(kind, "kind"),
-      entry.importance > 3 ? badge(entry.importance === 5 ? "very important" : "important", "warn") : null),
-    entry.subject || !firstWords(text).whole ? saidLong(text, 600) : null,
-    meta(when(entry.created_at), entry.project ? h("span", null, projects.get(entry.project) ?? entry.project) : null, entry.tags.map((tag) => badge(tag, "tag"))),
-    h("div", { class: "actions" }, h("button", { type: "button", class: "quiet small danger", "aria-label": `Forget: ${text.slice(0, 40)}`, onclick: () => forget(entry) }, "Forget")));
+function rowOf(entry, projects) {
+  const text = (entry.text ?? entry.summary).trim().replace(/\s+/g, " ");
+  return row({
+    href: to(["notes", entry.id]), title: entry.subject || text, text: entry.subject ? text : null,
+    marks: entry.importance > 3 ? [badge(entry.importance === 5 ? "very important" : "important", "warn")] : [],
+    facts: [entry.kind ? badge(typeWord(entry.kind), "kind") : null, entry.project ? projects.get(entry.project) ?? null : null, when(entry.created_at, { day: true })],
+    actions: menu(`Actions: ${text.slice(0, 40)}`, [{ text: "Open", href: to(["notes", entry.id]) }, { text: "Forget", does: () => forget(entry), danger: true }]),
+  });
 }
 
 function one(main, id, signal) {
   const place = h("div", null, waiting());
   add(main, h("p", { class: "back" }, h("a", { href: "#/notes" }, "All notes")), place);
   const fetched = () => into(place, signal, async () => {
-    const found = await api.memory(id, signal);
-    return [heading("Note"), h("div", { class: "card" }, saidLong(found.text, 10000),
-      meta(badge(String(found.type).replaceAll("_", " "), "kind"), when(found.created_at), found.tags.map((tag) => badge(tag, "tag")), h("code", { class: "id" }, found.id)))];
+    const entry = await api.memory(id, signal);
+    const title = firstWords(entry.text);
+    const forgetting = h("button", { type: "button", class: "quiet danger", onclick: () => forget(entry) }, "Forget");
+    return [heading(title.name, forgetting), h("div", { class: "card" }, title.whole ? null : saidLong(entry.text, 10000),
+      meta(badge(typeWord(entry.type), "kind"), when(entry.created_at), entry.tags.map((tag) => badge(tag, "tag"))))];
   }, fetched);
   fetched();
 }
@@ -84,7 +88,7 @@ async function note() {
     body: [field("Text", h("textarea", { name: "text", rows: 4, required: true, dir: "auto" }), "Name the files and symbols that it is about: it is linked to them"),
       field("Kind", choice({ name: "kind" }, KINDS, "note")),
       field("Project", h("input", { name: "project", autocomplete: "off", spellcheck: "false" }), "Its name; empty: all of them")],
-    confirm: "Keep it",
+    confirm: "Save it",
     deed: async (form) => {
       const data = Object.fromEntries(new FormData(form));
       await api.observe({ ...data, project: data.project.trim() || null });
@@ -98,7 +102,7 @@ async function write() {
     title: "Write an entry of the diary",
     body: [field("What was done", h("textarea", { name: "summary", rows: 4, required: true, dir: "auto" })),
       field("What it is about", h("input", { name: "subject", autocomplete: "off" }))],
-    confirm: "Keep it",
+    confirm: "Save it",
     deed: async (form) => {
       const data = Object.fromEntries(new FormData(form));
       await api.writeDiary({ ...data, subject: data.subject.trim() || null });
@@ -107,24 +111,15 @@ async function write() {
   if (done) refresh();
 }
 
+/** Forget at once; the toast takes it back. */
 async function forget(entry) {
-  const place = h("div", null);
-  const gone = await ask({
-    title: "Forget this note?",
-    body: [h("blockquote", null, saidLong(entry.text ?? entry.summary, 300)), place],
-    confirm: "Forget it",
-    danger: true,
-    deed: async () => {
-      try {
-        await api.forget(entry.id, { soft: true });
-      } catch (error) {
-        fill(place, trouble(error));
-        throw error;
-      }
-    },
-  });
-  if (!gone) return;
-  announce("The note was forgotten");
-  offerUndo("The note was taken out of recall.", () => api.undoForget(entry.id));
-  refresh();
+  try {
+    await api.forget(entry.id, { soft: true });
+  } catch (error) {
+    await ask({ title: "It was not forgotten", body: trouble(error), confirm: "Close" });
+    return;
+  }
+  toast(`Forgotten: “${firstWords(entry.text ?? entry.summary).name}”.`, { undo: () => api.undoForget(entry.id) });
+  if (location.hash.startsWith("#/notes/")) location.hash = "#/notes";
+  else refresh();
 }

@@ -13,14 +13,14 @@ const TRUST_MEANS = {
 };
 
 export const view = {
-  title: "Project",
+  title: "Projects",
   show(main, route, signal) {
     const place = h("div", null, waiting());
-    add(main, heading("Project"), place);
+    add(main, heading("Projects"), place);
     let update = () => true;
     into(place, signal, async () => {
       const projects = await api.projects(signal);
-      if (!projects.length) return empty("No project is indexed here yet.", "In its folder: anaphora project index");
+      if (!projects.length) return empty("No project is here yet.", "A coding agent that is set up with Anaphora adds the folder it works in. By hand: run anaphora project index in the folder.");
       const body = h("div", null);
       const frame = h("div", null);
       update = (next) => { shown(frame, body, projects, next, signal); return true; };
@@ -44,7 +44,7 @@ function shown(frame, body, projects, route, signal) {
     h("div", { class: "controls tabs" },
       field("Project", select),
       h("nav", { "aria-label": "Of the project" },
-        h("a", { href: to(["project"], { project: project?.id }), "aria-current": here("") }, "Recall"),
+        h("a", { href: to(["project"], { project: project?.id }), "aria-current": here("") }, "Find files for a task"),
         h("a", { href: to(["project", "map"], { project: project?.id }), "aria-current": here("map") }, "Map"))),
     project ? meta(h("code", { class: "id" }, project.root), many(project.files, "file"),
       many(project.sections, "section"), ["indexed ", when(project.indexed_at)]) : null);
@@ -62,9 +62,9 @@ function showRecall(body, project, parameters, signal) {
   const form = h("form", { class: "search" },
     field("What are you working on?", h("textarea", { name: "focus", rows: 2, required: true, dir: "auto", value: parameters.get("focus") ?? "", placeholder: "One or several statements, a line each" })),
     h("div", { class: "controls" },
-      field("Budget in tokens", h("input", { type: "number", name: "budget", min: 120, max: 50000, step: 20, class: "short", value: parameters.get("budget") ?? "2000" })),
-      tick("Show the six signals of each score", { name: "sources", checked: parameters.get("sources") === "1" }),
-      h("button", { type: "submit", class: "primary" }, "Recall")));
+      field("At most, in tokens", h("input", { type: "number", name: "budget", min: 120, max: 50000, step: 20, class: "short", value: parameters.get("budget") ?? "2000" })),
+      tick("Show the parts of each score", { name: "sources", checked: parameters.get("sources") === "1" }),
+      h("button", { type: "submit", class: "primary" }, "Find")));
   const place = h("div", { class: "results" });
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -2,6 +2,7 @@
 
 import { api } from "../api.js";
 import { add, announce, duration, fill, h, many, said, to, when } from "../dom.js";
+import { conversationTitle, fetchTitles } from "../titles.js";
 import { badge, degraded, empty, heading, into, meta, tick, trouble, waiting } from "../parts.js";
 
 const STATES = [["open", "Open"], ["closed", "Answered"], ["expired", "Expired"], ["all", "All"]];
@@ -16,10 +17,14 @@ export const view = {
     const withModel = tick("With the model, within its budget", { name: "model" });
     const start = h("button", { type: "button", class: "primary" }, "Look again now");
     add(main, h("p", { class: "back" }, h("a", { href: "#/ask" }, "Ask")), heading("Open questions"),
-      h("p", { class: "lead" }, "Questions that memory could not answer. They are looked for again over what is known now; nothing is ever deleted by it."),
+      h("p", { class: "lead" }, "Questions that memory could not answer. “Look again now” searches for them in what is stored now; nothing is ever deleted by it."),
       h("div", { class: "controls" }, start, withModel), report, tabs, place);
     let state = "open";
-    const fetched = () => into(place, signal, async () => list(await api.gaps(state, signal), state), fetched);
+    const fetched = () => into(place, signal, async () => {
+      const gaps = await api.gaps(state, signal);
+      await fetchTitles(gaps.flatMap((gap) => gap.closed_by).map((id) => /^(.*)#\d+$/s.exec(id)?.[1]), signal);
+      return list(gaps, state);
+    }, fetched);
     start.addEventListener("click", async () => {
       start.disabled = true;
       fill(report, waiting("Looking …"));
@@ -50,7 +55,7 @@ export const view = {
 
 function list(gaps, state) {
   if (!gaps.length) {
-    return empty(state === "open" ? "No question is open: whatever was asked has found its answer." : "There are none.");
+    return empty(state === "open" ? "No question is open: every question that was asked has its answer." : "There are none.");
   }
   return [h("p", { class: "summary" }, many(gaps.length, "question")), h("ul", { class: "plain" }, gaps.map((gap) => h("li", { class: "card" }, row(gap))))];
 }
@@ -66,7 +71,7 @@ function row(gap) {
 function evidence(id) {
   const turn = /^(.*)#(\d+)$/s.exec(id);
   const href = turn ? to(["conversations", turn[1]], { turn: turn[2] }) : to(["memories", id.replace(/^memory:/, "")]);
-  return h("a", { class: "id", href }, id);
+  return h("a", { dir: "auto", href }, turn ? `${conversationTitle(turn[1])}, message ${Number(turn[2]) + 1}` : "a memory");
 }
 
 function told(done) {
@@ -80,6 +85,6 @@ function told(done) {
     meta(done.with_model ? badge("with the model") : badge("without a model"), duration(done.seconds),
       done.cost.estimated_dollars ? `$${done.cost.estimated_dollars.toFixed(4)}` : null),
     done.closed.length ? h("ul", null, done.closed.map((gap) => h("li", { dir: "auto" }, gap.question))) : null,
-    done.stored.length ? meta("Stored ", done.stored.map((id) => h("a", { class: "id", href: to(["memories", id]) }, id))) : null,
+    done.stored.length ? meta("Stored ", done.stored.map((id) => h("a", { href: to(["memories", id]) }, "a memory"))) : null,
     degraded(done.degraded));
 }

@@ -8,6 +8,7 @@ import { between, figures, histograms, key, quantile, spread, timeline } from ".
 const EVERY = 5_000;
 const KEPT = 120;
 const LANES = ["memory", "conversation", "context", "deep"];
+const PARTS = { threads: "Conversations", truth: "Database", index: "Index" };
 const NAMES = { truth: "Database", threads: "Conversations", index: "Index", embedder: "Embedder", disk: "Disk", write: "Write path" };
 
 // They outlive the view, so that coming back shows what was seen before.
@@ -20,10 +21,10 @@ export const view = {
     const sizes = h("div", null, waiting());
     const plots = h("div", null, waiting());
     const paused = h("button", { type: "button", class: "quiet", "aria-pressed": "false" }, "Pause");
-    add(main, heading("Status", h("a", { href: "#/devices" }, "Devices"), paused), h("section", { class: "results", "aria-label": "Parts" }, h("h2", null, "Parts"), parts),
-      h("section", { class: "results", "aria-label": "Latency" }, h("h2", null, "Latency"),
-        h("p", { class: "faint small" }, `From this page's samples of /metrics, one every ${EVERY / 1000} seconds while it is looked at.`), plots),
-      h("section", { class: "results", "aria-label": "Sizes" }, h("h2", null, "What is kept"), sizes));
+    add(main, heading("Status", h("a", { class: "button quiet", href: "#/devices" }, "Devices"), paused), h("section", { class: "results", "aria-label": "Parts" }, h("h2", null, "Parts"), parts),
+      h("section", { class: "results", "aria-label": "Sizes" }, h("h2", null, "What there is"), sizes),
+      h("section", { class: "results", "aria-label": "Latency" }, h("h2", null, "How fast it answers"),
+        h("p", { class: "faint small" }, `Measured by the server; this page asks it every ${EVERY / 1000} seconds while it is open.`), plots));
     let stopped = false;
     paused.onclick = () => {
       stopped = !stopped;
@@ -54,13 +55,13 @@ function states(health) {
 }
 
 function kept(stats) {
-  const rows = [["Conversations", count(stats.conversations)], ["Turns", count(stats.turns)], ["Memories", count(stats.memories)],
-    ["Vectors", count(stats.vectors)], ["Still to come", count(stats.pending)]];
+  const rows = [["Conversations", count(stats.conversations)], ["Messages", count(stats.turns)], ["Memories", count(stats.memories)], ["Documents", count(stats.documents)],
+    ["Notes", count(stats.notes)], ["Project files", count(stats.files)], ["Open questions", count(stats.gaps)], ["Meaning to work out", count(stats.pending + stats.sections_pending)]];
   const bytes = Object.entries(stats.bytes);
   return h("div", { class: "card" },
     h("dl", { class: "figures" }, rows.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", { class: "number" }, value))),
-      bytes.map(([name, value]) => h("div", null, h("dt", null, `${name} on disk`), h("dd", { class: "number" }, size(value))))),
-    meta(["Embedder ", h("code", { class: "id" }, stats.embedder)], ["Home ", h("code", { class: "id" }, stats.home)], ["Namespace ", h("code", { class: "id" }, stats.namespace)]));
+      bytes.map(([name, value]) => h("div", null, h("dt", null, `${PARTS[name] ?? name} on disk`), h("dd", { class: "number" }, size(value))))),
+    meta(["Meaning by ", h("code", { class: "id" }, stats.embedder)], stats.home ? ["Folder ", h("code", { class: "id" }, stats.home)] : null, ["Memory ", h("code", { class: "id" }, stats.namespace)]));
 }
 
 function take(text) {
@@ -75,7 +76,7 @@ function take(text) {
 function latencies() {
   const now = samples.at(-1);
   const shown = [...now.lanes].filter(([, one]) => LANES.includes(one.lane) && one.count > 0).sort((a, b) => b[1].count - a[1].count);
-  if (!shown.length) return empty("Nobody has asked anything since the server began.", "Search for something, and come back.");
+  if (!shown.length) return empty("Nothing was asked since the server began.", "Search for something, and come back.");
   return [h("div", { class: "plots" }, shown.slice(0, 9).map(([name, one]) => plot(name, one))), all(shown)];
 }
 
