@@ -21,6 +21,7 @@ from anaphora import Memory
 from anaphora.core.display import visible
 from anaphora.surfaces.cli import recall_at_once
 from anaphora.surfaces.cli.app import app
+from anaphora.surfaces.cli.progress import long_work
 from anaphora.surfaces.cli.program import program
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
@@ -272,8 +273,8 @@ def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("at", "module", "said"),
     [
-        ("staging.jsonl", "conversation", f"{len(SMALL)} turns are kept"),
-        ("turns", "vectors", "everything is kept"),
+        ("staging.jsonl", "conversation", "Everything read so far is stored"),
+        ("turns", "vectors", "Everything is stored"),
     ],
 )
 def test_an_interrupted_import_says_what_is_kept(
@@ -283,17 +284,20 @@ def test_an_interrupted_import_says_what_is_kept(
     home = tmp_path / "home"
 
     @contextmanager
-    def pressing(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    def pressing(
+        doing: str, *, kept: str, quiet: bool = False
+    ) -> Iterator[Callable[[str, int, int], None]]:
         assert not quiet
 
         def report(label: str, done: int, total: int) -> None:
             if label == at:
                 raise KeyboardInterrupt
 
-        yield report
+        with long_work(doing, kept=kept):
+            yield report
 
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
-    monkeypatch.setattr(f"anaphora.surfaces.cli.{module}.tracker", pressing)
+    monkeypatch.setattr(f"anaphora.surfaces.cli.{module}.long_work", pressing)
     words = ["--home", str(home), "conversation", "import", str(chat)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 130

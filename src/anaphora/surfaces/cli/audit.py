@@ -10,6 +10,7 @@ from anaphora.core.short_ids import short_place
 from anaphora.core.shown_times import shown_minute
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, give, shown
+from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted
@@ -77,7 +78,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Follow the whole trail; exit code 1 where an entry does not follow from the one before."""
-    with opened(context) as memory:
+    with opened(context) as memory, long_work("Verifying", kept=READ, quiet=as_json):
         found = memory.audit.verify(tip)
     give(found, _show_report, as_json=as_json)
     if found.problem is not None:

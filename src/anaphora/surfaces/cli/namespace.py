@@ -8,6 +8,7 @@ import typer
 
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import give
+from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.where import opened
 from anaphora.values.namespaces import DeletedNamespace
 
@@ -38,7 +39,8 @@ def delete(
     with opened(context) as memory:
         if not (yes or as_json or typer.confirm(f"Delete {name!r} and all that it holds?")):
             raise typer.Exit(1)
-        done = memory.delete_namespace(name)
+        with long_work("Deleting", kept=f"It is partly deleted. {AGAIN}", quiet=as_json):
+            done = memory.delete_namespace(name)
     give(done, _told(done), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""How the command line shows things: tables, hits, progress bars, errors and exit codes.
+"""How the command line shows things: tables, hits, errors and exit codes.
 
 What others wrote is shown escaped (see `core.display`): names in one line, words indented. It can
 neither move the cursor, nor pass for markup or for a line of ours.
@@ -7,8 +7,7 @@ neither move the cursor, nor pass for markup or for a line of ours.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -19,6 +18,7 @@ from rich.text import Text
 from anaphora.core.display import one_line, visible
 from anaphora.core.shown_times import shown_minute
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
+from anaphora.surfaces.next_steps import further_step
 from anaphora.surfaces.wire import dumps
 from anaphora.values.conversations import Degraded, Recall, TurnHit
 from anaphora.values.memories import MemoryHit
@@ -80,9 +80,12 @@ def exit_code(error: AnaphoraError) -> int:
 
 
 def show_error(error: AnaphoraError) -> None:
-    """One line on standard error."""
-    said = one_line(str(error), ERROR_CHARACTERS)
-    console(stderr=True).print(Text("anaphora:", "red").append(f" {said}", "none"))
+    """What went wrong in one line on standard error, and what to do about it in another."""
+    out = console(stderr=True)
+    message = one_line(str(error), ERROR_CHARACTERS)
+    out.print(Text("anaphora:", "red").append(f" {message}", "none"))
+    if step := further_step(error):
+        out.print(shown(f"  next: {step}", "dim"))
 
 
 def shown(text: str, style: str = "") -> Text:
@@ -189,40 +192,3 @@ def show_degraded(parts: Sequence[Degraded]) -> None:
     for part in parts:
         said = one_line(str(part), ERROR_CHARACTERS)
         console(stderr=True).print(Text("note:", "yellow").append(f" {said}", "none"))
-
-
-@contextmanager
-def tracker(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A progress callback `(label, done, total)` that draws one bar, of the last label; None when
-    quiet."""
-    if quiet:
-        yield None
-        return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    with Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=console(stderr=True),
-        transient=True,
-    ) as progress:
-        # Each refresh draws every bar: one for each of many files would take longer than reading.
-        task = progress.add_task("", total=None)
-        current: str | None = None
-
-        def report(label: str, done: int, total: int) -> None:
-            nonlocal current
-            if label != current:
-                current = label
-                progress.reset(task, description=one_line(label))
-            progress.update(task, completed=done, total=total)
-
-        yield report

@@ -18,7 +18,8 @@ import typer
 from anaphora.core.shown_times import shown_minute
 from anaphora.errors import StoreError
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, emit, give, shown, table, tracker
+from anaphora.surfaces.cli.output import console, emit, give, shown, table
+from anaphora.surfaces.cli.progress import AGAIN, READ, long_work
 from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted, time_of
@@ -33,6 +34,7 @@ from anaphora.values.sync import (
 )
 
 _LONGEST_CODE: Final = 20
+_KEPT: Final = f"Everything sent and received so far is stored. {AGAIN}"
 _ENTRY_ID: Final = re.compile(r"[0-9a-f]{64}")
 
 app = typer.Typer(
@@ -95,7 +97,7 @@ def init(
 @app.command()
 def now(context: typer.Context, as_json: Json = False) -> None:
     """Send what is new here, and take in what other devices have sent."""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    with opened(context) as memory, long_work("Syncing", kept=_KEPT, quiet=as_json) as progress:
         report = memory.sync.now(progress=progress)
     give(report, _show_report, as_json=as_json)
 
@@ -156,7 +158,7 @@ def remove(
     with opened(context) as memory:
         if not yes:
             typer.confirm(f"Remove {device}? What it has, it keeps.", abort=True)
-        with tracker(quiet=as_json) as progress:
+        with long_work("Removing the device", kept=_KEPT, quiet=as_json) as progress:
             found = memory.sync.remove(device, progress=progress)
     give(list(found), _show_devices, as_json=as_json)
 
@@ -164,7 +166,7 @@ def remove(
 @app.command()
 def verify(context: typer.Context, as_json: Json = False) -> None:
     """Read everything in the remote once more: is it what was sent and read?"""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    with opened(context) as memory, long_work("Verifying", kept=READ, quiet=as_json) as progress:
         found = memory.sync.verify(progress=progress)
     give(found, _show_verified, as_json=as_json)
 
@@ -172,7 +174,7 @@ def verify(context: typer.Context, as_json: Json = False) -> None:
 @app.command()
 def compact(context: typer.Context, as_json: Json = False) -> None:
     """Say all that counts again in few entries, and empty the others. It happens by itself, too."""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    with opened(context) as memory, long_work("Compacting", kept=_KEPT, quiet=as_json) as progress:
         report = memory.sync.compact(progress=progress)
     give(report, _show_report, as_json=as_json)
 

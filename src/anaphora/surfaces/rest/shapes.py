@@ -284,12 +284,14 @@ Scalars = dict[str, str | int | float | bool | None]
 class _ProblemShape(BaseModel):
     """What every problem document (RFC 9457) has, beside its `type`.
 
-    `error` is the name of the error that a program in Python gets, `data` what it holds.
+    `next` says in one sentence what to do about it. `error` is the name of the error that a program
+    in Python gets, `data` what it holds.
     """
 
     title: str
     status: int
     detail: str
+    next: str = ""
     error: str | None = None
 
 
