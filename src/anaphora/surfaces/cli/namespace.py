@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import give
+from anaphora.surfaces.cli.output import console, emit, give, shown, table
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.wire import access_summary
 from anaphora.values.namespaces import DeletedNamespace
 
 app = typer.Typer(no_args_is_help=True, help="The namespaces of a home.")
@@ -26,6 +28,34 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
     with opened(context) as memory:
         names = memory.namespaces()
     give({"namespaces": names}, "\n".join(names), as_json=as_json)
+
+
+@app.command()
+def access(context: typer.Context, as_json: Json = False) -> None:
+    """Show who can read the namespace through a server, and who may write.
+
+    It is the one named by --namespace.
+    """
+    with opened(context) as memory:
+        readers = memory.tokens.readers_of(memory.namespace)
+        summary = access_summary(memory.namespace, readers)
+    if as_json:
+        emit({"namespace": context.obj.namespace, "readers": readers, "summary": summary})
+        return
+    out = console()
+    out.print(shown(summary), soft_wrap=True)
+    rows = [
+        (
+            reader.name,
+            reader.token,
+            "read and write" if reader.writes else "read",
+            shown_minute(reader.last_used) if reader.last_used else "never",
+            shown_day(reader.expires_at) if reader.expires_at else "never",
+        )
+        for reader in readers
+    ]
+    if rows:
+        out.print(table("", ("who", "token", "may", "last used", "expires"), rows))
 
 
 @app.command()

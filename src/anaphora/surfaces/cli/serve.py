@@ -256,6 +256,10 @@ def create(
         typer.Option("--may-index", help="It may index folders under `serve --projects`."),
     ] = False,
     expires: Annotated[str | None, typer.Option(help="When it expires, RFC 3339.")] = None,
+    person: Annotated[
+        str,
+        typer.Option(help="The name of the person it is for: what is written with it says so."),
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Create a token. It is shown once: only its hash is stored."""
@@ -267,6 +271,7 @@ def create(
             read_only=read_only,
             may_index=may_index,
             expires_at=time_of("expires", expires),
+            person=person,
         )
     if as_json:
         emit(made)
@@ -289,13 +294,14 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
         (
             token.id,
             token.name,
+            token.person,
             ", ".join(token.namespaces) + _rights(token),
-            "revoked" if token.revoked_at else "alive" if token.alive(now) else "ended",
+            "revoked" if token.revoked_at else "valid" if token.alive(now) else "expired",
             shown_minute(token.last_used) if token.last_used else "never",
         )
         for token in found
     ]
-    columns = ("id", "name", "opens", "state", "used")
+    columns = ("id", "name", "person", "opens", "state", "used")
     give(found, table("", columns, rows) if rows else "no tokens", as_json=as_json)
 
 

@@ -26,6 +26,7 @@ from anaphora.values.memories import (
     MemoryHit,
     MemoryRecord,
 )
+from anaphora.values.namespaces import NamespaceAccess
 from anaphora.values.projects import DiaryEntry, Observation, Project
 from anaphora.values.search import SearchHit
 from anaphora.values.sessions import ToolCallHit
@@ -248,12 +249,27 @@ class Titled(BaseModel):
 
 
 class Session(BaseModel):
-    """What a caller may do. `tokens` says whether requests need one."""
+    """What a caller may do. `tokens` says whether requests need one.
+
+    `person` is the name of the person that the token was made for; empty where none was named.
+    """
 
     namespaces: list[str]
     read_only: bool
     token: str | None
+    person: str = ""
     tokens: bool
+
+
+class AccessShape(BaseModel):
+    """Who can read a namespace through this server, beside the user who runs it.
+
+    `summary` says so in one sentence.
+    """
+
+    namespace: str
+    readers: list[NamespaceAccess]
+    summary: str
 
 
 class HealthShape(BaseModel):
