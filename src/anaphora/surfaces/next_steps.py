@@ -133,6 +133,8 @@ def next_step(error: AnaphoraError, *, on_this_machine: bool = True) -> str:
 
     A reader who is not `on_this_machine` gets no command with a path of it.
     """
+    if isinstance(error, errors.NotFound) and not on_this_machine:
+        return PROBLEMS["not_found"]
     if isinstance(error, errors.NotFound) and error.kind in _KINDS:
         return _KINDS[error.kind]
     if isinstance(error, errors.MissingExtra) and error.command and on_this_machine:
@@ -142,6 +144,8 @@ def next_step(error: AnaphoraError, *, on_this_machine: bool = True) -> str:
             return "Check the name of the file and the folder that it is in."
         if type(error) is errors.InvalidInput and error.what in _FIELDS:
             return _FIELDS[error.what]
+    if isinstance(error, errors.NotEmpty) and error.operation == "restore into":
+        return "Restore into a home of its own: `anaphora --home NEW restore FILE`."
     if isinstance(error, errors.StoreError) and error.path.startswith("postgresql"):
         return "Start the database server, or correct ANAPHORA_DATABASE; nothing stored is lost."
     return next(STEPS[kind] for kind in type(error).__mro__ if kind in STEPS)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import platform
 import re
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from anaphora.core.short_ids import short_id
 from anaphora.core.shown_times import shown_minute
 from anaphora.errors import StoreError
 from anaphora.surfaces.cli.options import Json
@@ -25,6 +28,7 @@ from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted, time_of
 from anaphora.values.sync import (
     SYNC_EVERY,
+    SyncConflict,
     SyncDevice,
     SyncEntry,
     SyncReport,
@@ -120,7 +124,10 @@ def status(context: typer.Context, as_json: Json = False) -> None:
     """How far sync has come: devices, what waits, and why it stopped."""
     with opened(context) as memory:
         found = memory.sync.status()
+        conflicts = memory.sync.conflicts() if found.project else ()
     give(found, _show_status, as_json=as_json)
+    if not as_json:
+        _show_conflicts(conflicts)
 
 
 @app.command()
@@ -251,6 +258,24 @@ def _show_begun(status: SyncStatus) -> None:
 def _show_report(report: SyncReport) -> None:
     sent = counted(report.sent, "entry", "entries")
     console().print(f"sent {sent}, received {counted(report.received, 'entry', 'entries')}")
+    _show_conflicts(report.conflicts)
+
+
+def _show_conflicts(conflicts: Sequence[SyncConflict]) -> None:
+    """Each conflict in words, and how the other side becomes the current one."""
+    out = console()
+    for conflict in conflicts:
+        earlier, later = conflict.earlier, conflict.later
+        out.print(shown(f"conflict: {conflict.summary}", "yellow"), soft_wrap=True)
+        if earlier.current and later.current:
+            step = f"forget the wrong one: anaphora forget {short_id(earlier.memory)}"
+            step += f" (or {short_id(later.memory)})"
+        else:
+            other = later if earlier.current else earlier
+            path = shlex.quote(conflict.path)
+            step = "to make the other one current: "
+            step += f"anaphora remember {shlex.quote(other.text)} --path {path}"
+        out.print(shown(f"  next: {step}", "dim"), soft_wrap=True)
 
 
 def _show_status(status: SyncStatus) -> None:

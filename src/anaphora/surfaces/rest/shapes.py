@@ -30,7 +30,7 @@ from anaphora.values.namespaces import NamespaceAccess
 from anaphora.values.projects import DiaryEntry, Observation, Project
 from anaphora.values.search import SearchHit
 from anaphora.values.sessions import ToolCallHit
-from anaphora.values.sync import SyncDevice, SyncStatus
+from anaphora.values.sync import SyncConflict, SyncDevice, SyncStatus
 
 _DATE_TIME: Any = Field(json_schema_extra={"format": "date-time"})
 
@@ -172,6 +172,7 @@ class SyncShape(BaseModel):
 
     status: SyncStatus
     devices: list[SyncDevice]
+    conflicts: list[SyncConflict] = []
 
 
 class AgentState(BaseModel):
