@@ -127,7 +127,8 @@ def conflict_of(
         # When it was said: a device that was offline notices it for sync long after.
         sides.append(SyncSide(memory, record.text, name, record.created_at, current))
         paths.append(record.path or "")
-    earlier, later = sides
+    # The order of stamps is that of exchanges: they were not said in it.
+    earlier, later = sorted(sides, key=lambda side: side.at)
     # Of two versions without a path one that is replaced was settled; a path has one value.
     if not (earlier.current or later.current if paths[0] else earlier.current and later.current):
         return None
