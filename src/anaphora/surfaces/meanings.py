@@ -80,7 +80,7 @@ _EVERYWHERE: Final = {
     "soft": "Keep the history, only leave it out of recall.",
     "shape": "Whether the project itself is described.",
     "short": "How the id ends, or all of it.",
-    "since": "Only what was said at this time or later, from the beginning of a day.",
+    "since": "Only results from this time on; a day counts from its beginning.",
     "speaker": "The speaker's name.",
     "status": "Only those of this status.",
     "settled": "Those that somebody has settled, to take a verdict back.",

@@ -141,7 +141,7 @@ def deep(
     full: Annotated[bool, typer.Option("--full", help="All places, each whole.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Answer a question over many turns: a model writes its own search, in a sandbox."""
+    """Answer a question over many conversations: a model writes its own search, in a sandbox."""
     if show is not None or traces:
         _show_traces(context, show, as_json=as_json)
         return

@@ -138,7 +138,7 @@ def reindex(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compute missing vectors; can be interrupted and run again."""
+    """Compute missing vectors. Interrupted, it goes on where it stopped."""
     stored = f"Vectors computed so far are stored. {AGAIN}"
     with (
         opened(context, warm=embedder is None, embedder=embedder) as memory,

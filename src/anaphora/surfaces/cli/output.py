@@ -6,6 +6,7 @@ neither move the cursor, nor pass for markup or for a line of ours.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -32,6 +33,12 @@ EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is
 
 ValueT = TypeVar("ValueT")
 
+_VERSIONS = (
+    (re.compile(r'^older: on (\S+) (?=")'), r"replaced on \1 by "),
+    (re.compile(r'^older: (?=")'), "replaced by "),
+    (re.compile(r'^(?:until \S+|before): on (\S+) (?=")'), r"replaces (\1) "),
+    (re.compile(r'^(?:until \S+|before): (?=")'), "replaces "),
+)
 BAR_WIDTH = 24
 LINE_CHARACTERS = 2_000
 ERROR_CHARACTERS = 4_000
@@ -136,12 +143,11 @@ def show_reason(out: Console, reason: str) -> None:
 
 def show_nothing(recall: Recall[Any], out: Console) -> None:
     """That there is nothing, and how to see what came nearest."""
-    out.print("nothing was recalled")
+    out.print("No results.")
     if recall.nearest:
-        said = ""
-        if recall.confidence is not None:
-            said = f"what is kept hardly answers this (probability {recall.confidence:.2f}); "
-        out.print(Text(f"{said}--min-confidence 0 shows the nearest", style="dim"))
+        sure = "" if recall.confidence is None else f" ({recall.confidence:.0%})"
+        words = f"No confident match{sure}; --min-confidence 0 shows the closest."
+        out.print(Text(words, style="dim"))
 
 
 def show_versions(out: Console, hit: TurnHit | MemoryHit) -> None:
@@ -149,7 +155,14 @@ def show_versions(out: Console, hit: TurnHit | MemoryHit) -> None:
     from anaphora.recall.render import version_lines
 
     for line in version_lines(hit):
-        out.print(shown(f"   {line}", "dim"))
+        out.print(shown(f"   {version_words(line)}", "dim"))
+
+
+def version_words(line: str) -> str:
+    """A line about another version in words: `replaced on 2026-03-19 by "…"`."""
+    for pattern, words in _VERSIONS:
+        line = pattern.sub(words, line)
+    return line
 
 
 def show_text(out: Console, text: str) -> None:
@@ -171,7 +184,7 @@ def show_factors(out: Console, factors: Mapping[str, float], answers: float | No
         style = "cyan" if value >= 0 else "red"
         out.print(Text(f"   {name:>12} {value:+.3f} ", style="dim").append(bar, style=style))
     if answers is not None:
-        out.print(Text(f"   the reader: answers it with probability {answers:.2f}", "dim"))
+        out.print(Text(f"   the reader: answers the question ({answers:.0%})", "dim"))
 
 
 def show_notes(recall: Recall[Any]) -> None:

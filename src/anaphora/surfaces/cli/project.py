@@ -323,7 +323,7 @@ def notes(
     limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 20,
     as_json: Json = False,
 ) -> None:
-    """List notes that hold, the latest first."""
+    """List current notes, the latest first."""
     with opened(context) as memory:
         found = memory.notes(project, limit=limit)
     if as_json:

@@ -48,7 +48,7 @@ def recall(
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Recall what bears on a question: memories, notes, turns, project files, documents.
+    """Search memories, notes, conversations, project files and documents.
 
     What was said in the project of this folder comes first. Tool calls of coding agents are found
     with --kind tool_call.

@@ -121,7 +121,7 @@ def watch(
 
 @app.command()
 def status(context: typer.Context, as_json: Json = False) -> None:
-    """How far sync has come: devices, what waits, and why it stopped."""
+    """Show devices, what waits to be sent, open conflicts, and why sync stopped."""
     with opened(context) as memory:
         found = memory.sync.status()
         conflicts = memory.sync.conflicts() if found.project else ()
@@ -161,7 +161,7 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove a device: the others go on under a new key, which it does not get."""
+    """Remove a device. The others continue with a new key that it does not have."""
     with opened(context) as memory:
         if not yes:
             typer.confirm(f"Remove {device}? What it has, it keeps.", abort=True)
@@ -172,7 +172,7 @@ def remove(
 
 @app.command()
 def verify(context: typer.Context, as_json: Json = False) -> None:
-    """Read everything in the remote once more: is it what was sent and read?"""
+    """Check that everything in the remote is what was sent and read."""
     with opened(context) as memory, long_work("Verifying", kept=READ, quiet=as_json) as progress:
         found = memory.sync.verify(progress=progress)
     give(found, _show_verified, as_json=as_json)
@@ -180,7 +180,7 @@ def verify(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def compact(context: typer.Context, as_json: Json = False) -> None:
-    """Say all that counts again in few entries, and empty the others. It happens by itself, too."""
+    """Rewrite the current state in few entries and empty the others. It also runs automatically."""
     with opened(context) as memory, long_work("Compacting", kept=_KEPT, quiet=as_json) as progress:
         report = memory.sync.compact(progress=progress)
     give(report, _show_report, as_json=as_json)
@@ -196,7 +196,7 @@ def rollback(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Let the memories that held then hold again, on all devices. History stays."""
+    """Make the memories of that time current again, on all devices. History stays."""
     with opened(context) as memory:
         at = to if _ENTRY_ID.fullmatch(to) else time_of("to", to)
         assert at is not None
@@ -317,14 +317,14 @@ def _show_entry(entry: SyncEntry) -> None:
 
 def _show_verified(found: SyncVerification) -> None:
     entries = counted(found.entries, "entry", "entries")
-    text = f"{entries} of {counted(found.devices, 'device')} are what they were"
-    gone = f"; {found.without_content} have lost their content, as some device said"
+    text = f"{entries} of {counted(found.devices, 'device')} are unchanged"
+    gone = f"; {found.without_content} were emptied on purpose"
     console().print(text + (gone if found.without_content else ""))
 
 
 def _show_rollback(found: SyncRollback) -> None:
     console().print(
-        f"to {shown_minute(found.to, seconds=True)}: {len(found.restated)} said again, "
+        f"to {shown_minute(found.to, seconds=True)}: {len(found.restated)} stated again, "
         f"{len(found.hidden)} hidden, {len(found.shown)} shown again"
     )
 
