@@ -175,6 +175,7 @@ class SyncClient:
             yield
 
     def _exchange(self, tell: Progress) -> SyncReport:
+        tell("looking for changes", 0, 0)
         with self._changing_here():
             self.replica.capture()
             self.replica.apply()
@@ -430,7 +431,7 @@ class SyncClient:
             )
             with self._log.change() as log:
                 log.move(row, "sent")
-            tell("push", done + 1, len(rows))
+            tell("sending", done + 1, len(rows))
         return len(rows)
 
     def _refuse_rollback(self, heads: Mapping[str, int]) -> None:

@@ -113,7 +113,7 @@ class EntryReader:
                     self._refuse(entry, "its content is gone, and no device has said so")
                 gone += entry.dropped is not None
                 done += 1
-                tell("verify", done, total)
+                tell("entries", done, total)
         return done, gone
 
     # Where a new device begins.

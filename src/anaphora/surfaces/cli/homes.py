@@ -108,7 +108,7 @@ def restore(
     With ANAPHORA_DATABASE a backup of a PostgreSQL database goes into that one, also empty.
     """
     where = whole_home(context, "restore")
-    home = load_settings(where.home).home
+    home = where.home or load_settings(None).home
     with long_work("Restoring", kept=UNWRITTEN, quiet=as_json) as progress:
         done = Memory.restore(path, home, conversations_dir=where.conversations, progress=progress)
     on_server = load_settings(home).database is not None

@@ -29,7 +29,6 @@ EXIT_INPUT = 2  # the arguments or the input are invalid
 EXIT_NOT_FOUND = 3  # the id does not exist
 EXIT_STORE = 4  # stored data could not be read or written
 EXIT_PARTLY = 5  # done, but something was reported (a malformed line of an import)
-EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is kept
 
 ValueT = TypeVar("ValueT")
 

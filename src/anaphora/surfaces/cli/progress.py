@@ -16,7 +16,8 @@ import typer
 
 from anaphora.core.display import one_line
 from anaphora.core.progress import Progress
-from anaphora.surfaces.cli.output import EXIT_INTERRUPTED, console, shown
+from anaphora.surfaces.cli.output import console, shown
+from anaphora.surfaces.cli.where import EXIT_INTERRUPTED
 
 SOON: Final = 1.0
 """Seconds until something is shown on a terminal."""
