@@ -264,7 +264,7 @@ def cli() -> str:
     """Every command, its options, and the exit codes."""
     import typer.main
 
-    from anaphora.surfaces.cli import output
+    from anaphora.surfaces.cli import output, where
     from anaphora.surfaces.cli.app import app
     from anaphora.surfaces.cli.unexpected import EXIT_UNEXPECTED
 
@@ -282,7 +282,7 @@ def cli() -> str:
         f"| {output.EXIT_PARTLY} | done, and something was reported |\n"
         f"| {EXIT_UNEXPECTED} | an unexpected error: [one line with an id]"
         "(../how-to/troubleshooting.md#something-went-wrong-an-incident) |\n"
-        f"| {output.EXIT_INTERRUPTED} | you interrupted it |\n",
+        f"| {where.EXIT_INTERRUPTED} | you interrupted it |\n",
         "## Commands\n",
     ]
     for names, command in sorted(_commands(root, ()), key=lambda one: one[0]):

@@ -17,6 +17,7 @@ _COMMAND: Final = re.compile(r"`(?:anaphora |sync |mirror |doctor |pip |uv )|; r
 """A command in a message, which says itself what to do."""
 
 _NO_FILE: Final = "No such file"
+_DAMAGED: Final = "it is damaged"
 
 STEPS: Final[Mapping[type[AnaphoraError], str]] = {
     errors.AnaphoraError: "Run `anaphora doctor`: it finds what is wrong and how to repair it.",
@@ -144,6 +145,8 @@ def next_step(error: AnaphoraError, *, on_this_machine: bool = True) -> str:
             return "Check the name of the file and the folder that it is in."
         if type(error) is errors.InvalidInput and error.what in _FIELDS:
             return _FIELDS[error.what]
+    if isinstance(error, errors.StoreError) and _DAMAGED in error.reason:
+        return "Restore your last backup into a new home: `anaphora --home NEW restore FILE`."
     if isinstance(error, errors.NotEmpty) and error.operation == "restore into":
         return "Restore into a home of its own: `anaphora --home NEW restore FILE`."
     if isinstance(error, errors.StoreError) and error.path.startswith("postgresql"):
