@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from anaphora.core.display import visible
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli import recall_at_once
 from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.cli.offers import choose_offers, find_offers
+from anaphora.surfaces.cli.offers import choose_offers, find_backups, find_offers
 from anaphora.surfaces.cli.program import program
 from anaphora.surfaces.cli.progress import long_work
 
@@ -353,7 +354,8 @@ def test_nothing_needs_a_path_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ]
     with pytest.raises(InvalidInput, match="no terminal"):
         choose_offers(offers)
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("anaphora.surfaces.cli.offers.sys", terminal)
     monkeypatch.setattr("typer.prompt", lambda *_, **__: "2")
     assert choose_offers(offers) == [downloads / "data-2026.json"]
     monkeypatch.setattr("typer.prompt", lambda *_, **__: "3")
@@ -364,7 +366,11 @@ def test_nothing_needs_a_path_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     backups = sorted(tmp_path.glob("anaphora-*.backup"))
     assert len(backups) == 2
     monkeypatch.setenv("ANAPHORA_HOME", str(tmp_path / "fresh"))
-    assert CliRunner().invoke(app, ["restore", str(backups[0])]).exit_code == 0
+    assert [offer.path for offer in find_backups()] == sorted(
+        backups, key=lambda path: path.stat().st_mtime, reverse=True
+    )
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: "1")
+    assert CliRunner().invoke(app, ["restore"]).exit_code == 0
     assert "tea" in CliRunner().invoke(app, ["list"]).output
 
 

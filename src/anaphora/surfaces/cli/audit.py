@@ -27,7 +27,7 @@ def register(program: typer.Typer) -> None:
 
 @app.command()
 def on(context: typer.Context, as_json: Json = False) -> None:
-    """Keep a trail of this namespace from now on."""
+    """Record a trail of this namespace from now on."""
     with opened(context, begins=True) as memory:
         found = memory.audit.on()
     give(found, _show_status, as_json=as_json)
@@ -35,7 +35,7 @@ def on(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def off(context: typer.Context, as_json: Json = False) -> None:
-    """Keep none from now on. What there is stays."""
+    """Stop recording. The entries that exist stay."""
     with opened(context) as memory:
         found = memory.audit.off()
     give(found, _show_status, as_json=as_json)
@@ -43,7 +43,7 @@ def off(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def status(context: typer.Context, as_json: Json = False) -> None:
-    """Whether a trail is kept, how many entries it has, and its tip."""
+    """Show whether a trail is recorded, how many entries it has, and its last link."""
     with opened(context) as memory:
         found = memory.audit.status()
     give(found, _show_status, as_json=as_json)

@@ -359,7 +359,7 @@ def recall(
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The block for a system prompt.")] = False,
     days: Annotated[
-        bool, typer.Option("--days/--no-days", help="Whether the block tells days.")
+        bool, typer.Option("--days/--no-days", help="Whether the block shows days.")
     ] = True,
     as_json: Json = False,
 ) -> None:

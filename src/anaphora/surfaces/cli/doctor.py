@@ -40,7 +40,7 @@ def doctor(
     """Check stored data, index, model, database and the coding agents that are set up.
 
     Each agent's own command stores a sentence and recalls it. Exit code 1 if something is wrong;
-    the first failure is told again at the end, with the command that mends it.
+    the first failure is repeated at the end, with the command that repairs it.
     """
     with long_work("Checking", kept=READ, quiet=as_json) as progress:
         with opened(context) as memory:
@@ -64,7 +64,7 @@ def _show(findings: Sequence[Finding], first: Finding | None) -> None:
         detail = one_line(finding.detail, None)
         out.print(line.append(f"{finding.name:<12} ", "bold").append(detail, "none"))
         if not finding.ok:
-            out.print(shown(f"      to mend it: {finding.remedy}", "yellow"))
+            out.print(shown(f"      to repair it: {finding.remedy}", "yellow"))
     if first is not None:
         out.print(shown(f"first failure: {first.name}; run: {first.remedy}", "bold"))
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.core.config import client_folders, load_settings
 from anaphora.surfaces.cli.conversation import import_
+from anaphora.surfaces.cli.offers import choose_offers, find_backups
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
     console,
@@ -54,7 +55,7 @@ def export(
     context: typer.Context,
     path: NewFile,
     masked: Annotated[
-        bool, typer.Option("--masked", help="Mask secrets in turns: for somebody else.")
+        bool, typer.Option("--masked", help="Mask secrets in turns, to give it to another person.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -100,7 +101,14 @@ def backup(
 
 def restore(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(parser=place, help="The backup.")],
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            parser=place,
+            help="The backup (default: asks which of those in your own folder and the download "
+            "folder).",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Restore a backup into a home that is new or empty: --home, or the user's own.
@@ -108,6 +116,7 @@ def restore(
     With ANAPHORA_DATABASE a backup of a PostgreSQL database goes into that one, also empty.
     """
     where = whole_home(context, "restore")
+    path = path or choose_offers(find_backups(), "restore")[0]
     home = where.home or load_settings(None).home
     with long_work("Restoring", kept=UNWRITTEN, quiet=as_json) as progress:
         done = Memory.restore(path, home, conversations_dir=where.conversations, progress=progress)

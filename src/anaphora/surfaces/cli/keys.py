@@ -30,7 +30,7 @@ KeptIn = Annotated[
     str | None,
     typer.Option(
         "--kept",
-        help="keychain, or file (master.key in the home, readable by whoever gets the home).",
+        help="keychain, or file (master.key in the home: a copy of the home has the key).",
     ),
 ]
 PassphraseFile = Annotated[

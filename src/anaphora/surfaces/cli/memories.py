@@ -80,7 +80,7 @@ def remember(
     path: Annotated[
         str | None, typer.Option(help="What this is the value of, e.g. user.editor.")
     ] = None,
-    payload: Annotated[str | None, typer.Option(help="A JSON object kept with it.")] = None,
+    payload: Annotated[str | None, typer.Option(help="A JSON object to store with it.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     category: Annotated[str | None, typer.Option(help="A category.")] = None,
     source: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
@@ -487,9 +487,9 @@ def redact_memories(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Take secrets out of memories and notes that were stored before their form was known.
+    """Remove secrets from memories and notes that were stored before their format was known.
 
-    Nothing brings them back. Backups and exports that were made before still hold them.
+    It cannot be undone. Backups and exports that were made before still contain them.
     """
     with opened(context) as memory:
         ids = memory.redact_memories(dry_run=True)

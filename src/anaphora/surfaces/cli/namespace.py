@@ -65,9 +65,9 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete a namespace with everything that it holds or held. There is no way back."""
+    """Delete a namespace and everything in it, history included. It cannot be undone."""
     with opened(context) as memory:
-        if not (yes or as_json or typer.confirm(f"Delete {name!r} and all that it holds?")):
+        if not (yes or as_json or typer.confirm(f"Delete {name!r} and all of it, for good?")):
             raise typer.Exit(1)
         with long_work("Deleting", kept=f"It is partly deleted. {AGAIN}", quiet=as_json):
             done = memory.delete_namespace(name)
@@ -75,7 +75,7 @@ def delete(
 
 
 def _told(done: DeletedNamespace) -> str:
-    lines = [f"deleted {done.namespace}, {done.tokens} tokens that opened it alone"]
+    lines = [f"deleted {done.namespace}, {done.tokens} tokens that opened only it"]
     lines += [f"left where it is: {place}" for place in done.left]
     if not done.clean:
         lines.append("another program reads the database: restart it to clear its write-ahead log")

@@ -1,4 +1,4 @@
-"""What can be imported without a path being typed: exports and transcripts in their usual places.
+"""What can be imported or restored without a path being typed: files in their usual places.
 
 Looking reads the beginnings of files in the download folder alone. Nothing is imported unasked.
 """
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ import typer
 
 from anaphora.core.config import ClientFolders, client_folders
 from anaphora.core.display import one_line
+from anaphora.core.shown_times import shown_minute
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.surfaces.cli.output import console, shown
 from anaphora.surfaces.cli.progress import READ, long_work
@@ -40,10 +42,12 @@ _PROGRAMS: Final = (
     (".claude-mem/claude-mem.db", "memories of claude-mem"),
     ("basic-memory", "notes of basic-memory"),
 )
-NOTHING_FOUND: Final = (
-    "nothing was found to import in the download folder or the folders of coding agents; run "
-    "`anaphora import FILE` with the file's name, or drag it onto the page of `anaphora start`"
-)
+_NOTHING: Final = {
+    "import": "nothing was found in the download folder or the folders of coding agents; run "
+    "`anaphora import FILE` with the file's name, or drag it onto the page of `anaphora start`",
+    "restore": "no backup was found in your own folder or the download folder; run `anaphora "
+    "restore FILE` with the file's name",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +65,34 @@ def find_offers(folders: ClientFolders | None = None) -> list[Offer]:
         return [*_transcripts(at), *_of_programs(at), *_downloads(at)]
 
 
-def choose_offers(offers: Sequence[Offer]) -> list[Path]:
-    """The paths that the user chooses by number.
+def find_backups(folders: ClientFolders | None = None) -> list[Offer]:
+    """The backups in the usual places of this user, the newest first."""
+    at = client_folders() if folders is None else folders
+    found = [path for place in (at.user, _download_folder(at)) for path in place.glob("*.backup")]
+    dated = sorted(((path.stat().st_mtime, path) for path in found if path.is_file()), reverse=True)
+    return [
+        Offer(path, f"backup of {shown_minute(datetime.fromtimestamp(time, UTC))}")
+        for time, path in dated
+    ]
+
+
+def choose_offers(offers: Sequence[Offer], verb: str = "import") -> list[Path]:
+    """The paths that the user chooses by number. `verb`: what is done with them, or "restore".
 
     Raises `InvalidInput` where nothing is on offer, and where there is no terminal to ask on.
     """
     if not offers:
-        raise InvalidInput("path", None, NOTHING_FOUND)
+        raise InvalidInput("path", None, _NOTHING[verb])
     out = console(stderr=True)
     for number, offer in enumerate(offers, 1):
         out.print(shown(f"{number:>3}  {offer.what}: {one_line(str(offer.path), None)}"))
     if not sys.stdin.isatty():
-        reason = "there is no terminal to ask on: run `anaphora import` with one of these paths"
+        reason = f"there is no terminal to ask on: run `anaphora {verb}` with one of these paths"
         raise InvalidInput("path", None, reason)
-    answer = typer.prompt("Import which? Numbers such as 1 3, all, or none", "all", err=True)
+    if verb == "import":
+        answer = typer.prompt("Import which? Numbers such as 1 3, all, or none", "all", err=True)
+    else:
+        answer = typer.prompt("Restore which? A number, or none", "1", err=True)
     return [offer.path for offer in _chosen(str(answer), offers)]
 
 

@@ -50,7 +50,7 @@ def recall(
 ) -> None:
     """Search memories, notes, conversations, project files and documents.
 
-    What was said in the project of this folder comes first. Tool calls of coding agents are found
+    Results from the project of this folder come first. Tool calls of coding agents are found
     with --kind tool_call.
     """
     ask(
