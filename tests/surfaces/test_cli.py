@@ -327,7 +327,7 @@ def test_long_work_in_a_log_is_a_line_now_and_then(
             progress("threads", 3, 4)
             while not quiet and "%" not in (shown := capsys.readouterr().err):
                 sleep(0.01)
-        assert quiet or "Backing up: threads, 3 of 4 (75 %)" in shown
+        assert quiet or "Backing up: threads, 75 % (3 of 4)" in shown
     monkeypatch.undo()
     with long_work("Backing up", kept="Nothing was written.") as progress:
         progress("threads", 3, 4)

@@ -24,6 +24,7 @@ SOON: Final = 1.0
 EVERY: Final = 10.0
 """Seconds between two lines in a log."""
 _REDRAWN: Final = 0.1
+_BYTES: Final = 100_000
 AGAIN: Final = "Run the same command again to go on where it stopped."
 UNWRITTEN: Final = "Nothing was written and nothing is lost. Run the same command again."
 READ: Final = "It only read: nothing was changed. Run the same command again."
@@ -73,9 +74,9 @@ class _Work:
     def _log(self) -> None:
         while not self._ended.wait(EVERY):
             label, done, total = self._state
-            share = f", {done:,} of {total:,} ({done * 100 // total} %)" if total else ""
             named = f": {one_line(label)}" if label else ""
-            console(stderr=True).print(shown(f"{self._doing}{named}{share}"))
+            amount = f", {_amount(done, total)}" if total else ""
+            console(stderr=True).print(shown(f"{self._doing}{named}{amount}"))
 
     def _redraw(self) -> None:
         if self._ended.wait(SOON):
@@ -83,28 +84,34 @@ class _Work:
         # Loading it takes longer than most commands do.
         from rich.progress import (
             BarColumn,
-            MofNCompleteColumn,
             Progress,
             SpinnerColumn,
             TextColumn,
-            TimeElapsedColumn,
             TimeRemainingColumn,
         )
 
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
+            BarColumn(bar_width=10),
+            TextColumn("{task.fields[amount]}", markup=False),
             TimeRemainingColumn(),
             TextColumn("Ctrl-C stops", style="dim"),
         )
         with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-            task, current = progress.add_task(self._doing, total=None), ""
+            task, current = progress.add_task(self._doing, total=None, amount=""), ""
             while not self._ended.wait(_REDRAWN):
                 label, done, total = self._state
                 if label != current:
                     current = label
                     progress.reset(task, description=f"{self._doing}: {one_line(label)}")
-                progress.update(task, completed=done, total=total or None)
+                amount = _amount(done, total)
+                progress.update(task, completed=done, total=total or None, amount=amount)
+
+
+def _amount(done: int, total: int) -> str:
+    """How far it is; of so many that they are bytes, the share alone."""
+    if not total:
+        return ""
+    counts = f" ({done:,} of {total:,})" if total < _BYTES else ""
+    return f"{done * 100 // total} %{counts}"
