@@ -99,7 +99,7 @@ def test_a_device_comes_and_goes(tmp_path: Path) -> None:
     run(laptop, "sync", "now")
     assert "5433" in run(desktop, "recall", "staging port", "--top-k", "1")
     assert {one["name"] for one in told(laptop, "sync", "devices")} == {"laptop", "desktop"}
-    assert "are what they were" in run(laptop, "sync", "verify")
+    assert "are unchanged" in run(laptop, "sync", "verify")
     (check,) = [one for one in told(laptop, "doctor")["checks"] if one["name"] == "sync"]
     assert check["ok"]
     run(laptop, "sync", "compact")
