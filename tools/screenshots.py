@@ -45,7 +45,8 @@ CHROMIUM_ARGUMENTS: Final = (
     "--no-first-run",
 )
 Scheme: TypeAlias = Literal["light", "dark"]
-Act: TypeAlias = "Callable[[Page], None]"
+# What it returns is called after the picture, so that the next one finds all as it was.
+Act: TypeAlias = "Callable[[Page], Callable[[], object] | None]"
 
 SEARCHED: Final = "why did we move the queue away from Redis?"
 OUTDATED: Final = "which port does the staging database listen on?"
@@ -150,18 +151,23 @@ def _opened(browser: Browser, url: str, scene: Scene) -> Iterator[Page]:
         timezone_id="UTC",
     )
     page = window.new_page()
+    page.set_default_timeout(_PATIENCE)
     page.clock.set_fixed_time(MOMENT)
     page.goto(url + scene.address)
-    scene.act(page)
+    restore = scene.act(page)
     try:
         yield page
     finally:
+        if restore is not None:
+            restore()
         window.close()
 
 
 _WIDTHS: Final = ((1280, 900), (390, 844))
 _SHARE: Final = 0.6
 _GAP: Final = 16
+_PATIENCE: Final = 120_000
+"""Milliseconds for one step on a busy machine."""
 
 
 def _sheets(
@@ -178,7 +184,7 @@ def _sheets(
             for width, height in _WIDTHS:
                 with _opened(browser, url, Scene(address, act, width, height, scheme)) as page:
                     shots.append(page.screenshot())
-        _joined(shots).save(folder / f"{name}.webp", quality=45, method=6)
+        _joined(shots).save(folder / f"{name}.webp", quality=33, method=6)
 
 
 def _joined(shots: list[bytes]) -> Image:
@@ -226,7 +232,7 @@ def _ask(page: Page) -> None:
 
 def _questions(page: Page) -> None:
     _settled(page)
-    page.click("text=Look again now")
+    page.get_by_role("button", name="Look again now").click()
     page.wait_for_selector(".report")
     _settled(page)
 
@@ -250,15 +256,31 @@ def _dialog(name: str) -> Act:
     return act
 
 
-def _forget(page: Page) -> None:
-    """Forget the first memory, as far as the page asks before it does."""
+def _undo(page: Page) -> None:
+    page.keyboard.press("Control+z")
+    page.wait_for_selector("#toast", state="hidden")
+
+
+def _forget(page: Page) -> Callable[[], object]:
+    """Forget a memory of the list."""
+    _menu(page)
+    page.get_by_role("menuitem", name="Forget").click()
+    page.wait_for_selector("#toast .undo")
+    return lambda: _undo(page)
+
+
+def _settle(page: Page) -> Callable[[], object]:
+    """Settle the first contradiction."""
     _settled(page)
-    rows = page.locator(".memories")
-    if rows.get_by_role("button", name="Actions").count():
-        rows.get_by_role("button", name="Actions").nth(1).click()
-        return
-    rows.get_by_role("button", name="Forget").first.click()
-    page.wait_for_selector("dialog h2")
+    page.get_by_role("button", name="The newer one holds").first.click()
+    page.wait_for_selector("#open-contradictions:has-text('2')")
+    return lambda: _undo(page)
+
+
+def _menu(page: Page) -> None:
+    """Open the menu of a memory."""
+    _settled(page)
+    page.locator(".memories").get_by_role("button", name="Actions").nth(1).click()
 
 
 _ASK: Final = """async ([query, at]) => {
@@ -312,10 +334,12 @@ def _views(memory: Memory) -> dict[str, tuple[str, Act]]:
         "memories": ("#/memories", _settled),
         "memories-searched": ("#/memories?q=webhook", _settled),
         "memory": (f"#/memories/{port.id}", _settled),
+        "memory-menu": ("#/memories", _menu),
         "memory-forget": ("#/memories", _forget),
         "memory-new": ("#/memories", _dialog("Remember something")),
         "always-included": ("#/core", _settled),
         "contradictions": ("#/contradictions", _settled),
+        "contradiction-settled": ("#/contradictions", _settle),
         "documents": ("#/documents", _settled),
         "document": (f"#/documents/{document.id}", _settled),
         "notes": ("#/notes", _settled),

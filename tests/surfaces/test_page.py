@@ -670,6 +670,7 @@ def test_a_contradiction_is_settled_and_taken_back(seen: Watched, memory: Memory
     expect(page.locator("main .card")).to_have_count(2)
     expect(card).to_contain_text("settled")
     expect(page.locator("#views")).to_contain_text("Contradictions 1")
+    expect(page.locator("main .summary")).to_have_text("1 contradiction, 1 settled just now")
     assert memory.get(old).superseded_by == new
     assert len(memory.contradictions()) == 1
     page.locator("#toast").get_by_role("button", name="Undo").click()

@@ -34,24 +34,30 @@ export const view = {
 function list(pairs, settled, again) {
   if (!pairs.length) return settled ? empty("None was settled.") : empty("Nothing that is stored contradicts itself, as far as its words tell.");
   const rows = h("ul", { class: "plain" });
+  const summary = h("p", { class: "summary" }, many(pairs.length, "contradiction"));
+  let open = pairs.length;
+  const settledOne = () => {
+    open -= 1;
+    summary.textContent = `${many(open, "contradiction")}, ${pairs.length - open} settled just now`;
+  };
   let next = 0;
   const more = h("button", { type: "button", onclick: () => {
-    add(rows, pairs.slice(next, next + PAGE).map((pair) => card(pair, again)));
+    add(rows, pairs.slice(next, next + PAGE).map((pair) => card(pair, again, settledOne)));
     next += PAGE;
     more.hidden = next >= pairs.length;
   } }, "Show more");
   more.click();
-  return [h("p", { class: "summary" }, many(pairs.length, "contradiction")), rows, more];
+  return [summary, rows, more];
 }
 
-function card(pair, again) {
+function card(pair, again, settledOne) {
   const item = h("li", { class: "card pair" });
   const report = h("div", { "aria-live": "polite" });
   const { verdict } = pair;
   let decided = null;
   // What is decided stays at its place: a second click meets no other pair.
   const deed = deeds(report, () => (decided ? fill(item, settledLine(pair, decided)) : again()));
-  const decide = (text, how) => deed(text, async () => { await settle(pair, how); decided = how; }, { class: "small" });
+  const decide = (text, how) => deed(text, async () => { await settle(pair, how); decided = how; settledOne(); }, { class: "small" });
   return add(item, h("div", { class: "sides" }, side(pair.older, "Older", pair), side(pair.newer, "Newer", pair)),
     h("div", { class: "actions" }, verdict
       ? [badge(VERDICTS[verdict], "plain"), deed("Take it back", () => api.reopen(pair.newer.id, pair.older.id))]

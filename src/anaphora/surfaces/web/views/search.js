@@ -48,7 +48,7 @@ function formOf() {
   return h("form", { class: "search", role: "search" },
     h("div", { class: "ask" },
       h("label", { class: "grow" }, h("span", { class: "visually-hidden" }, "What to look for"),
-        h("input", { type: "search", name: "q", placeholder: "What do you want to know?", autocomplete: "off", enterkeyhint: "search", "aria-keyshortcuts": "/ Control+K" })),
+        h("input", { type: "search", name: "q", placeholder: "Ask or search", autocomplete: "off", enterkeyhint: "search", "aria-keyshortcuts": "/ Control+K" })),
       h("kbd", { class: "wide-only", title: "Press / or Ctrl K anywhere to search" }, "/"),
       h("button", { type: "submit", class: "primary" }, "Search")),
     h("details", { class: "more" }, h("summary", null, "Filters"),
