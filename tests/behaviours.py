@@ -213,6 +213,7 @@ PROMISES: dict[str, str] = {
     "resident.private": "Q Only its user may speak to the resident process, and garbage hurts nobody.",
     "resident.separate": "D Callers whose variables differ in what decides paths, times or keys share no memory.",
     "resident.model": "D One model serves all programs of a user, with the same vectors.",
+    "resident.small": "Q What the resident process took for work that is over goes back: memory, and logs of databases.",
     "search.everything": "D One search finds memories, notes, turns and files, and narrows by what they have.",
     "search.silence": "D Where nothing is likely to answer there are no hits, and the nearest can be had.",
     "search.snippets": "D A snippet is of the text, no longer than asked, and marks what matched.",
