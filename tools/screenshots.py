@@ -26,6 +26,7 @@ from tools.demo_home import MOMENT, QUESTION, demo_home, empty_home
 
 from anaphora import Memory
 from anaphora.surfaces.rest.options import ServerOptions
+from anaphora.values.conversations import READ_AWAITED
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -78,6 +79,9 @@ def main() -> None:
     only = [name for name in arguments.only.split(",") if name]
     try:
         with demo_home(place) as memory, served(memory, options) as url, _browser() as browser:
+            # The reader loads with the first question that is read.
+            memory.search(SEARCHED, read=READ_AWAITED)
+            memory.ready()
             if arguments.sheets is None:
                 _pictures(browser, url, arguments.images, only)
                 return
