@@ -220,7 +220,9 @@ def _replies() -> Any:
     def reply(messages: Any) -> str:
         replies = sum(1 for message in messages if message.role == "assistant")
         whole = " ".join(message.text for message in messages)
-        script = next((lines for asked, lines in steps.items() if asked in whole), [_NOT_FOUND])
+        script = next(
+            (lines for question, lines in steps.items() if question in whole), [_NOT_FOUND]
+        )
         # Examples that every prompt begins with are replies of a model, too.
         return script[max(0, replies - _examples(messages)) % len(script)]
 
@@ -229,7 +231,7 @@ def _replies() -> Any:
 
 def _examples(messages: Any) -> int:
     own = {_READ_ALL, _JUDGE, _SUBMIT, _NOT_FOUND}
-    return sum(1 for one in messages if one.role == "assistant" and one.text not in own)
+    return sum(1 for message in messages if message.role == "assistant" and message.text not in own)
 
 
 def _fill(memory: Memory, clock: _Clock, folder: Path) -> None:

@@ -26,6 +26,7 @@ from tools.demo_home import MOMENT, QUESTION, demo_home, empty_home
 
 from anaphora import Memory
 from anaphora.surfaces.rest.options import ServerOptions
+from anaphora.values.conversations import READ_AWAITED
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -78,6 +79,9 @@ def main() -> None:
     only = [name for name in arguments.only.split(",") if name]
     try:
         with demo_home(place) as memory, served(memory, options) as url, _browser() as browser:
+            # The reader loads with the first question that is read.
+            memory.search(SEARCHED, read=READ_AWAITED)
+            memory.ready()
             if arguments.sheets is None:
                 _pictures(browser, url, arguments.images, only)
                 return
@@ -197,10 +201,10 @@ def _joined(shots: list[bytes]) -> Image:
             size = (round(whole.width * _SHARE), round(whole.height * _SHARE))
             images.append(whole.convert("RGB").resize(size, Image.Resampling.LANCZOS))
     column = images[0].width + _GAP
-    row = max(one.height for one in images) + _GAP
+    row = max(image.height for image in images) + _GAP
     sheet = Image.new("RGB", (column + images[1].width, row * 2 - _GAP), "#8a9499")
-    for number, one in enumerate(images):
-        sheet.paste(one, (column * (number % 2), row * (number // 2)))
+    for number, image in enumerate(images):
+        sheet.paste(image, (column * (number % 2), row * (number // 2)))
     return sheet
 
 
@@ -322,7 +326,7 @@ def _views(memory: Memory) -> dict[str, tuple[str, Act]]:
     turn = memory.recall_conversation(None, SEARCHED, top_k=1)[0]
     document = memory.documents()[0]
     note = memory.notes()[0]
-    trace = next(one for one in memory.traces() if one.question == QUESTION)
+    trace = next(trace for trace in memory.traces() if trace.question == QUESTION)
     return {
         "start": ("#/search", _settled),
         "search": (_FOUND, _why),

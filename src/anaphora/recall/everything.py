@@ -288,14 +288,14 @@ class EverythingRecall:
             read=asked.read,
             silent_times=silent_times,
         )
-        known = self.places.all()
+        places = self.places.all()
 
-        def converted(hit: TurnHit) -> SearchHit:
-            place = known.get(hit.conversation_id)
+        def convert(hit: TurnHit) -> SearchHit:
+            place = places.get(hit.conversation_id)
             project = "" if place is None else place.repository or place.directory
             return _of_turn(hit, asked, self._title_of(hit), project)
 
-        return replace(_answer(found, converted), silent_times=tuple(silent_times))
+        return replace(_answer(found, convert), silent_times=tuple(silent_times))
 
     def _title_of(self, hit: TurnHit) -> str:
         """What the conversation is called that a turn was found by."""

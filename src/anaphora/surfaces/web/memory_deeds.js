@@ -119,9 +119,9 @@ function outcome(done) {
     done.conflicts?.length ? h("div", { class: "note warn" }, h("p", null, "A memory says otherwise:"),
       h("ul", null, done.conflicts.map((memory) => h("li", null, when(memory.created_at), " ", said(memory.text, "span")))),
       h("p", null, h("a", { href: "#/contradictions", onclick: () => document.getElementById("dialog").close() }, "Decide what holds"))) : null].filter(Boolean);
-  const told = words[done.action] ?? done.action;
-  if (notes.length) return [h("p", null, told), notes];
-  toast(told);
+  const text = words[done.action] ?? done.action;
+  if (notes.length) return [h("p", null, text), notes];
+  toast(text);
   return null;
 }
 
@@ -134,12 +134,12 @@ async function forget(record, how = { undoable: true }) {
     await ask({ title: "It was not forgotten", body: trouble(error), confirm: "Close" });
     return;
   }
-  await tell(record, done, !how.undoable && !how.soft ? "Deleted" : how.soft ? "No longer searched" : "Forgotten", how.undoable || how.soft ? () => api.undoForget(record.id) : null);
+  await showForgotten(record, done, !how.undoable && !how.soft ? "Deleted" : how.soft ? "No longer searched" : "Forgotten", how.undoable || how.soft ? () => api.undoForget(record.id) : null);
   if (location.hash.startsWith("#/memories/")) location.hash = "#/memories";
   else leaveRow(record);
 }
 
-async function tell(record, done, word, undo) {
+async function showForgotten(record, done, word, undo) {
   const sources = done.surviving ?? [];
   await fetchTitles(sources.map((source) => source.id));
   const name = record.text.trim().replace(/\s+/g, " ");

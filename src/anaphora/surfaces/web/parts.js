@@ -54,10 +54,10 @@ export function legend(names) {
 
 /** What was unavailable while something was found. That vectors are missing is said beside it. */
 export function degraded(list) {
-  const told = (list ?? []).filter((entry) => !waitsForVectors(entry) && !isLoading(entry));
-  if (told.length === 0) return null;
+  const entries = (list ?? []).filter((entry) => !waitsForVectors(entry) && !isLoading(entry));
+  if (entries.length === 0) return null;
   return h("div", { class: "note warn" }, h("strong", null, "Not everything was available. "),
-    h("ul", null, told.map((entry) => h("li", null, h("b", null, entry.part), `: ${entry.reason}`))));
+    h("ul", null, entries.map((entry) => h("li", null, h("b", null, entry.part), `: ${entry.reason}`))));
 }
 
 /** Whether it says that a part is not there yet, and will be in a moment. */

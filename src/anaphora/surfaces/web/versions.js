@@ -4,7 +4,7 @@ import { h, to, when } from "./dom.js";
 
 const QUOTED = /^(?:on (\d{4}-\d\d-\d\d) )?"(.*)"$/s;
 
-/** Whether what a hit says holds no more: the words for its mark; null where it holds. */
+/** What replaced a hit (null where it holds), and its other notes: what it replaced and contradicts. */
 export function versionNotes(hit) {
   const lines = (hit.versions ?? []).map((line) => [line, part(line)]);
   const newer = lines.filter(([, { kind }]) => kind === "older");
@@ -12,7 +12,7 @@ export function versionNotes(hit) {
   // The last of several is the one whose id comes with the hit.
   const replaced = newer.length ? replacedBy(newer.at(-1)[1], hit.older_than)
     : hit.current ? null : h("p", { class: "version gone" }, h("b", null, "No longer holds"), link(hit.older_than, ": see what replaced it"));
-  return [replaced, others.map(([line, told]) => sentence(line, told))];
+  return [replaced, others.map(([line, parts]) => sentence(line, parts))];
 }
 
 function part(line) {

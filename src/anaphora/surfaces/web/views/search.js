@@ -147,7 +147,8 @@ async function found(values, signal) {
   announce(summary);
   return [
     h("p", { class: "summary" }, summary, partly ? ". Some texts are found by their words alone so far; their meaning is being worked out." : null,
-      recall.degraded.some(isLoading) ? ". The order gets better in a moment: the part that reads question and hit together is still loading." : null),
+      recall.degraded.some(isLoading) ? [". The order gets better in a moment: the part that reads question and hit together is still loading. ",
+        h("button", { type: "button", class: "quiet small", onclick: () => dispatchEvent(new CustomEvent("anaphora:vectors")) }, "Search again")] : null),
     degraded(recall.degraded),
     recall.notices?.length ? h("div", { class: "note" }, h("ul", null, recall.notices.map((notice) => h("li", null, notice)))) : null,
     recall.hits.length ? listed(recall.hits, values.q, true) : nothing(recall, values.q),
