@@ -523,8 +523,10 @@ def test_of_several_rules_the_one_that_ended_leaves(desk: Desk, tmp_path: Path) 
     for number in range(9):
         news = f"service {number} is required from now on"
         desk.say(f"news-{number}", news, days=7 - number / 2, directory=tideline)
-    rules = desk.start(tideline).partition("Last sessions:")[0]
+    begun = desk.start(tideline)
+    rules = begun.partition("Last sessions:")[0]
     assert "rules here: no globals\n" in rules
+    assert begun.count("service 8") == 1
     assert "service 8" in rules
     assert "service 0" not in rules
 

@@ -424,6 +424,10 @@ def test_a_sentence_goes_in_and_out_without_a_trace(
     set_up("claude-code", user)
     trials = try_client("claude-code", user, started())
     assert [(trial.what, trial.problem) for trial in trials] == [("server", ""), ("hook", "")]
+    # A client whose only hook is the one at the start.
+    set_up("vscode", user)
+    hooks = [one for one in try_client("vscode", user, started()) if one.what == "hook"]
+    assert [one.problem for one in hooks] == [""]
     with Memory.open() as memory:
         assert memory.namespaces() == ("default",)
         assert memory.audit.status().entries == entries_before

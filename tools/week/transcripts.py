@@ -129,7 +129,10 @@ class Transcript:
             for tool, file in prompt.calls
         ]
         text = prompt.text if not context else f"{prompt.text}\n\n{context}"
-        said = (("user", text, {}), ("gemini", prompt.answer, {"toolCalls": calls}))
+        said: tuple[tuple[str, str, dict[str, Any]], ...] = (
+            ("user", text, {}),
+            ("gemini", prompt.answer, {"toolCalls": calls}),
+        )
         for kind, words, more in said:
             at = _stamp(prompt.at + _ANSWER * (kind == "gemini"))
             content = [{"text": words}]

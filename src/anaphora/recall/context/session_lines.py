@@ -73,10 +73,13 @@ def _news(text: str, rules: Collection[str]) -> str:
     return text if len(left) == len(sentences) else " ".join(left)
 
 
-def last_exchange(thread: Thread) -> Iterator[str]:
-    """The last question of a session that says what it is about, and the answer."""
+def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
+    """The last question of a session that says what it is about, and the answer.
+
+    Nothing where the user said no more than `rules` say.
+    """
     turns = _telling(thread)
-    typed = [turn for turn in turns if turn.role == "user"]
+    typed = [turn for turn in turns if turn.role == "user" and _news(_text(turn), rules)]
     if not typed:
         return
     last = next((turn for turn in reversed(typed) if _says_enough(_text(turn))), typed[-1])

@@ -176,7 +176,7 @@ class Standing:
             later += stated
             lines = [in_one_line(stated)] if stated else []
             if not (lines or told):
-                lines = list(last_exchange(thread))
+                lines = list(last_exchange(thread, rules))
             if not lines:
                 continue
             files = list(dict.fromkeys(changed_files(self.calls(conversation_id))))[-_MOST_FILES:]
