@@ -29,6 +29,7 @@ from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.offers import choose_offers, find_backups, find_offers
 from anaphora.surfaces.cli.program import program
 from anaphora.surfaces.cli.progress import long_work
+from anaphora.surfaces.rest.processes import free_port
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
 SMALL = [
@@ -397,8 +398,7 @@ def test_the_page_is_started_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         number = taken.getsockname()[1]
-        monkeypatch.setattr(start, "_PORTS", range(number, number + 1))
-        assert start._free_port() == 0
+        assert free_port("127.0.0.1", [number]) == 0
 
 
 @pytest.mark.promise("import.words_first")

@@ -163,7 +163,7 @@ BEGINNING = {
     ("mirror", "init"), ("core", "add"), ("audit", "on"), ("document", "add"),
 }  # fmt: skip
 WHOLE_HOME = {
-    ("backup",), ("restore",), ("encrypt",), ("decrypt",), ("setup",), ("mcp",), ("serve",),
+    ("backup",), ("restore",), ("encrypt",), ("decrypt",), ("setup",), ("mcp",), ("serve",), ("start",),
 }  # fmt: skip
 READING = [
     (words, command)
