@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.commands import run_command
+from tests.commands import is_one_mistake, run_command
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -216,7 +216,7 @@ def test_mistakes_are_one_clear_line(cli: Cli, words: list[str], code: int, says
     assert ran.code == code, ran.err
     assert says in ran.err
     assert "Traceback" not in ran.err + ran.out
-    assert len(ran.err.strip().splitlines()) == 1
+    assert is_one_mistake(ran.err)
 
 
 def test_an_import_with_a_broken_line_says_where(cli: Cli, tmp_path: Path) -> None:

@@ -163,7 +163,8 @@ BEGINNING = {
     ("mirror", "init"), ("core", "add"), ("audit", "on"), ("document", "add"),
 }  # fmt: skip
 WHOLE_HOME = {
-    ("backup",), ("restore",), ("encrypt",), ("decrypt",), ("setup",), ("mcp",), ("serve",), ("start",),
+    ("backup",), ("restore",), ("encrypt",), ("decrypt",), ("setup",), ("mcp",), ("serve",),
+    ("start",),
 }  # fmt: skip
 READING = [
     (words, command)
