@@ -129,8 +129,8 @@ def _ready_process() -> socket.socket:
         process = subprocess.Popen(
             [sys.executable, __file__, *map(str, given)],
             pass_fds=given,
-            # Of the same sources as the tests, where several checkouts share an environment.
-            env={"PATH": "", "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+            # The code that is tested, which may lie elsewhere than the installed one.
+            env={"PATH": "", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
