@@ -432,7 +432,7 @@ PROMISES: dict[str, str] = {
     "errors.next_step": "D Every error says one next step, on the command line and over HTTP.",
     "sync.conflicts": "D What two devices said apart is told in words, by date and device.",
     "tokens.people": "D A token has a person's name, and what is written with it says so.",
-    "cli.errors": "D A mistake gives one clear line and an exit code, never a traceback.",
+    "cli.errors": "D A mistake gives one clear line, a next step and an exit code, never a traceback.",
     "cli.documented": "D The README's commands run.",
     "docs.installs": "D Each page names the extras that its commands and programs need.",
     "docs.claims": "Q Every figure and promise of README and docs has a command that shows it, and agrees with it.",

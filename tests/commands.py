@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["program", "program_folder", "run_command", "run_command_bytes"]
+__all__ = ["is_one_mistake", "program", "program_folder", "run_command", "run_command_bytes"]
 
 _LENGTH = 1 << 20
 _SHIM = Path(__file__).with_name("forked_program.py")
@@ -84,6 +84,13 @@ def run_command_bytes(
         out.seek(0)
         errors.seek(0)
         return subprocess.CompletedProcess(listed, code, out.read(), errors.read())
+
+
+def is_one_mistake(text: str) -> bool:
+    """Whether standard error has one line of what went wrong, and at most its next step."""
+    first, *rest = text.strip().splitlines()
+    steps = [line for line in rest if line.startswith("  next: ")]
+    return first.startswith("anaphora: ") and rest == steps and len(steps) <= 1
 
 
 def program() -> list[str]:

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.commands import run_command
+from tests.commands import is_one_mistake, run_command
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -29,6 +29,7 @@ from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.offers import choose_offers, find_backups, find_offers
 from anaphora.surfaces.cli.program import program
 from anaphora.surfaces.cli.progress import long_work
+from anaphora.surfaces.rest.processes import free_port
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
 SMALL = [
@@ -215,7 +216,7 @@ def test_mistakes_are_one_clear_line(cli: Cli, words: list[str], code: int, says
     assert ran.code == code, ran.err
     assert says in ran.err
     assert "Traceback" not in ran.err + ran.out
-    assert len(ran.err.strip().splitlines()) == 1
+    assert is_one_mistake(ran.err)
 
 
 def test_an_import_with_a_broken_line_says_where(cli: Cli, tmp_path: Path) -> None:
@@ -397,8 +398,7 @@ def test_the_page_is_started_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         number = taken.getsockname()[1]
-        monkeypatch.setattr(start, "_PORTS", range(number, number + 1))
-        assert start._free_port() == 0
+        assert free_port("127.0.0.1", [number]) == 0
 
 
 @pytest.mark.promise("import.words_first")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import run_command
+from tests.commands import is_one_mistake, run_command
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -153,7 +153,7 @@ def test_mistakes_are_one_clear_line(run: Run, words: list[str], code: int, says
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert is_one_mistake(done.stderr)
 
 
 @pytest.mark.promise("cli.recall")

@@ -164,6 +164,7 @@ BEGINNING = {
 }  # fmt: skip
 WHOLE_HOME = {
     ("backup",), ("restore",), ("encrypt",), ("decrypt",), ("setup",), ("mcp",), ("serve",),
+    ("start",),
 }  # fmt: skip
 READING = [
     (words, command)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from anaphora import Memory
-from anaphora.sync.store import CONFLICTS
 
 
 @pytest.mark.promise("sync.conflicts")
@@ -49,7 +48,7 @@ def test_a_conflict_is_told_by_date_and_device(tmp_path: Path) -> None:
         for memory in (laptop, desktop):
             assert {one.summary for one in memory.sync.now().conflicts} == {port, days}
             assert {one.summary for one in memory.sync.conflicts()} == {port, days}
-        assert "5440" not in str(laptop.sync._store.get(CONFLICTS))
+        assert "5440" not in str(laptop.sync._store.get("conflicts"))
         laptop.remember("Staging listens on 5440.", path="staging.port")
         desktop.forget(later.id)
         assert [one.summary for one in laptop.sync.conflicts()] == [days]

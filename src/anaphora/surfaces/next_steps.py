@@ -90,7 +90,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "port": "Choose another one: `anaphora serve --port 8001`.",
     "code": "Run `anaphora sync pair` on the other device and type the code that it shows.",
     "key": "Run `anaphora sync key` on the other device and use exactly what it prints.",
-    "embedder": "Unset ANAPHORA_EMBEDDER to use the one that is included.",
+    "embedder": "Use one of the names listed; `minilm` is included and needs nothing else.",
     "database": "Correct ANAPHORA_DATABASE, or unset it to use a file in the home.",
 }
 """What to do about invalid input, by the field or argument."""

@@ -67,6 +67,8 @@ def _show(findings: Sequence[Finding], first: Finding | None) -> None:
             out.print(shown(f"      to repair it: {finding.remedy}", "yellow"))
     if first is not None:
         out.print(shown(f"first failure: {first.name}; run: {first.remedy}", "bold"))
+    else:
+        out.print(shown(f"Nothing is wrong: {len(findings)} checks passed.", "bold"))
 
 
 def _clients(program: Sequence[str]) -> Iterator[Finding]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
-import socket
 import sys
 import tempfile
 import webbrowser
@@ -18,6 +16,7 @@ from rich.text import Text
 
 from anaphora.api.memory import Memory
 from anaphora.core.config import load_settings
+from anaphora.core.environment import environment
 from anaphora.ops.backup.create import DATABASE
 from anaphora.store.crypto.marker import place_of
 from anaphora.store.disk import make_directory, translate
@@ -27,6 +26,7 @@ from anaphora.surfaces.cli.output import console
 from anaphora.surfaces.cli.serve import announcement, run_server
 from anaphora.surfaces.cli.where import Where
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
+from anaphora.surfaces.rest.processes import free_port
 from anaphora.surfaces.wire import counted
 
 _HOST: Final = "127.0.0.1"
@@ -64,7 +64,7 @@ def start(
                 # In one piece, whatever the width: the first of them is clicked.
                 out.print(Text(text), soft_wrap=True)
 
-        run_server(context, _HOST, _free_port(), ServerOptions(), show)
+        run_server(context, _HOST, free_port(_HOST, _PORTS), ServerOptions(), show)
     out.print("Stopped. Everything is stored; `anaphora start` opens it again.")
 
 
@@ -125,18 +125,6 @@ def _alone(home: Path) -> Iterator[Path | None]:
         lock.release()
 
 
-def _free_port() -> int:
-    """The first port that nothing listens on; 0, any free one, where all are taken."""
-    for port in _PORTS:
-        with socket.socket() as probe:
-            if os.name == "posix":
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with suppress(OSError):
-                probe.bind((_HOST, port))
-                return port
-    return 0
-
-
 @contextmanager
 def _opening(*, browser: bool) -> Iterator[Callable[[str], str]]:
     """What opens a link in the browser, and says so in a sentence.
@@ -168,4 +156,5 @@ def _has_desktop() -> bool:
     """Whether a browser has a screen to open on."""
     if sys.platform in {"win32", "darwin"}:
         return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    variables = environment()
+    return bool(variables.get("DISPLAY") or variables.get("WAYLAND_DISPLAY"))
