@@ -359,12 +359,15 @@ def _memory(environ: Mapping[str, str]) -> dict[str, float]:
 
 
 def disk_by_kind(home: Path, state: Path) -> dict[str, float]:
-    """Bytes of a home's files, and of the logs, by what they are for."""
+    """Bytes of a home's files, and of the logs, by what they are for; a file of two names once."""
     kinds: dict[str, float] = {}
+    counted: set[int] = set()
     for path in home.glob("**/*"):
-        if path.is_file():
+        status = path.stat()
+        if path.is_file() and status.st_ino not in counted:
+            counted.add(status.st_ino)
             kind = _kind_of(path.relative_to(home))
-            kinds[kind] = kinds.get(kind, 0) + path.stat().st_size
+            kinds[kind] = kinds.get(kind, 0) + status.st_size
     kinds["logs"] = size_of(state)
     return dict(sorted(kinds.items()))
 
