@@ -73,6 +73,7 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         (
             Measured("injection", f"python -m bench.injection {DATA}"),
             Measured("hooks", f"python -m bench.hooks {DATA}"),
+            Measured("resident", "python -m bench.resident"),
         ),
     ),
     (
