@@ -152,7 +152,7 @@ def play_week(reader: str, *, large: bool = True) -> Week:
 
 
 def _play(root: Path, environ: Mapping[str, str], week: Week, large: bool) -> None:
-    stories = iter([one for one in read_stories(FOLDER) if one.lang == "en"])
+    stories = iter([story for story in read_stories(FOLDER) if story.lang == "en"])
     files = itertools.cycle(sorted((_REPOSITORY / "src" / "anaphora").glob("**/*.py")))
     share = [PROMPTS // SESSIONS + (n < PROMPTS % SESSIONS) for n in range(SESSIONS)]
     for number, prompts in enumerate(share):
@@ -186,8 +186,7 @@ def _live_through(
     files: Iterator[Path],
 ) -> None:
     for prompt, reply in exchanges:
-        told: dict[str, Any] = {"prompt": prompt}
-        spent, out = _hook(environ, transcript, "UserPromptSubmit", **told)
+        spent, out = _hook(environ, transcript, "UserPromptSubmit", prompt=prompt)
         week.prompts.append(spent)
         week.injected += bool(out.strip())
         transcript.add("user", prompt)
@@ -220,14 +219,14 @@ def _hook(
     environ: Mapping[str, str], transcript: Transcript, event: str, **more: Any
 ) -> tuple[float, str]:
     """Seconds of one hook, and what it printed."""
-    told = {
+    event_fields = {
         "hook_event_name": event,
         "session_id": transcript.session,
         "transcript_path": str(transcript.place),
         "cwd": transcript.directory,
         **more,
     }
-    return seconds_of([str(SCRIPT), "hook", "claude-code"], environ, json.dumps(told))
+    return seconds_of([str(SCRIPT), "hook", "claude-code"], environ, json.dumps(event_fields))
 
 
 def _call_tools(environ: Mapping[str, str], transcript: Transcript) -> None:
@@ -292,7 +291,7 @@ def _do_large_work(root: Path, environ: Mapping[str, str], stories: Iterator[Sto
 
 def _all_texts() -> list[str]:
     stories = read_stories(FOLDER)
-    return [turn.text for story in stories for one in story.sessions for turn in one.turns]
+    return [turn.text for story in stories for session in story.sessions for turn in session.turns]
 
 
 def _words(texts: Iterator[str], size: int) -> str:
@@ -359,12 +358,15 @@ def _memory(environ: Mapping[str, str]) -> dict[str, float]:
 
 
 def disk_by_kind(home: Path, state: Path) -> dict[str, float]:
-    """Bytes of a home's files, and of the logs, by what they are for."""
+    """Bytes of a home's files, and of the logs, by what they are for; a file of two names once."""
     kinds: dict[str, float] = {}
+    counted: set[int] = set()
     for path in home.glob("**/*"):
-        if path.is_file():
+        status = path.stat()
+        if path.is_file() and status.st_ino not in counted:
+            counted.add(status.st_ino)
             kind = _kind_of(path.relative_to(home))
-            kinds[kind] = kinds.get(kind, 0) + path.stat().st_size
+            kinds[kind] = kinds.get(kind, 0) + status.st_size
     kinds["logs"] = size_of(state)
     return dict(sorted(kinds.items()))
 

@@ -385,8 +385,9 @@ def test_the_log_is_bounded_private_and_holds_the_newest(state_folder: Path) -> 
     assert len(found) > 200
     # Eight at once turn it over together: nothing fails, and neither file is lost by it.
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda n: report(os.environ, KeyError(n), surface="t"), range(2_000)))
-    assert all(incident.logged for incident in made)
+        errors = map(KeyError, range(2_000))
+        entries = list(pool.map(lambda error: report(os.environ, error, surface="t"), errors))
+    assert all(incident.logged for incident in entries)
     assert len(logged()) > 200
     if sys.platform != "win32":
         assert {file.stat().st_mode & 0o077 for file in files} == {0}
