@@ -13,10 +13,13 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import sleep
+from types import SimpleNamespace
 
 import pytest
 from bench.hostile_files import DOCUMENTS
 from bench.hostile_imports import IMPORTS
+from rich.console import Console
 from starlette.requests import Request
 from tests.conftest import Clock
 from tests.document_files import docx
@@ -47,6 +50,7 @@ from anaphora.ingest.documents.reading import read_document
 from anaphora.ingest.documents.working import read_in_worker
 from anaphora.ingest.importing import import_files
 from anaphora.ops import import_export
+from anaphora.surfaces.cli import progress
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.calls import Kind, kind_of
 from anaphora.values.conversations import ImportProblem
@@ -502,6 +506,24 @@ def test_what_takes_long_waits_for_its_own_kind_alone(tmp_path: Path, lane: Kind
                 assert client.post("/v1/import?name=a.jsonl", content=line).status_code == 200
         finally:
             gate.set()
+
+
+def test_many_files_are_shown_in_one_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bar for each would all be drawn again for each."""
+    written = io.StringIO()
+    terminal = Console(file=written, force_terminal=True, width=80)
+    monkeypatch.setattr(progress, "console", lambda **_: terminal)
+    streams = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(progress, "sys", streams)
+    monkeypatch.setattr(progress, "SOON", 0.05)
+    with progress.long_work("Reading", kept="Nothing.") as report:
+        for number in range(60):
+            report(f"file {number}", 1, 2)
+            report(f"file {number}", 2, 2)
+        while "file 59" not in written.getvalue():
+            sleep(0.01)
+    # The cursor goes up for each line that is drawn again.
+    assert written.getvalue().count("\x1b[1A") < 10
 
 
 @pytest.mark.promise("documents.bounded")
