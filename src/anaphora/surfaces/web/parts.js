@@ -94,7 +94,8 @@ export function trouble(error, again = null) {
   const known = error instanceof Problem;
   const title = known ? error.title : "That did not work";
   const detail = known ? error.detail : String(error?.message ?? error);
-  const next = (known ? NEXT[error.status] : null) ?? ELSE;
+  // The server may know a closer step than its status tells.
+  const next = (known ? error.next || NEXT[error.status] : null) ?? ELSE;
   announce(`${title}. ${detail} ${next}`);
   return h("div", { class: "note bad", role: "alert" },
     h("strong", null, title), detail ? h("p", null, detail) : null,
