@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from anaphora.errors import AnaphoraError
-from anaphora.surfaces.cli.output import console, emit, exit_code, show_error, tracker
+from anaphora.surfaces.cli.output import console, emit, exit_code, show_error
+from anaphora.surfaces.cli.progress import UNWRITTEN, long_work
 from bench.figures import Figure, keep
 
 MEASUREMENTS = (
@@ -119,7 +120,7 @@ def _figures(name: str, data: Path) -> Sequence[Figure]:
 def _conversations(given: argparse.Namespace) -> None:
     from bench.conversations import render, run_benchmark
 
-    with tracker(quiet=given.json) as progress:
+    with long_work("Measuring", kept=UNWRITTEN, quiet=given.json) as progress:
         report = run_benchmark(
             given.path,
             given.format,
@@ -137,7 +138,7 @@ def _conversations(given: argparse.Namespace) -> None:
 def _project(given: argparse.Namespace) -> None:
     from bench.project.run import run_project_benchmark
 
-    with tracker(quiet=given.json) as progress:
+    with long_work("Measuring", kept=UNWRITTEN, quiet=given.json) as progress:
         report = run_project_benchmark(
             given.path, details=given.details, embedder=given.embedder, progress=progress
         )

@@ -46,10 +46,10 @@ def run(data: Path | None = None) -> list[Figure]:
         cold = [_cold(environ) for _ in range(COLD)]
         bare, warm = [], []
         for number in range(WARM):
-            bare.append(_seconds([sys.executable, "-I", "-c", "pass"], environ))
+            bare.append(seconds_of([sys.executable, "-I", "-c", "pass"], environ)[0])
             warm.append(_prompted(environ, number))
         resident = _resident_memory(environ)
-        _stop(environ)
+        stop_residents(environ)
         alone = [_prompted({**environ, "ANAPHORA_RESIDENT": "0"}, n) for n in range(COLD)]
     over = sorted(one - bare[at] for at, one in enumerate(warm))
     figures = [
@@ -104,25 +104,28 @@ def _prompted(environ: Mapping[str, str], number: int) -> float:
         "cwd": "/",
         "prompt": f"{PROMPTS[number % len(PROMPTS)]} ({number})",
     }
-    return _seconds([str(SCRIPT), "hook", "claude-code"], environ, json.dumps(told))
+    return seconds_of([str(SCRIPT), "hook", "claude-code"], environ, json.dumps(told))[0]
 
 
 def _cold(environ: Mapping[str, str]) -> float:
     """The first hook of a session, while nothing runs."""
-    _stop(environ)
+    stop_residents(environ)
     told = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/", "source": "startup"}
-    return _seconds([str(SCRIPT), "hook", "claude-code"], environ, json.dumps(told))
+    return seconds_of([str(SCRIPT), "hook", "claude-code"], environ, json.dumps(told))[0]
 
 
-def _seconds(command: list[str], environ: Mapping[str, str], stdin: str = "") -> float:
+def seconds_of(
+    command: list[str], environ: Mapping[str, str], stdin: str = ""
+) -> tuple[float, str]:
+    """Seconds of a program, and what it printed."""
     began = time.perf_counter()
-    subprocess.run(
-        command, input=stdin.encode(), env=environ, stdout=subprocess.DEVNULL, check=True
+    done = subprocess.run(
+        command, input=stdin.encode(), env=environ, stdout=subprocess.PIPE, check=True
     )
-    return time.perf_counter() - began
+    return time.perf_counter() - began, done.stdout.decode()
 
 
-def _residents(environ: Mapping[str, str]) -> list[int]:
+def residents(environ: Mapping[str, str]) -> list[int]:
     """The processes whose runtime folder is this one, but for this one itself."""
     found = []
     mark = f"XDG_RUNTIME_DIR={environ['XDG_RUNTIME_DIR']}".encode()
@@ -136,13 +139,14 @@ def _residents(environ: Mapping[str, str]) -> list[int]:
 
 
 def _resident_memory(environ: Mapping[str, str]) -> float:
-    return max((memory_of("VmRSS", one) for one in _residents(environ)), default=0.0)
+    return max((memory_of("VmRSS", one) for one in residents(environ)), default=0.0)
 
 
-def _stop(environ: Mapping[str, str]) -> None:
-    for process in _residents(environ):
+def stop_residents(environ: Mapping[str, str]) -> None:
+    """End all of them, and wait until they have."""
+    for process in residents(environ):
         os.kill(process, 15)
-    while _residents(environ):
+    while residents(environ):
         time.sleep(0.05)
 
 

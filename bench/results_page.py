@@ -73,6 +73,8 @@ SECTIONS: tuple[tuple[str, tuple[Measured, ...]], ...] = (
         (
             Measured("injection", f"python -m bench.injection {DATA}"),
             Measured("hooks", f"python -m bench.hooks {DATA}"),
+            Measured("week", "python -m tools.week"),
+            Measured("resident", "python -m bench.resident"),
         ),
     ),
     (

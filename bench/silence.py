@@ -34,6 +34,7 @@ from anaphora import Memory
 from anaphora.embed.base import Embedder
 from anaphora.rank.silence import (
     FACT_FLOOR,
+    HIT_WEIGHTS,
     LANES,
     TURN_FLOOR,
     HitEvidence,
@@ -82,6 +83,8 @@ UNSEEN_AT: Final = 1
 FEW_AT: Final = 2
 FEW_OF_HIT_AT: Final = 6
 """Those of few statements among the features, and among those of a hit."""
+CROWD_RIDGE: Final = 0.1
+"""What many statements take off is found from few features, whose scale is known."""
 COSINES_AT: Final = frozenset({0, 5})
 """Those of the cosine and of its lead among the features of a hit."""
 NEVER_FOR: Final = frozenset({1, 4})
@@ -109,6 +112,11 @@ class Seen:
     read: float | None
     few: float
     hits: SeenHits
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it was asked among more statements than weights are usually fitted in."""
+        return any(hit.many for hit, _ in self.hits)
 
     @property
     def answered(self) -> float:
@@ -408,8 +416,34 @@ def _without(values: Sequence[float], places: Collection[int]) -> Weights:
     return tuple(0.0 if at in places else value for at, value in enumerate(values))
 
 
-def _fitted(asked: Sequence[Asked]) -> list[Asked]:
-    fitted = [one for one in asked if one.fitted]
+def fit_crowd(asked: Sequence[Asked]) -> Weights:
+    """What many statements take off hits of both lanes, in the order of `crowd_features`.
+
+    The other weights are as shipped. In other words and by name, in each lane, count the same.
+    """
+    hits = [
+        (hit, right, question)
+        for question in _fitted(asked, crowded=True)
+        if question.kind == ANSWERED
+        for hit, right in question.seen.hits
+        if not hit.sought and hit.read is None
+    ]
+    sizes = Counter(question.where for *_, question in hits)
+    weights = fit_added(
+        [hit.crowd_features() for hit, *_ in hits],
+        [right for _, right, _ in hits],
+        [100.0 / sizes[question.where] for *_, question in hits],
+        [
+            float(np.dot(HIT_WEIGHTS[True, False][question.lane], (1.0, *hit.features())))
+            for hit, _, question in hits
+        ],
+        CROWD_RIDGE,
+    )
+    return tuple(round(weight, 3) for weight in weights)
+
+
+def _fitted(asked: Sequence[Asked], *, crowded: bool = False) -> list[Asked]:
+    fitted = [one for one in asked if one.fitted and one.seen.crowded == crowded]
     # Where a reader reads, a question that finds nothing has nothing to be read.
     return [one for one in fitted if one.seen.read is not None] or fitted
 

@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["program", "program_folder", "run_command", "run_command_bytes"]
+__all__ = ["is_one_mistake", "program", "program_folder", "run_command", "run_command_bytes"]
 
 _LENGTH = 1 << 20
 _SHIM = Path(__file__).with_name("forked_program.py")
@@ -86,6 +86,13 @@ def run_command_bytes(
         return subprocess.CompletedProcess(listed, code, out.read(), errors.read())
 
 
+def is_one_mistake(text: str) -> bool:
+    """Whether standard error has one line of what went wrong, and at most its next step."""
+    first, *rest = text.strip().splitlines()
+    steps = [line for line in rest if line.startswith("  next: ")]
+    return first.startswith("anaphora: ") and rest == steps and len(steps) <= 1
+
+
 def program() -> list[str]:
     """The beginning of a command line that runs `anaphora` in this way, for who starts it."""
     if not hasattr(os, "fork"):
@@ -122,7 +129,8 @@ def _ready_process() -> socket.socket:
         process = subprocess.Popen(
             [sys.executable, __file__, *map(str, given)],
             pass_fds=given,
-            env={"PATH": ""},
+            # The code that is tested, which may lie elsewhere than the installed one.
+            env={"PATH": "", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )

@@ -37,6 +37,7 @@ WRITTEN = (
         Constant("rank/silence.py", f"READ_{name}")
         for name in (*SILENCE, "FEW", "ODDS", "HIT_TURNS", "HIT_FACTS")
     ),
+    Constant("rank/silence.py", "CROWD"),
     Constant("rank/confidence.py", "TURN_WEIGHTS"),
     Constant("rank/confidence.py", "MEMORY_WEIGHTS"),
     *(Constant("rank/relevance.py", name, 3) for name in ("CONSTANT", *UNASKED)),

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 from bench.hostile_files import DOCUMENTS
 from bench.hostile_imports import IMPORTS
-from rich.console import Console
 from starlette.requests import Request
 from tests.conftest import Clock
 from tests.document_files import docx
@@ -48,7 +47,6 @@ from anaphora.ingest.documents.reading import read_document
 from anaphora.ingest.documents.working import read_in_worker
 from anaphora.ingest.importing import import_files
 from anaphora.ops import import_export
-from anaphora.surfaces.cli import output
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.calls import Kind, kind_of
 from anaphora.values.conversations import ImportProblem
@@ -504,21 +502,6 @@ def test_what_takes_long_waits_for_its_own_kind_alone(tmp_path: Path, lane: Kind
                 assert client.post("/v1/import?name=a.jsonl", content=line).status_code == 200
         finally:
             gate.set()
-
-
-def test_many_files_are_shown_in_one_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bar for each would all be drawn again for each."""
-    written = io.StringIO()
-    terminal = Console(file=written, force_terminal=True, width=80)
-    monkeypatch.setattr(output, "console", lambda **_: terminal)
-    with output.tracker(quiet=False) as report:
-        assert report is not None
-        for number in range(60):
-            report(f"file {number}", 1, 2)
-            report(f"file {number}", 2, 2)
-    assert "file 59" in written.getvalue()
-    # The cursor goes up for each line that is drawn again.
-    assert written.getvalue().count("\x1b[1A") < 10
 
 
 @pytest.mark.promise("documents.bounded")

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from anaphora import __version__
 from anaphora.core.config import ClientFolders
-from anaphora.surfaces.setup.clients import entries
+from anaphora.surfaces.setup.clients import SKILL, entries, skill_text
 
 __all__ = ["PLUGINS", "files"]
 
@@ -26,7 +26,6 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 PLUGINS: Final = ROOT / "plugins"
 TEXTS: Final = PLUGINS / "texts"
 NAME: Final = "anaphora"
-SKILL: Final = "anaphora-memory"
 DESCRIPTION: Final = (
     "Memory that runs on your own machine: earlier sessions, decisions and preferences come back "
     "by themselves, and every word is kept."
@@ -180,7 +179,7 @@ def _hooks(client: str) -> str:
     folders = ClientFolders(nowhere, nowhere, nowhere, nowhere, nowhere)
     hooks: dict[str, list[Any]] = {}
     for entry in entries(client, folders, [NAME]):
-        if entry.keys[0] == "hooks":
+        if entry.keys[:1] == ("hooks",):
             value = _forgiving(entry.value, client, start=not hooks)
             hooks.setdefault(entry.keys[1], []).append(value)
     return _json({"version": 1, "hooks": hooks} if client == "cursor" else {"hooks": hooks})
@@ -214,7 +213,7 @@ def _read_command(name: str) -> tuple[dict[str, str], str]:
 
 
 def _skill() -> tuple[str, str]:
-    return f"skills/{SKILL}/SKILL.md", (TEXTS / "SKILL.md").read_text("utf-8")
+    return f"skills/{SKILL}/SKILL.md", skill_text()
 
 
 def _json(value: object) -> str:

@@ -264,7 +264,7 @@ def cli() -> str:
     """Every command, its options, and the exit codes."""
     import typer.main
 
-    from anaphora.surfaces.cli import output
+    from anaphora.surfaces.cli import output, where
     from anaphora.surfaces.cli.app import app
     from anaphora.surfaces.cli.unexpected import EXIT_UNEXPECTED
 
@@ -282,7 +282,7 @@ def cli() -> str:
         f"| {output.EXIT_PARTLY} | done, and something was reported |\n"
         f"| {EXIT_UNEXPECTED} | an unexpected error: [one line with an id]"
         "(../how-to/troubleshooting.md#something-went-wrong-an-incident) |\n"
-        f"| {output.EXIT_INTERRUPTED} | you interrupted it |\n",
+        f"| {where.EXIT_INTERRUPTED} | you interrupted it |\n",
         "## Commands\n",
     ]
     for names, command in sorted(_commands(root, ()), key=lambda one: one[0]):
@@ -495,6 +495,7 @@ def errors() -> str:
     """Every error, with its exit code and HTTP status."""
     from anaphora import errors as e
     from anaphora.surfaces.cli.output import exit_code
+    from anaphora.surfaces.next_steps import STEPS
     from anaphora.surfaces.rest import problems
 
     tree = (e.__doc__ or "").split("\n\n")[1]
@@ -506,19 +507,22 @@ def errors() -> str:
             (status for of, status, _ in problems._STATUSES if isinstance(blank, of)), 500
         )
         said = _cell(doc_of(kind).replace("&lt;", "<"))
-        rows.append(f"| `{name}` | {exit_code(blank)} | {status} | {said} |")
+        step = _cell(next(STEPS[one] for one in kind.__mro__ if one in STEPS))
+        rows.append(f"| `{name}` | {exit_code(blank)} | {status} | {said} | {step} |")
     listed = "\n".join(rows)
     return f"""# Errors
 
-Every error that is raised on purpose is an `AnaphoraError` of `anaphora.errors`. What to do about
-each: [troubleshooting](../how-to/troubleshooting.md).
+Every error that is raised on purpose is an `AnaphoraError` of `anaphora.errors`. The command line
+shows the next step under the message, and an HTTP answer has it as `next`; where the error knows
+more (which field, which kind of thing), so does the step. More about each:
+[troubleshooting](../how-to/troubleshooting.md).
 
 ```text
 {tree}
 ```
 
-| error | exit code | HTTP status | meaning |
-|---|---:|---:|---|
+| error | exit code | HTTP status | meaning | next step |
+|---|---:|---:|---|---|
 {listed}
 """
 

@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anaphora.errors import AnaphoraError
-from anaphora.surfaces.cli.output import exit_code, show_error, tracker
+from anaphora.surfaces.cli.output import exit_code, show_error
+from anaphora.surfaces.cli.progress import UNWRITTEN, long_work
 from anaphora.surfaces.wire import plain
 from bench.conversations.run import parse_chats
 from bench.datasets import FORMATS, SETS, read_dataset
@@ -102,7 +103,7 @@ def _measured(given: argparse.Namespace, form: str, place: Path, name: str) -> l
         if chosen is None or not hasattr(one, "number") or one.number in chosen
     )
     home = None if given.home is None else given.home / form
-    with tracker(quiet=given.json) as progress:
+    with long_work("Measuring", kept=UNWRITTEN, quiet=given.json) as progress:
         asked, problems = ask_all(
             found, embedder=given.embedder, home=home, limit=given.limit, progress=progress
         )

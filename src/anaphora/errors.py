@@ -20,7 +20,7 @@ AnaphoraError
 ├── EmbeddingError                      a text could not be turned into a vector
 │   ├── ModelIntegrityError             the model file is not the one that was shipped
 │   ├── EmbedderNotReady                the model is still loading
-│   └── EndpointError                   an embedding endpoint is of no use now
+│   └── EndpointError                   the embedding endpoint is unavailable
 │       ├── EndpointUnreachable         it does not answer, or only that it cannot
 │       ├── EndpointDenied              it does not accept the key
 │       ├── EndpointModelUnknown        it does not have the model
@@ -40,7 +40,7 @@ AnaphoraError
 │   ├── RemoteTampered                  the remote altered, dropped or reordered entries
 │   ├── Diverged                        another copy of this device wrote to the remote
 │   ├── DeviceRemoved                   this device was removed from the project
-│   └── PairingFailed                   a code was not taken, or nobody typed it in time
+│   └── PairingFailed                   wrong or expired code
 ├── MirrorError                         a folder of Markdown could not be compared with the home
 ├── ServerError                         a server of Anaphora could not be used
 │   ├── ServerUnreachable               it does not answer, or not in time
@@ -290,7 +290,7 @@ class ReaderError(AnaphoraError):
 
 
 class EndpointError(EmbeddingError):
-    """An embedding endpoint is of no use now: its `url` and `model`, and the `reason`.
+    """The embedding endpoint is unavailable: its `url` and `model`, and the `reason`.
 
     Neither `url` nor `reason` ever holds a key.
     """
@@ -466,11 +466,11 @@ class Diverged(SyncError):
 
 
 class DeviceRemoved(SyncError):
-    """This device is none of the project any more. What is here stays, and nothing is sent."""
+    """This device is no longer part of the project. Its data stays here, and nothing is sent."""
 
 
 class PairingFailed(SyncError):
-    """A device was not paired: the code was another one, or was not typed in time."""
+    """A device was not paired: wrong or expired code."""
 
 
 class MirrorError(AnaphoraError):

@@ -433,6 +433,16 @@ def test_only_what_may_be_done_twice_is_asked_again() -> None:
         over(refused, refused, refused, ok).list()
     assert away.value.sent is False
     assert len(seen) == 3
+    # One that has answered is being started again: it is given half a minute.
+    restarted = over(ok, *[refused] * 12, ok)
+    assert restarted.list().items == ()
+    assert restarted.remember("x").id == "1"
+    assert paused == [1.0] * 12
+    gone = over(ok, *[refused] * 40)
+    gone.list()
+    with pytest.raises(errors.ServerUnreachable):
+        gone.remember("x")
+    assert len(paused) == 32
 
 
 @pytest.mark.promise("client.errors")

@@ -190,12 +190,21 @@ def test_doctor_shows_what_went_wrong(root: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.promise("hooks.life")
 def test_sessions_that_ended_without_a_word_come_in_with_the_next(root: Path) -> None:
-    """A terminal was closed: its transcript comes in when the next session begins."""
+    """A terminal was closed: what was said there is part of what the next session begins with."""
     lost = agent("claude-code", root)
     write_transcript("claude-code", lost.transcript, lost.session, lost.directory, [FACT])
     now = agent("claude-code", root, "22222222-aaaa-4bbb-8ccc-000000000002")
     now.transcript.write_text("")
-    now.start()
+    states = root / "memory" / "index" / "hooks"
+    states.mkdir(parents=True)
+    for days in (29, 31):
+        # What a session was given, and what a kill left of writing it.
+        for place in (states / f"{days}.json", states / f"{days}.7.new"):
+            place.write_text("{}")
+            at = time.time() - days * 86_400
+            os.utime(place, (at, at))
+    assert "5439" in now.start()
+    assert sorted(place.name for place in states.glob("[0-9][0-9].*")) == ["29.7.new", "29.json"]
     assert "5439" in now.prompt(ASKED)
 
 
@@ -244,6 +253,11 @@ def test_codex_loses_no_last_turn(tmp_path: Path) -> None:
         write_transcript("codex", days / "08" / "rollout-c.jsonl", "c", tmp_path, [FACT])
         tell("SessionStart", "d", "09", "next day")
         assert count("c") == 2
+        # A window that is closed has no other end than its last prompt.
+        tell("UserPromptSubmit", "e", "09", "turn 0", "turn 1")
+        assert (count("e"), len(waiting)) == (0, 1)
+        waiting.pop()[1]()
+        assert count("e") == 4
 
 
 @pytest.mark.promise("hooks.compaction")
@@ -284,3 +298,10 @@ def test_cursor_keeps_transcripts_where_it_does_not_say(root: Path) -> None:
     with remembered(root) as memory:
         (summary,) = memory.conversations.list()
     assert summary.turn_count == 2
+    # One that ended without a word lies in a folder of its own beside it.
+    lost = "33333333-aaaa-4bbb-8ccc-000000000003"
+    beside = place.parents[1] / lost / f"{lost}.jsonl"
+    write_transcript("cursor", beside, lost, one.directory, [FACT])
+    one.run(json.dumps(told | {"hook_event_name": "sessionStart"}).encode())
+    with remembered(root) as memory:
+        assert len(memory.conversations.list()) == 2

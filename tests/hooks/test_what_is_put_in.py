@@ -376,6 +376,20 @@ def test_a_fact_is_put_in_once(desk: Desk) -> None:
     assert f", memory: {said}" in given
     # None of the three is news afterwards.
     assert desk.prompt("on which day does Kiel go live?", session_id=session) == ""
+    # Nor is what a prompt itself gives another value.
+    assert desk.prompt("Kiel goes live on 21 January instead of 14 January.") == ""
+
+
+@pytest.mark.promise("hooks.once")
+def test_a_memory_that_was_made_of_a_turn_is_told_once(desk: Desk) -> None:
+    """In other words than those of the turn, minutes after it."""
+    turn = "deploys are on Thursdays, no longer Tuesdays. Tomasz decides if one is skipped"
+    desk.say("monday", turn, "I wrote it down.", days=5)
+    desk.keep("shop: deploys are on Thursdays; Tomasz decides if one is skipped", days=4.998)
+    assert desk.memory.ready(60)
+    given = desk.prompt("on which day of the week are deploys, Thursdays?")
+    assert given.count("Thursdays") == 1
+    assert "earlier than" not in given
 
 
 @pytest.mark.promise("hooks.once")
@@ -475,6 +489,10 @@ def test_a_rule_that_is_contradicted_says_so_and_leaves_when_it_is_settled(
 SAID = {
     "two house rules: always use uv, no emojis": "forget the rule about emojis and uv",
     "JSON is snake_case everywhere": "JSON is camelCase everywhere from now on",
+    "rules here: wrap every error": "we no longer wrap errors everywhere, only at the borders",
+    "write the changelog in English, always": "forget the rule about the changelog",
+    "tests never hit the network": "tests may hit the network from now on, it is fine again",
+    "the logo must be on every invoice": "we no longer put the logo on every invoice",
     "Nie direkt auf main pushen.": "vergiss die Regel mit dem Pushen auf main",
     "Siempre usa uv, no pip.": "ya no es obligatorio uv",
     "Toujours utiliser uv, jamais pip.": "la règle sur uv ne vaut plus",
@@ -494,6 +512,23 @@ def test_a_rule_said_in_chat_opens_the_next_session(desk: Desk, tmp_path: Path, 
     assert rule not in desk.start(kestrel)
     desk.say("thursday", SAID[rule], "Done.", days=1, directory=tideline)
     assert rule not in desk.start(tideline).partition("Last sessions:")[0]
+
+
+@pytest.mark.promise("core.project")
+def test_of_several_rules_the_one_that_ended_leaves(desk: Desk, tmp_path: Path) -> None:
+    """And what only says that it is new gives way to what always held, where room is short."""
+    tideline, _ = projects(tmp_path)
+    desk.say("old", "rules here: no globals, wrap every error", days=9, directory=tideline)
+    desk.say("new", "we no longer wrap errors everywhere", days=8, directory=tideline)
+    for number in range(9):
+        news = f"service {number} is required from now on"
+        desk.say(f"news-{number}", news, days=7 - number / 2, directory=tideline)
+    begun = desk.start(tideline)
+    rules = begun.partition("Last sessions:")[0]
+    assert "rules here: no globals\n" in rules
+    assert begun.count("service 8") == 1
+    assert "service 8" in rules
+    assert "service 0" not in rules
 
 
 @pytest.mark.promise("hooks.sessions")
@@ -522,3 +557,18 @@ def test_last_sessions_tell_what_was_decided_and_left_open(desk: Desk, tmp_path:
     assert "the queue moves from redis to PostgreSQL" in line
     assert "Leave the refunds for tomorrow" in line
     assert not re.search(r"(?i)good night|hi there|welcome|\bbye\b|thanks", line)
+    # A session of questions alone says nothing a day later, and its place is another one's.
+    desk.say("tuesday", "which queue is it?", "PostgreSQL.", days=0.5, directory=tideline)
+    said = "The berths of the ferry are called A to F."
+    news = (said, "Noted.", "is that all?", "Yes, that is all of it.")
+    desk.say("wednesday", *news, days=0.2, directory=tideline)
+    begun = desk.start(tideline)
+    assert f"- 2026-11-25 user: {said}\n" in begun
+    assert "which queue" not in begun
+    assert "Leave the refunds" in begun
+    desk.say(
+        "thursday", "The berths of the ferry are called 1 to 6 now.", directory=tideline, days=0
+    )
+    begun = desk.start(tideline)
+    assert "1 to 6" in begun
+    assert said not in begun

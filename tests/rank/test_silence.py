@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from anaphora.rank.silence import (
     LANES,
     SOUGHT,
+    USUAL,
     HitEvidence,
     Lane,
+    abundance,
     hit_probability,
     probability,
     scarcity,
@@ -32,6 +34,8 @@ EVIDENCE = st.builds(
     asks=st.booleans(),
     lead=st.floats(-2, 2),
     few=SHARES,
+    many=st.floats(0, 3),
+    named=st.booleans(),
     read=st.none() | ODDS,
     sought=st.booleans(),
 )
@@ -75,6 +79,24 @@ def test_no_hit_is_surer_than_the_answer(
     """A hit answers at most as probably as anything does, unless it was sought by name."""
     chance = hit_probability(answered, evidence, lane, calibrated=calibrated)
     assert 0.0 <= chance <= max(answered, SOUGHT if evidence.sought else 0.0)
+
+
+@given(SHARES, EVIDENCE, LANE, st.booleans(), st.integers(1, 10**6), st.integers(0, 10**7))
+def test_among_more_statements_the_same_evidence_says_no_more(
+    answered: float,
+    evidence: HitEvidence,
+    lane: Lane,
+    calibrated: bool,
+    statements: int,
+    more: int,
+) -> None:
+    """The best of a hundred thousand is near by chance; up to the usual number nothing changes."""
+    chances = [
+        hit_probability(answered, replace(evidence, many=many), lane, calibrated=calibrated)
+        for many in (0.0, abundance(statements), abundance(statements + more))
+    ]
+    assert chances == sorted(chances, reverse=True)
+    assert abundance(USUAL) == 0.0 < abundance(2 * USUAL)
 
 
 @given(SHARES, EVIDENCE, LANE, st.integers(1, 50))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import math
@@ -14,7 +15,8 @@ import numpy as np
 import pytest
 from tests.reading.tiny_reader import make_reader
 
-from anaphora.embed.minilm import MINILM
+from anaphora.embed.minilm import MINILM, MiniLM
+from anaphora.embed.onnx import shrink_arenas
 from anaphora.errors import AnaphoraError, EmbeddingError, ModelIntegrityError, ReaderError
 from anaphora.reading.inputs import (
     CANDIDATE_PIECES,
@@ -188,6 +190,21 @@ def test_the_reader_that_ships_loads_and_is_small() -> None:
     assert reader.judge_answers("Who has the key?", ["It rains."], "facts")[0] == pytest.approx(
         odds[1], abs=1e-3
     )
+
+
+@pytest.mark.promise("resident.small")
+@pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships with this build")
+def test_both_models_give_memory_back_and_answer_as_before() -> None:
+    """What runs took is freed between them, of the embedder and of the reader, to the same bits."""
+    gc.collect()
+    loaded = shrink_arenas()
+    embedder, reader = MiniLM(), Reader(BUNDLED)
+    texts = ["The heron stands in the reeds.", "word " * 200]
+    rows, odds = embedder.embed(texts), reader.judge_answers("where is it?", texts, "turns")
+    assert shrink_arenas() == loaded + 2
+    for before, after in zip(rows, embedder.embed(texts), strict=True):
+        np.testing.assert_array_equal(after, before)
+    np.testing.assert_array_equal(reader.judge_answers("where is it?", texts, "turns"), odds)
 
 
 @pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships with this build")

@@ -27,6 +27,14 @@ FILES = {
     "tests/test_cart.py": "def test_total():\n    assert True\n",
 }
 
+DECIDED = (
+    "We decided to paint the shed green.",
+    "The ferry leaves at nine on Sundays.",
+    "",
+    "Rafi moved the invoices to Helsinki.",
+    "",
+)
+
 
 @pytest.fixture
 def desk(tmp_path: Path, clock: Clock) -> Iterator[ContextDesk]:
@@ -108,6 +116,8 @@ def test_what_was_remembered_stands_beside_the_notes(desk: ContextDesk, clock: C
     for day in range(5):
         clock.advance(days=1)
         chat = memory.conversations
+        if DECIDED[day]:
+            chat.append(f"day-{day}", "user", DECIDED[day], ts=clock())
         chat.append(f"day-{day}", "user", f"What about item {day}?", ts=clock())
         chat.append(f"day-{day}", "assistant", f"Item {day} is done.", ts=clock())
     desk.note("Use UTC.", kind="constraint")
@@ -125,7 +135,8 @@ def test_what_was_remembered_stands_beside_the_notes(desk: ContextDesk, clock: C
     assert [one.text for one in warm.facts] == [
         "The office is in Graz.", "Rafi owns the deploy script.",
     ]  # fmt: skip
-    assert [one.id for one in warm.sessions] == ["day-4", "day-3", "day-2"]
+    # Of the very last one its last question; of others what was stated, if anything was.
+    assert [one.id for one in warm.sessions] == ["day-4", "day-3", "day-1", "day-0"]
     assert warm.sessions[0].text == "user: What about item 4?\nassistant: Item 4 is done."
     # In a project too, and after two weeks a change is a fact like others.
     assert desk.warm_up(project="shop").core == warm.core

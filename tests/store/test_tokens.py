@@ -60,13 +60,31 @@ def test_a_token_opens_its_namespaces_alone(tokens: Tokens, open_tokens: OpenTok
 def test_a_token_of_before_may_not_index(tokens: Tokens, open_tokens: OpenTokens) -> None:
     """The right to index is kept with a token, and no token has it that was made without."""
     tokens.create("before", namespaces=("work",))
-    tokens.create("indexer", namespaces=("work", "*"), may_index=True)
+    tokens.create("indexer", namespaces=("work", "*"), may_index=True, person="Rafi Ó")
     again = open_tokens().list()
     assert [(one.may_index, one.namespaces) for one in again] == [
         (False, ("work",)),
         (True, ("work", "*")),
     ]
     assert not again[0].opens("/projects")
+    assert [one.person for one in again] == ["", "Rafi Ó"]
+
+
+@pytest.mark.promise("tokens.people")
+def test_who_can_read_a_namespace(tokens: Tokens, clock: Clock) -> None:
+    """Those whose tokens open it now, by the names of people; one that ended or was revoked no."""
+    later = clock.now + timedelta(days=1)
+    tokens.create("laptop", namespaces=("work",), person="Mara")
+    tokens.create("dashboard", namespaces=("*",), read_only=True, expires_at=later)
+    tokens.create("elsewhere", namespaces=("play",), person="Sam")
+    tokens.revoke(tokens.create("old", namespaces=("work",), person="Kim").token.id)
+    found = tokens.readers_of("work")
+    assert [(one.name, one.token, one.writes, one.everything) for one in found] == [
+        ("dashboard", "dashboard", False, True),
+        ("Mara", "laptop", True, False),
+    ]
+    with pytest.raises(InvalidInput, match="person"):
+        tokens.create("x", person="a\nb")
 
 
 @pytest.mark.promise("tokens.revoked")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import socket
 import subprocess
 import sys
 import zipfile
@@ -10,18 +12,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import sleep
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.commands import run_command
+from tests.commands import is_one_mistake, run_command
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from anaphora import Memory
 from anaphora.core.display import visible
+from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli import recall_at_once
 from anaphora.surfaces.cli.app import app
+from anaphora.surfaces.cli.offers import choose_offers, find_backups, find_offers
 from anaphora.surfaces.cli.program import program
+from anaphora.surfaces.cli.progress import long_work
+from anaphora.surfaces.rest.processes import free_port
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
 SMALL = [
@@ -208,7 +216,7 @@ def test_mistakes_are_one_clear_line(cli: Cli, words: list[str], code: int, says
     assert ran.code == code, ran.err
     assert says in ran.err
     assert "Traceback" not in ran.err + ran.out
-    assert len(ran.err.strip().splitlines()) == 1
+    assert is_one_mistake(ran.err)
 
 
 def test_an_import_with_a_broken_line_says_where(cli: Cli, tmp_path: Path) -> None:
@@ -272,8 +280,8 @@ def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("at", "module", "said"),
     [
-        ("staging.jsonl", "conversation", f"{len(SMALL)} turns are kept"),
-        ("turns", "vectors", "everything is kept"),
+        ("staging.jsonl", "conversation", "Everything read so far is stored"),
+        ("turns", "vectors", "Everything is stored"),
     ],
 )
 def test_an_interrupted_import_says_what_is_kept(
@@ -283,17 +291,20 @@ def test_an_interrupted_import_says_what_is_kept(
     home = tmp_path / "home"
 
     @contextmanager
-    def pressing(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    def pressing(
+        doing: str, *, kept: str, quiet: bool = False
+    ) -> Iterator[Callable[[str, int, int], None]]:
         assert not quiet
 
         def report(label: str, done: int, total: int) -> None:
             if label == at:
                 raise KeyboardInterrupt
 
-        yield report
+        with long_work(doing, kept=kept):
+            yield report
 
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
-    monkeypatch.setattr(f"anaphora.surfaces.cli.{module}.tracker", pressing)
+    monkeypatch.setattr(f"anaphora.surfaces.cli.{module}.long_work", pressing)
     words = ["--home", str(home), "conversation", "import", str(chat)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 130
@@ -304,6 +315,90 @@ def test_an_interrupted_import_says_what_is_kept(
     assert CliRunner().invoke(app, ["--home", str(home), "reindex"]).exit_code == 0
     stats = json.loads(CliRunner().invoke(app, ["--home", str(home), "stats", "--json"]).output)
     assert (stats["turns"], stats["vectors"], stats["pending"]) == (len(SMALL), len(SMALL), 0)
+
+
+@pytest.mark.promise("cli.progress")
+def test_long_work_in_a_log_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it does and how far it is; short work and a program's command show nothing."""
+    monkeypatch.setattr("anaphora.surfaces.cli.progress.EVERY", 0.02)
+    for quiet in (True, False):
+        with long_work("Backing up", kept="Nothing was written.", quiet=quiet) as progress:
+            progress("threads", 3, 4)
+            while not quiet and "%" not in (shown := capsys.readouterr().err):
+                sleep(0.01)
+        assert quiet or "Backing up: threads, 75 % (3 of 4)" in shown
+    monkeypatch.undo()
+    with long_work("Backing up", kept="Nothing was written.") as progress:
+        progress("threads", 3, 4)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.promise("cli.offers")
+def test_nothing_needs_a_path_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exports and transcripts are found and chosen by number; a backup has a name by itself."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
+    monkeypatch.setenv("ANAPHORA_HOME", str(tmp_path / "home"))
+    downloads = tmp_path / "Downloads"
+    sessions = tmp_path / ".codex" / "sessions"
+    for folder in (downloads, sessions):
+        folder.mkdir(parents=True)
+    shutil.copy(EXAMPLE, downloads / "data-2026.json")
+    (downloads / "invoice.json").write_text('{"total": 5}')
+    (sessions / "rollout-1.jsonl").write_text("{}\n")
+    offers = find_offers()
+    assert [(offer.what, offer.path.name) for offer in offers] == [
+        ("1 transcript of codex", "sessions"),
+        ("export of Claude.ai", "data-2026.json"),
+    ]
+    with pytest.raises(InvalidInput, match="no terminal"):
+        choose_offers(offers)
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("anaphora.surfaces.cli.offers.sys", terminal)
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: "2")
+    assert choose_offers(offers) == [downloads / "data-2026.json"]
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: "3")
+    with pytest.raises(InvalidInput, match="from 1 to 2"):
+        choose_offers(offers)
+    for word in ("remember tea", "backup", "backup"):
+        assert CliRunner().invoke(app, word.split()).exit_code == 0
+    backups = sorted(tmp_path.glob("anaphora-*.backup"))
+    assert len(backups) == 2
+    monkeypatch.setenv("ANAPHORA_HOME", str(tmp_path / "fresh"))
+    assert [offer.path for offer in find_backups()] == sorted(
+        backups, key=lambda path: path.stat().st_mtime, reverse=True
+    )
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: "1")
+    assert CliRunner().invoke(app, ["restore"]).exit_code == 0
+    assert "tea" in CliRunner().invoke(app, ["list"]).output
+
+
+@pytest.mark.enable_socket
+@pytest.mark.promise("cli.start")
+def test_the_page_is_started_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second one says where the first is, and takes no port of another program for it."""
+    from anaphora.surfaces.cli import start
+
+    monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
+    words = ["--home", str(tmp_path / "home"), "start", "--no-browser"]
+    with start._alone(tmp_path / "home") as state:
+        assert state is not None
+        state.write_text("7412")
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0
+        assert "runs already, in another window, at http://127.0.0.1:7412" in done.output
+    with start._alone(tmp_path / "home") as state, Memory.open(tmp_path / "home") as memory:
+        assert state is not None
+        assert any("drag an export" in line for line in start._describe(memory, 2))
+        memory.remember("Tea is at four.")
+        assert "Your memory has 1 memory." in list(start._describe(memory, 0))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        assert free_port("127.0.0.1", [number]) == 0
 
 
 @pytest.mark.promise("import.words_first")

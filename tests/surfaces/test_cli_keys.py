@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.commands import run_command
+from tests.commands import is_one_mistake, run_command
 
 pytest.importorskip("cryptography")
 
@@ -123,6 +123,6 @@ def test_what_cannot_be_done_is_one_line(cli: Run, tmp_path: Path) -> None:
         done = cli(*words)
         assert (done.returncode, done.stdout) == (code, "")
         assert said in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
+        assert is_one_mistake(done.stderr)
     assert not (tmp_path / "home" / "sealed.json").exists()
     assert "Ada drinks cardamom" in cli("recall", "cardamom").stdout

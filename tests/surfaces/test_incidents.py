@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -382,6 +383,12 @@ def test_the_log_is_bounded_private_and_holds_the_newest(state_folder: Path) -> 
     found = [incident.id for incident in logged()]
     assert found == ids[-len(found) :]
     assert len(found) > 200
+    # Eight at once turn it over together: nothing fails, and neither file is lost by it.
+    with ThreadPoolExecutor(8) as pool:
+        errors = map(KeyError, range(2_000))
+        entries = list(pool.map(lambda error: report(os.environ, error, surface="t"), errors))
+    assert all(incident.logged for incident in entries)
+    assert len(logged()) > 200
     if sys.platform != "win32":
         assert {file.stat().st_mode & 0o077 for file in files} == {0}
 

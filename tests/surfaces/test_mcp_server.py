@@ -356,7 +356,7 @@ def test_every_tool_makes_its_round(home: Path) -> None:
             assert [one["id"] for one in warm["decisions"]] == [note["id"]]
             deep = await do("deep_recall", query="how often was the port of staging named?")
             assert "chat#0" in {source["id"] for source in deep["sources"]}
-            assert "counted without a model" in deep["note"]
+            assert "Counted without a model" in deep["note"]
             blind = await do("deep_recall", query="why is the logo green?")
             assert "ANAPHORA_MODEL" in blind["note"]
             assert [gap["id"] for gap in await do("gaps")] == [blind["gap_id"]]

@@ -175,6 +175,35 @@ def test_a_token_opens_what_it_was_made_for(
         assert said["token"] == "worker"
 
 
+@pytest.mark.promise("tokens.people")
+def test_what_a_person_writes_has_the_name(filled_home: tuple[TestClient, Memory, str]) -> None:
+    """Memories, notes and turns that are written with a token of a person say whose they are."""
+    client, memory, _ = filled_home
+    made = memory.tokens.create("laptop", namespaces=("work",), person="Mara Öz")
+    headers = in_namespace("work", made.secret)
+    for source, expected in ((None, "Mara Öz"), ("plan.md", "Mara Öz: plan.md")):
+        body = {"text": f"Deploys happen on Tuesday, says {source}.", "source": source}
+        done = client.post("/v1/memories", json=body, headers=headers).json()
+        assert memory.scoped("work").get(done["id"]).sources == (expected,)
+    changed = client.patch(
+        f"/v1/memories/{done['id']}", json={"text": "Deploys happen on Friday."}, headers=headers
+    ).json()
+    assert memory.scoped("work").get(changed["id"]).sources == ("Mara Öz",)
+    turns = [
+        {"role": "user", "text": "Redis lost jobs again."},
+        {"role": "user", "text": "Not again!", "speaker": "Rafi"},
+        {"role": "assistant", "text": "Noted."},
+    ]
+    client.post("/v1/conversations/standup/turns", json={"turns": turns}, headers=headers)
+    thread = memory.scoped("work").conversations.get("standup")
+    assert thread is not None
+    assert [turn.speaker for turn in thread.turns] == ["Mara Öz", "Rafi", None]
+    assert client.get("/v1/session", headers=headers).json()["person"] == "Mara Öz"
+    told = client.get("/v1/access", headers=headers).json()
+    assert "Mara Öz" in told["summary"]
+    assert {one["name"] for one in told["readers"] if one["writes"]} >= {"Mara Öz"}
+
+
 @pytest.mark.promise("rest.namespaces")
 def test_a_token_of_a_part_learns_nothing_of_the_whole(tmp_path: Path) -> None:
     """Where the home lies, how large it is and what waits in it is for who opens all of it."""

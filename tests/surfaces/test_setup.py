@@ -96,6 +96,7 @@ model = "o9"  # best
 command = "x"
 [profiles.a]
 b = 1""",
+    "text": "A skill of the same name.",
 }
 
 
@@ -112,6 +113,9 @@ def test_what_was_there_stays_and_comes_back(
     make(client, folders)
     for entry in entries(client, folders, COMMAND):
         text = entry.path.read_text()
+        if entry.form == "text":
+            assert "name: anaphora-memory" in text
+            continue
         assert "# my notes" in text or '"theme": "dark"' in text
         assert "other" in text
         if entry.form == "json":
@@ -137,14 +141,17 @@ def test_undoing_keeps_what_was_written_meanwhile(client: str, folders: ClientFo
     for entry in {one.path: one for one in entries(client, folders, COMMAND)}.values():
         text = entry.path.read_text()
         changed = text.replace('"dark"', '"light"').replace('"o9"', '"o10"')
+        changed = "My own skill." if entry.form == "text" else changed
         assert changed != text
         entry.path.write_text(changed)
     undo(client, folders)
     for entry in entries(client, folders, COMMAND):
         text = entry.path.read_text()
-        assert '"light"' in text or '"o10"' in text
+        assert '"light"' in text or '"o10"' in text or text == "My own skill."
         assert "anaphora" not in text
-        assert not entry.path.with_name(entry.path.name + BACKUP).exists()
+        kept = entry.path.with_name(entry.path.name + BACKUP).exists()
+        # Of a text that is another one by now nothing is undone.
+        assert kept is (entry.form == "text")
 
 
 @pytest.mark.promise("setup.clients")
@@ -157,6 +164,13 @@ def test_an_older_setup_is_renewed(folders: ClientFolders) -> None:
         for entry in entries(client, folders, COMMAND):
             assert "/old/anaphora" not in entry.path.read_text()
         assert server_of(client, folders)["command"] == COMMAND[0]
+    skill = folders.claude / "skills" / "anaphora-memory" / "SKILL.md"
+    renewed = skill.read_text()
+    skill.write_text(renewed.replace("# Memory", "# Memory of last year"))
+    make("claude-code", folders)
+    assert skill.read_text() == renewed
+    undo("claude-code", folders)
+    assert not skill.parent.exists()
 
 
 @pytest.mark.promise("setup.undo")
@@ -410,6 +424,10 @@ def test_a_sentence_goes_in_and_out_without_a_trace(
     set_up("claude-code", user)
     trials = try_client("claude-code", user, started())
     assert [(trial.what, trial.problem) for trial in trials] == [("server", ""), ("hook", "")]
+    # A client whose only hook is the one at the start.
+    set_up("vscode", user)
+    hooks = [one for one in try_client("vscode", user, started()) if one.what == "hook"]
+    assert [one.problem for one in hooks] == [""]
     with Memory.open() as memory:
         assert memory.namespaces() == ("default",)
         assert memory.audit.status().entries == entries_before
@@ -524,8 +542,10 @@ def test_earlier_transcripts_are_named(user: ClientFolders, tmp_path: Path) -> N
     done = run(tmp_path, "setup", "claude-code", "--yes")
     (line,) = [line for line in done.stdout.splitlines() if "earlier transcript" in line]
     assert line.startswith("1 earlier transcript")
-    brings_in = shlex.split(line.partition("to import: ")[2])
-    subprocess.run(brings_in, check=True, capture_output=True)
+    assert shlex.split(line.partition("to import: ")[2])[-2:] == ["import", str(folder.parent)]
+    assert run(tmp_path, "setup", "claude-code", "--undo", "--yes").returncode == 0
+    asked = run(tmp_path, "setup", "claude-code", given="y\ny\n")
+    assert "Import them now?" in asked.stdout
     listed = json.loads(run(tmp_path, "conversation", "list", "--json").stdout)
     assert [summary["turn_count"] for summary in listed] == [4]
     plain = run(tmp_path, "setup", "cursor", "--yes")

@@ -164,6 +164,7 @@ BEGINNING = {
 }  # fmt: skip
 WHOLE_HOME = {
     ("backup",), ("restore",), ("encrypt",), ("decrypt",), ("setup",), ("mcp",), ("serve",),
+    ("start",),
 }  # fmt: skip
 READING = [
     (words, command)
@@ -224,7 +225,7 @@ def test_a_conversation_that_is_not_there(somewhere: Path) -> None:
     ):
         done = ran("--home", "home", *words)
         assert isinstance(done.exception, NotFound), done.output
-        assert "nothing was recalled" not in done.output
+        assert "No results" not in done.output
 
     async def scenario() -> None:
         async with connected(home) as session:

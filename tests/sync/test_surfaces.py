@@ -45,7 +45,12 @@ def test_a_week_on_two_machines(tmp_path: Path) -> None:
     joined = told(desktop, "sync", "init", str(remote), "--key-file", "-", given=key)
     assert joined["project"] == begun["project"]
     assert joined["device"] != begun["device"]
-    assert told(desktop, "sync", "now") == {"sent": 1, "received": 2, "waiting": 0}
+    assert told(desktop, "sync", "now") == {
+        "sent": 1,
+        "received": 2,
+        "waiting": 0,
+        "conflicts": [],
+    }
     run(desktop, "remember", "The staging database listens on port 5439", "--path", "staging.port")
     run(desktop, "sync", "now")
     run(laptop, "sync", "now")
@@ -99,14 +104,14 @@ def test_a_device_comes_and_goes(tmp_path: Path) -> None:
     run(laptop, "sync", "now")
     assert "5433" in run(desktop, "recall", "staging port", "--top-k", "1")
     assert {one["name"] for one in told(laptop, "sync", "devices")} == {"laptop", "desktop"}
-    assert "are what they were" in run(laptop, "sync", "verify")
+    assert "are unchanged" in run(laptop, "sync", "verify")
     (check,) = [one for one in told(laptop, "doctor")["checks"] if one["name"] == "sync"]
     assert check["ok"]
     run(laptop, "sync", "compact")
     snapshot = told(laptop, "stats") and told(laptop, "sync", "status")["last_synced"]
     run(laptop, "remember", "The staging database listens on port 6000", "--path", "staging.port")
     assert told(laptop, "sync", "rollback", snapshot, "--dry-run")["restated"]
-    assert "1 said again" in run(laptop, "sync", "rollback", snapshot, "--yes")
+    assert "1 stated again" in run(laptop, "sync", "rollback", snapshot, "--yes")
     assert "5433" in run(laptop, "list")
     assert "removed" in run(laptop, "sync", "remove", "desktop", "--yes")
     assert "removed" in run(desktop, "sync", "now", code=1)

@@ -28,6 +28,8 @@ bench/stories, and the held-out authors of corpus/ (corpus/split.json):
     silence read  rank/silence.py  READ_CONSTANT, READ_MEANING, READ_UNSEEN, READ_FEW,
                   READ_ODDS, READ_HIT_TURNS, READ_HIT_FACTS and those named ALONE_…: the same
                   with a reader: three held-out authors and chats 1 to 5: it has learnt the others
+    crowd         rank/silence.py  CROWD: `bench.crowd`, a home of 100,000 statements: the training
+                  authors, the first half of `changes` and REALTALK 1 to 5, without a reader
     confidence    rank/confidence.py  TURN_WEIGHTS, MEMORY_WEIGHTS: `bench.deep_shortcut`,
                   chats 1 to 5
     unasked       rank/relevance.py  CONSTANT, ANSWERS, FIRST, LEAD, COVERS: `bench.injection`,

@@ -25,6 +25,7 @@ NAMES: Final = (
     "currency",
     "silence",
     "silence read",
+    "crowd",
     "confidence",
     "unasked",
 )

@@ -47,7 +47,7 @@ from anaphora.rank.confidence import (
     turn_confidence,
 )
 from anaphora.values.conversations import READ_AWAITED
-from bench import deep_shortcut, fit_turns, injection, memory_fit, silence
+from bench import crowd, deep_shortcut, fit_turns, injection, memory_fit, silence
 
 __all__ = ["STEPS", "Given", "Step"]
 
@@ -475,6 +475,35 @@ def fit_silence_read(given: Given) -> Outcome:
     return Outcome(found, SILENCE_HELD, figures)
 
 
+CROWD: Final = Constant("rank/silence.py", "CROWD")
+
+
+def fit_crowd(given: Given) -> Outcome:
+    """What many statements take off a hit, with the other weights as they are."""
+    asked = list(crowd.ask_crowd(given.data, given.homes))
+    weights = silence.fit_crowd(asked)
+    held = [question for question in asked if not question.fitted]
+    read = crowd.ask_crowd(given.data, given.homes, READ_AWAITED)
+    held += [
+        replace(question, where=f"{question.where}, read")
+        for question in read
+        if not question.fitted and question.seen.read is not None
+    ]
+    figures = []
+    for where in dict.fromkeys(question.where for question in held):
+        own = [question for question in held if question.where == where]
+        both = (_farthest(own, some) for some in (silent.CROWD, weights))
+        figures.append(Figure(f"{where}: farthest tenth", *both))
+    return Outcome({CROWD: weights}, f"{HELD_AUTHORS}; {REPORT_CHATS}", tuple(figures))
+
+
+def _farthest(asked: Sequence[silence.Asked], weights: tuple[float, ...]) -> float:
+    """How far what hits say lies from how many are right, in the worst tenth."""
+    with mock.patch.object(silent, "CROWD", weights):
+        tenths = silence.reliability(asked)
+    return max(abs(chance - right) for chance, right, _ in tenths)
+
+
 def _weights_of(names: Sequence[str]) -> tuple[float, ...]:
     return tuple(getattr(silent, name) for name in names)
 
@@ -605,6 +634,7 @@ STEPS: Final[Mapping[str, Step]] = {
     "currency": fit_weights_of_change,
     "silence": fit_silence,
     "silence read": fit_silence_read,
+    "crowd": fit_crowd,
     "confidence": fit_confidence,
     "unasked": fit_unasked,
 }

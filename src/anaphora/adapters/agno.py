@@ -83,14 +83,14 @@ class AnaphoraTools(Toolkit):
             question (str): What you want to know, as a full question with the names that matter.
         """
         found = self._of(run_context).search(question, top_k=self._top_k, budget=self._budget)
-        return render_hits(found.hits, budget=self._budget) or "Nothing that is kept bears on this."
+        return render_hits(found.hits, budget=self._budget) or "No results."
 
     def remember(self, run_context: RunContext, fact: str, path: str | None = None) -> str:
         """Keep a fact, decision or preference that should outlive this conversation.
 
         Args:
             fact (str): One statement, understandable without this conversation.
-            path (str): What it is the value of, as `user.editor`; a new value replaces the old one.
+            path (str): Key (e.g. `user.editor`). A new value replaces the old one.
         """
         try:
             done = self._of(run_context).remember(fact, path=path, source="agent")
@@ -123,7 +123,7 @@ class AnaphoraTools(Toolkit):
 
         Args:
             fact (str): One statement, understandable without this conversation.
-            path (str): What it is the value of, as `user.editor`; a new value replaces the old one.
+            path (str): Key (e.g. `user.editor`). A new value replaces the old one.
         """
         return await asyncio.to_thread(self.remember, run_context, fact, path)
 

@@ -58,7 +58,7 @@ def memory_toolset(
             question: What you want to know, as a full question with the names that matter.
         """
         found = await _of(memory, ctx, namespace_of).search(question, top_k=top_k, budget=budget)
-        return render_hits(found.hits, budget=budget) or "Nothing that is kept bears on this."
+        return render_hits(found.hits, budget=budget) or "No results."
 
     async def remember(ctx: RunContext[Any], fact: str, path: str | None = None) -> str:
         """Keep a fact, decision or preference that should outlive this conversation.
@@ -66,7 +66,7 @@ def memory_toolset(
         Args:
             ctx: The run.
             fact: One statement, understandable without this conversation.
-            path: What it is the value of, as `user.editor`; a new value replaces the old one.
+            path: Key (e.g. `user.editor`). A new value replaces the old one.
         """
         try:
             done = await _of(memory, ctx, namespace_of).remember(fact, path=path, source="agent")

@@ -300,7 +300,9 @@ class AsyncMemory:
     async def stats(self) -> Stats:
         """As `Memory.stats`."""
 
-    async def doctor(self, *, repair: bool = False) -> tuple[Check, ...]:
+    async def doctor(
+        self, *, repair: bool = False, progress: Progress | None = None
+    ) -> tuple[Check, ...]:
         """As `Memory.doctor`."""
 
     async def health(self) -> Health:

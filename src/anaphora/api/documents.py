@@ -8,6 +8,7 @@ from datetime import datetime
 
 from anaphora.api.view import NamespaceView
 from anaphora.core.arguments import checks_arguments
+from anaphora.core.caller import signed
 from anaphora.core.calls import counts_calls
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
@@ -48,7 +49,7 @@ class KeptDocuments(NamespaceView):
 
         with span("add_document"):
             data, called = document_in(source, name)
-            new = NewDocument(data, called, title, date, origin, tuple(tags), keep_file)
+            new = NewDocument(data, called, title, date, signed(origin), tuple(tags), keep_file)
             return self._services().documents.writing.add(new, embed=embed, progress=progress)
 
     def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:

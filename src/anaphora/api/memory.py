@@ -391,10 +391,13 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
         return ops.stats(self._container.own(self.namespace))
 
-    def doctor(self, *, repair: bool = False) -> tuple[Check, ...]:
+    def doctor(
+        self, *, repair: bool = False, progress: Progress | None = None
+    ) -> tuple[Check, ...]:
         """Look at truth, index, model and database; every finding says whether it is well.
 
-        `repair` first mends what can be mended without touching a word.
+        `repair` first mends what can be mended without touching a word. `progress` is called with
+        (the part that is looked at, parts done, parts in all).
         """
         from anaphora import ops
         from anaphora.mirror.checks import mirror_checks
@@ -402,7 +405,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         from anaphora.sync.checks import sync_checks
 
         services = self._container.own(self.namespace)
-        found = ops.doctor(services, mend=repair)
+        found = ops.doctor(services, mend=repair, progress=progress)
         more = (sync_checks(services), mirror_checks(services), audit_checks(services))
         return (*found, *(check for checks in more for check in checks))
 

@@ -1,8 +1,10 @@
 """The way to a server: requests with a token and a namespace, time-outs, and what is asked again.
 
 Asked again is what was refused before it began (429, and 503 with "busy"), and what may be done
-twice: reading, and what adds nothing the second time. A change that may have been done is not: its
-error says so (`ServerUnreachable.sent`). It is the only module here that knows of HTTP.
+twice: reading, and what adds nothing the second time. A server that answered before and now refuses
+connections is being started again, for an upgrade: it is waited for. A change that may have been
+done is not asked again: its error says so (`ServerUnreachable.sent`). It is the only module here
+that knows of HTTP.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ _RECALLS: Final = frozenset(
 _AWAY: Final = frozenset((502, 503, 504))
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 10.0
+_RESTART_PAUSE: Final = 1.0
 _PIECE: Final = 1 << 18
 _TRANSFER: Final = 60.0
 """Seconds for an answer to come, beside those in which it must begin."""
@@ -69,12 +72,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long is waited: `quick` and `long` seconds for an answer, `retries` more attempts."""
+    """How long is waited: `quick` and `long` seconds for an answer, `retries` more attempts.
+
+    `restart` seconds are given to a server that has answered before to listen again; with no
+    `retries`, none.
+    """
 
     quick: float = 60.0
     long: float = 900.0
     retries: int = 2
     sleep: Callable[[float], None] = time.sleep
+    restart: float = 30.0
 
 
 class Connection:
@@ -98,6 +106,7 @@ class Connection:
         self._token = _checked_token(token)
         self._http = httpx
         self._own = http_client is None
+        self._has_answered = False
         # Proxies of the environment are the user's own wish; redirects could lead elsewhere.
         self._client = http_client or httpx.Client(follow_redirects=False)
 
@@ -151,16 +160,23 @@ class Connection:
     def _answer(self, namespace: str, request: Request) -> httpx.Response:
         """The answer of the last attempt, which is a good one."""
         left, pause = self._patience.retries, _FIRST_PAUSE
+        restart = self._patience.restart if left else 0.0
         start = request.file.tell() if request.file is not None else 0
         while True:
             try:
                 answer = self._once(namespace, request)
+                self._has_answered = True
                 if answer.is_success or answer.status_code == request.also:
                     return answer
                 failed, again = self._refused(answer, request)
             except ServerUnreachable as error:
                 answer, failed = None, error
                 again = request.repeatable or not error.sent
+                if not error.sent and self._has_answered and restart > 0:
+                    # Nothing was asked: this is none of the attempts.
+                    restart -= _RESTART_PAUSE
+                    self._patience.sleep(_RESTART_PAUSE)
+                    continue
             if not again or left <= 0:
                 raise failed
             left -= 1

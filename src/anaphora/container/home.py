@@ -280,6 +280,19 @@ class Container:
         remember_embedder(self.settings, setting)
         return done
 
+    def cut_logs(self, least: int = 1 << 18) -> None:
+        """Merge write-ahead logs of `least` bytes and more into their databases, and cut them.
+
+        One that another program reads for long stays as it is. Raises `StoreError` and its kinds.
+        """
+        from anaphora.store.db import sqlite
+
+        truth = () if self.truth.path is None else (self.truth.path,)
+        for path in (*truth, *self.home.root.glob("index/*/turns.sqlite")):
+            log = path.with_name(f"{path.name}-wal")
+            if log.is_file() and log.stat().st_size >= least:
+                sqlite.cut_log(path)
+
     def close(self, seconds: float | None = None) -> bool:
         """Wait for calls, at most so many seconds, and close all; False when that was done before.
 

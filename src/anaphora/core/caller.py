@@ -13,11 +13,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CallOrigin:
-    """Where a call comes from. `token` is the name of an access token, `agent` a client's."""
+    """Where a call comes from. `token` is the name of an access token, `agent` a client's.
+
+    `person` is the name of the person that the token was made for, where it was given.
+    """
 
     surface: str = "python"
     token: str = ""
     agent: str = ""
+    person: str = ""
 
 
 _origin: ContextVar[CallOrigin | None] = ContextVar("anaphora_call_origin", default=None)
@@ -37,3 +41,14 @@ def called_from(origin: CallOrigin) -> Iterator[None]:
         yield
     finally:
         _origin.reset(mark)
+
+
+def signed(source: str | None) -> str | None:
+    """The source of what is written now: with the name of the person who calls, if it is known.
+
+    "Mara", or "Mara: notes/plan.md" where the call names a source itself.
+    """
+    person = call_origin().person
+    if not person:
+        return source
+    return person if source is None else f"{person}: {source}"

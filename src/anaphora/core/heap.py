@@ -1,17 +1,76 @@
-"""What the process holds of memory that nobody uses any more."""
+"""Memory that work took which is over: how it gets back to the system.
+
+GNU's C library has a heap for each thread and returns what was freed in the middle of one only when
+it is called for. With another library nothing happens here.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Final
+
+from anaphora.core.process_memory import resident_bytes
+
+_HEAPS: Final = -8
+"""The number of `M_ARENA_MAX`."""
 
 
 def give_back_memory() -> None:
-    """Let the C library give freed memory back to the system; takes some milliseconds.
-
-    What is read in large pieces, and freed, otherwise stays with the process for good. Only GNU's
-    library has such a call; where there is none, nothing happens.
-    """
+    """Let the C library give freed memory back to the system; takes some milliseconds."""
     import ctypes
 
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def share_heap() -> None:
+    """Have all threads of this process share one heap; called before there are others.
+
+    A process with a thread for each request has eight a core otherwise, with holes in each. They
+    would not gain from more: nearly all of them wait for the interpreter's lock.
+    """
+    import ctypes
+
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(_HEAPS, 1)
+
+
+class HeapWatch:
+    """Gives memory back once the process has grown by `growth` bytes since it last did.
+
+    `free` is called before, to free what is cached in libraries. Both cost page faults afterwards,
+    so while there is work they wait until `pause` seconds after the last time. `size` is what the
+    process takes, in bytes, None where the system has no figure. Not safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        free: Callable[[], object],
+        *,
+        growth: int = 4 << 20,
+        pause: float = 5.0,
+        size: Callable[[], int | None] = lambda: resident_bytes(os.getpid()),
+    ) -> None:
+        self._free = free
+        self._growth = growth
+        self._pause = pause
+        self._measure = size
+        self._size = 0
+        self._at = float("-inf")
+
+    def look(self, now: float, *, busy: bool) -> bool:
+        """Give memory back if it is time to; whether it was. `now` is in seconds."""
+        if busy and now - self._at < self._pause:
+            return False
+        size = self._measure()
+        if size is None or size <= self._size + self._growth:
+            # What became smaller by itself is measured from there.
+            self._size = min(self._size, size or 0)
+            return False
+        self._free()
+        give_back_memory()
+        self._size = self._measure() or size
+        self._at = now
+        return True

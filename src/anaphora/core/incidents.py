@@ -233,12 +233,15 @@ def _append(path: Path, incident: Incident) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(descriptor, line)
-        is_full = os.fstat(descriptor).st_size > MOST
+        written = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    # Renamed and not rewritten: what another process adds meanwhile is in one of the two.
-    if is_full and path.stat().st_size > MOST:
-        path.replace(_older(path))
+    # The entry is there by now: where the folder refuses another name, that is all.
+    with suppress(OSError):
+        # Renamed and not rewritten: what another process adds meanwhile is in one of the two. Where
+        # another one was first, the file of this name is a new one.
+        if written.st_size > MOST and path.stat().st_ino == written.st_ino:
+            path.replace(_older(path))
 
 
 def _older(path: Path) -> Path:

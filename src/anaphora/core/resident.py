@@ -16,13 +16,14 @@ import stat
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from anaphora.core.environment import TRIAL_VARIABLE, caller_mark, with_whole_paths
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+    from types import TracebackType
+    from typing import Self
 
 VARIABLE: Final = "ANAPHORA_RESIDENT"
 DEFAULT_IDLE: Final = 20.0
@@ -30,7 +31,37 @@ DEFAULT_IDLE: Final = 20.0
 
 _POLL: Final = 0.01
 _LONGEST_PATH: Final = 100
+_LONGEST_MESSAGE: Final = 0x7FFF_FFFF
 _OTHERS: Final = 0o077
+
+
+class Connection(Protocol):
+    """What a caller and a resident process talk through: whole messages, as `multiprocessing` has
+    them."""
+
+    def send_bytes(self, buf: bytes, /) -> None:
+        """Send a message. OSError."""
+
+    def recv_bytes(self) -> bytes:
+        """Wait for a message. OSError, EOFError."""
+
+    def poll(self, timeout: float, /) -> bool:
+        """Whether a message, or the end, comes within so many seconds."""
+
+    def close(self) -> None:
+        """End the connection."""
+
+    def __enter__(self) -> Self:
+        """The connection itself."""
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        exc_tb: TracebackType | None,
+        /,
+    ) -> None:
+        """Close it."""
 
 
 class NoResident(Exception):
@@ -54,9 +85,9 @@ def idle_minutes(environ: Mapping[str, str]) -> float:
 
 def program_stamp() -> str:
     """What tells this program from another version of it, or from itself before an upgrade."""
-    package = Path(__file__).resolve().parent.parent
+    package = _package()
     try:
-        changed = (package / "__init__.py").stat().st_mtime_ns
+        changed = os.stat(f"{package}/__init__.py").st_mtime_ns  # noqa: PTH116 - slow to import
     except OSError:
         changed = 0
     return f"{package}|{sys.prefix}|{changed}"
@@ -66,45 +97,52 @@ def address(environ: Mapping[str, str]) -> str:
     """Where the resident process of this environment and this installation listens. OSError."""
     import zlib
 
-    package = Path(__file__).resolve().parent.parent
-    parts = f"{package}|{sys.prefix}|{caller_mark(environ)}"
+    parts = f"{_package()}|{sys.prefix}|{caller_mark(environ)}"
     key = f"{zlib.crc32(parts.encode(errors='surrogateescape')):08x}"
     if sys.platform == "win32":
         return rf"\\.\pipe\anaphora-{environ.get('USERNAME', 'user')}-{key}"
-    place = str(runtime_folder(environ) / f"{key}.sock")
+    place = f"{_runtime_folder(environ)}/{key}.sock"
     if len(place) > _LONGEST_PATH:
         raise OSError(f"{place} is too long for a socket")
     return place
 
 
-def runtime_folder(environ: Mapping[str, str]) -> Path:
+def _package() -> str:
+    return os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120
+
+
+def _runtime_folder(environ: Mapping[str, str]) -> str:
     """The folder of the socket: the user's own, mode 700; made where it is not there. OSError."""
+    # Not by `pathlib`: a hook would wait for its import.
     base = environ.get("XDG_RUNTIME_DIR", "").strip()
     if sys.platform == "win32":
-        folder = Path(environ.get("LOCALAPPDATA", "").strip() or Path.home()) / "anaphora"
-        folder.mkdir(parents=True, exist_ok=True)
+        local = environ.get("LOCALAPPDATA", "").strip() or os.path.expanduser("~")  # noqa: PTH111
+        folder = os.path.join(local, "anaphora")  # noqa: PTH118
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103
         return folder
-    folder = Path(base) / "anaphora" if base else Path(f"/tmp/anaphora-{os.getuid()}")  # noqa: S108
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = f"{base.rstrip('/')}/anaphora" if base else f"/tmp/anaphora-{os.getuid()}"  # noqa: S108
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)  # noqa: PTH102
     # Anybody may make a folder of that name in /tmp.
-    found = folder.lstat()
+    found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise OSError(f"{folder} belongs to somebody else")
+        raise OSError(f"{folder} belongs to another user")
     if found.st_mode & _OTHERS:
-        folder.chmod(0o700)
+        os.chmod(folder, 0o700)  # noqa: PTH101
     return folder
 
 
 def pipe_key(environ: Mapping[str, str]) -> bytes | None:
     """What both ends of a named pipe must know; None where the file system keeps others out."""
     if sys.platform == "win32":
-        place = runtime_folder(environ) / "pipe.key"
+        place = os.path.join(_runtime_folder(environ), "pipe.key")  # noqa: PTH118
         try:
-            with place.open("xb") as file:
+            with open(place, "xb") as file:  # noqa: PTH123
                 file.write(os.urandom(32))
         except FileExistsError:
             pass
-        return place.read_bytes()
+        with open(place, "rb") as file:  # noqa: PTH123
+            return file.read()
     return None
 
 
@@ -117,11 +155,71 @@ def connect(environ: Mapping[str, str]) -> Connection:
     except OSError as error:
         raise NoResident(str(error), hopeless=True) from error
     try:
-        from multiprocessing.connection import Client
+        if sys.platform == "win32":
+            from multiprocessing.connection import Client
 
-        return Client(place, authkey=key)
+            return Client(place, authkey=key)
+        return _SocketConnection(place)
     except (OSError, ImportError, EOFError) as error:
         raise NoResident(str(error)) from error
+
+
+class _SocketConnection:
+    """The caller's end of a Unix socket, in the form of `multiprocessing.connection`: each message
+    after its length.
+
+    That module takes longer to import than a hook's answer takes to come.
+    """
+
+    def __init__(self, place: str) -> None:
+        import socket
+
+        self._socket = socket.socket(socket.AF_UNIX)
+        try:
+            self._socket.connect(place)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def send_bytes(self, buf: bytes, /) -> None:
+        if len(buf) > _LONGEST_MESSAGE:
+            raise OSError("the message is too long")
+        self._socket.sendall(len(buf).to_bytes(4, "big") + buf)
+
+    def recv_bytes(self) -> bytes:
+        size = int.from_bytes(self._read(4), "big", signed=True)
+        if size == -1:
+            size = int.from_bytes(self._read(8), "big")
+        return self._read(size)
+
+    def poll(self, timeout: float, /) -> bool:
+        import select
+
+        return bool(select.select([self._socket], [], [], timeout)[0])
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # As those of `multiprocessing` do: who holds a model holds one for as long as it lives.
+        if hasattr(self, "_socket"):
+            self._socket.close()
+
+    def _read(self, size: int) -> bytes:
+        parts = []
+        while size > 0:
+            part = self._socket.recv(min(size, 1 << 20))
+            if not part:
+                raise EOFError
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
 
 
 def start_process(environ: Mapping[str, str]) -> None:
@@ -139,7 +237,7 @@ def start_process(environ: Mapping[str, str]) -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            cwd=str(Path(sys.prefix)),
+            cwd=sys.prefix,
             env=_resident_environment(environ),
             close_fds=True,
             **flags,

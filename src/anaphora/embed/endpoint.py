@@ -242,7 +242,7 @@ class EndpointEmbedder:
 
     @property
     def away(self) -> EndpointError | None:
-        """Why the endpoint is of no use now, None while it is.
+        """Why the endpoint is unavailable, None while it is available.
 
         Asking also has somebody look, beside the caller, whether it is back.
         """

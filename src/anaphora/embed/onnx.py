@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anaphora.core.config import silence_libraries
 from anaphora.errors import EmbeddingError
@@ -20,6 +25,14 @@ _FAILURES: Final = (
     "NotImplemented",
     "RuntimeException",
 )
+
+_TYPES: Final[Mapping[str, type[np.generic]]] = {
+    "tensor(float)": np.float32,
+    "tensor(int64)": np.int64,
+    "tensor(int8)": np.int8,
+    "tensor(uint8)": np.uint8,
+}
+_sessions: Final[WeakSet[Any]] = WeakSet()
 
 
 def onnx_runtime() -> Any:
@@ -45,9 +58,11 @@ def load_session(model: bytes | Path, threads: int | None = None) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     given = model if isinstance(model, bytes) else str(model)
     try:
-        return runtime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+        session = runtime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
     except _failures() as error:
         raise EmbeddingError(f"the model cannot be loaded: {error}") from error
+    _sessions.add(session)
+    return session
 
 
 def run_session(session: Any, feed: Mapping[str, Any], output: str | None = None) -> Any:
@@ -56,6 +71,30 @@ def run_session(session: Any, feed: Mapping[str, Any], output: str | None = None
         return session.run(None if output is None else [output], feed)[0]
     except _failures() as error:
         raise EmbeddingError(f"the model failed to run: {error}") from error
+
+
+def shrink_arenas() -> int:
+    """Free what earlier runs of sessions took and no run uses now; some milliseconds each.
+
+    A session holds its memory for the next run, as much as the largest one took. It is freed with a
+    run that asks for that, of the smallest input. Returns of how many sessions it was.
+    """
+    count = 0
+    for session in list(_sessions):
+        options = onnx_runtime().RunOptions()
+        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+        # A session whose inputs are of other types, or that needs longer ones, stays as it is.
+        with suppress(KeyError, *_failures()):
+            feed = {entry.name: _smallest(entry) for entry in session.get_inputs()}
+            session.run(None, feed, options)
+            count += 1
+    return count
+
+
+def _smallest(argument: Any) -> NDArray[np.generic]:
+    """Ones for an input, its open dimensions of length one."""
+    shape = [length if isinstance(length, int) else 1 for length in argument.shape]
+    return np.ones(shape, _TYPES[argument.type])
 
 
 def _failures() -> tuple[type[Exception], ...]:

@@ -18,8 +18,7 @@ from anaphora.embed.base import Embedder, Vector, Vectors, mean_vector
 from anaphora.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
+    from anaphora.core.resident import Connection
     from anaphora.embed.service import EmbedderSpec
 
 _PATIENCE: Final = 120.0

@@ -352,7 +352,7 @@ class EmbedderService:
 
     @property
     def away(self) -> EndpointError | None:
-        """Why an endpoint is of no use now; None while it is, and for what runs here."""
+        """Why an endpoint is unavailable; None while it is available, and for what runs here."""
         found: EndpointError | None = getattr(self._embedder, "away", None)
         return found if self.remote else None
 

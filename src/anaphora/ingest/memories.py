@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.core.caller import signed
 from anaphora.core.progress import ProgressCount
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.index.backlog import IN_CALL, Backlog, fill_records
@@ -197,6 +198,7 @@ class MemoryWriter:
                 rules.refuse_superseded(old)
                 key = work.same_key(record_id)
                 new = rules.replacement(old, wanted, dedupe=key != STANDS_ALONE)
+                new = replace(new, source=signed(new.source))
                 draft = rules.draft_memory(new, now, self._ids())
                 if draft.same_key == key != STANDS_ALONE:
                     draft = None  # The same words in another Unicode form.
@@ -432,7 +434,10 @@ def _refuse_unknown(record_id: str, found: MemoryRecord | None) -> None:
 
 def _prepared(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     new = checked(new)
-    return without_secrets(new) if new.redact else (new, ())
+    if not new.redact:
+        # An adapter gets back exactly what it put.
+        return new, ()
+    return without_secrets(replace(new, source=signed(new.source)))
 
 
 def _prepared_item(item: MemoryInput, place: int) -> tuple[NewMemory, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from anaphora.core.caller import signed
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.index.backlog import Backlog, fill_records
 from anaphora.ingest.checking import checked, without_secrets
@@ -88,7 +89,11 @@ class NoteWriter:
             raise InvalidInput("importance", importance, "expected a whole number from 1 to 5")
         payload = payload_of(importance=importance, project=self._project(project))
         new = NewMemory(
-            text, payload=payload, tags=cast("Any", tags), source=source, supersedes=supersedes
+            text,
+            payload=payload,
+            tags=cast("Any", tags),
+            source=signed(source),
+            supersedes=supersedes,
         )
         row, redacted = self._keep("observation", kind, new)
         return observation_of(row, redacted)

@@ -45,7 +45,8 @@ class TranscriptWatch:
     """Follows transcript folders. `stamps` is the file in which it notes what it has read.
 
     `import_file` must add nothing for what it imported before. A look reads the `most` that changed
-    last, without it all; the others wait for the next look. Not safe to share between threads;
+    last, without it all, and none of these that has more than `largest` bytes; the others wait for
+    the next look. Not safe to share between threads;
     two processes that watch the same folders do no harm to each other.
     """
 
@@ -58,6 +59,7 @@ class TranscriptWatch:
         stamps: Path,
         idle: timedelta = IDLE,
         most: int | None = None,
+        largest: int | None = None,
     ) -> None:
         self._folders = tuple(folders)
         self._import = import_file
@@ -65,6 +67,7 @@ class TranscriptWatch:
         self._place = stamps
         self._idle = idle
         self._most = most
+        self._largest = largest
         self._stamps = _read(stamps)
         # Files that grew while they were watched: when they changed, and their conversations.
         self._live: dict[Path, tuple[datetime, tuple[str, ...]]] = {}
@@ -116,7 +119,9 @@ class TranscriptWatch:
         for gone in self._stamps.keys() - seen:
             del self._stamps[gone]
         last = sorted(found)[-self._most :] if self._most else sorted(found)
-        yield from ((path, stamp) for _, path, stamp in last)
+        for _, path, stamp in last:
+            if self._largest is None or stamp[0] <= self._largest:
+                yield path, stamp
 
     def _transcripts(self) -> Iterator[Path]:
         for folder in self._folders:

@@ -140,7 +140,7 @@ class Mirror:
     def _loaded(self) -> Ledger:
         ledger = self._ledger.load()
         if ledger is None:
-            reason = "this namespace is not mirrored: `mirror init` first"
+            reason = "this namespace is not mirrored: run `anaphora mirror init FOLDER` first"
             raise InvalidInput("mirror", None, reason)
         return ledger
 

@@ -8,6 +8,7 @@ what complains tells none.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
@@ -22,6 +23,9 @@ _ASKING: Final = ("?", "？")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+|;\s+")
 _LOOKED: Final = 2_000
 _AGAIN: Final = 0.8
+_ENDED: Final = 0.5
+"""The words of a rule, as a share, of which a later sentence says that it is so no longer."""
+_LISTED: Final = re.compile(r",\s*(?:and\s+)?")
 _OF_RULES: Final = words_of("rule rules house always never ever use everywhere convention from on")
 _ABOUT_SELF: Final = re.compile(r"\bI\b|\bi (?:always|never)\b|\bit (?:always|never)\b")
 
@@ -37,6 +41,7 @@ def sentences_of(text: str) -> list[str]:
     return [part.strip() for part in _SENTENCE.split(text[:_LOOKED]) if part.strip()]
 
 
+@lru_cache(maxsize=8192)
 def is_rule(sentence: str) -> bool:
     """Whether a sentence is a rule and nothing else: short, no question, not of the speaker."""
     if len(sentence) > LONGEST or not tells_rule(sentence) or _ABOUT_SELF.search(sentence):
@@ -53,14 +58,32 @@ def repeats_rule(later: str, rule: str) -> bool:
     return read_statement(later).negated == read_statement(rule).negated
 
 
+def still_holding(rule: str, later: Collection[str]) -> str:
+    """A rule without the parts that later sentences end; "" where nothing of it holds.
+
+    Parts are what stands behind a colon, between commas: "two rules: no emojis, always use uv".
+    """
+    head, colon, rest = rule.partition(":")
+    parts = _LISTED.split(rest) if colon and rest.strip() else []
+    if len(parts) < 2:
+        return "" if any(takes_back(text, rule) for text in later) else rule
+    left = [part for part in parts if not any(takes_back(text, part) for text in later)]
+    if len(left) == len(parts):
+        return rule
+    return f"{head}: {', '.join(map(str.strip, left))}" if left else ""
+
+
 def takes_back(later: str, rule: str) -> bool:
     """Whether a later sentence ends a rule: it tells another one about the same, or says so."""
     words, said = words_of(rule) - _OF_RULES, words_of(later) - _OF_RULES
-    if not words & said or words <= said or later.rstrip().endswith(_ASKING):
-        return bool(words & said) and _withdraws().search(later) is not None
-    if _withdraws().search(later):
-        return True
-    changes = tells_rule(later) or read_statement(later).changes
+    ends = _withdraws().search(later) is not None
+    read = read_statement(later)
+    if ends or not words & said or later.rstrip().endswith(_ASKING):
+        return ends and bool(words & said)
+    if read.changes and read.negated and not read_statement(rule).negated:
+        # "We no longer …": of most of what the rule says.
+        return len(words & said) >= _ENDED * len(words)
+    changes = not words <= said and (tells_rule(later) or read.changes)
     return changes and seem_to_contradict(rule, later)
 
 

@@ -11,6 +11,8 @@ That a hit does, if anything does (it holds m of the question's words nowhere):
            + place · log(its place) + asks · (does it only ask)
            + lead · (its cosine less the best of the others) + few · scarcity
            + reading · its log-odds
+           + min(0, abundance · (many + of_meaning · its cosine
+                                 + of_named · (is it by a speaker whom the question names)))
 
 A hit's own probability is the product. Of a question of two words both may be other words for the
 same, so a share has n + 2; words that only frame a question ("tell me about …") are none of it. The
@@ -19,8 +21,10 @@ log-odds are those of a reader; where one has read the candidates, the weights a
 by the logarithm of their number: among few the best is less near, and fewer words are held by
 chance. Without a reader it says nothing of whether anything answers (`few` is 0), and with one no
 more than that strange questions get silence in a home of one statement, though the fit asks for
-three times as much. Those named `ALONE_…` are for an embedder whose cosines were not
-measured: without a reader nothing is known there.
+three times as much. `abundance` is 0 up to `USUAL` statements and 1 more for each ten times as
+many: the best of so many is near by chance, so a hit's own cosine counts more, and all else less
+unless it is by a speaker that the question names. Those named `ALONE_…` are for an embedder whose
+cosines were not measured: without a reader nothing is known there.
 
 Of a question by a name, a time or an identifier alone ("what did Mara say on Tuesday?") no cosine
 tells anything: what is by, of or about it answers it with `SOUGHT` at least.
@@ -68,6 +72,10 @@ READ_HIT_FACTS: Final[Weights] = (-0.54, 0.82, 0.0, 0.41, -0.51, 0.0, 5.52, 1.52
 ALONE_HIT_TURNS: Final[Weights] = (0.0, 0.0, -0.65, 0.55, -0.78, -0.73, 0.0, 1.67, 0.39)
 ALONE_HIT_FACTS: Final[Weights] = (-0.18, 0.0, 0.0, 0.71, -0.88, 0.0, 0.0, 1.73, 0.36)
 
+CROWD: Final[Weights] = (-1.93, 2.25, 0.78)
+"""What each tenfold of statements adds to a hit's odds, where it takes off: the constant, meaning
+and whether the hit is by a named speaker. The same for both lanes, read or not."""
+
 TURN_FLOOR: Final = 0.2
 """Below this probability an answer from turns is silent unless the caller says otherwise: at most 3
 of a hundred questions that can be answered are lost, in the mean over the sets it is fitted on."""
@@ -101,6 +109,9 @@ MOST: Final = 8.0
 ENOUGH: Final = 18
 """Statements from which on there are not few; so many are looked at."""
 
+USUAL: Final = 1_500
+"""Statements up to which there are not many; the largest home that most weights are fitted in."""
+
 CALIBRATED_FOR: Final = "anaphora-l6:"
 """The family of embedders whose cosines were measured; others' mean something else."""
 
@@ -113,7 +124,8 @@ class HitEvidence:
     (both 0 where cosines were not measured), `missing` the share of the question's words that it
     holds nowhere, `place` its place from 0, `few` the `scarcity` of its home. `asks`: it only
     asks itself. `read` are the log-odds of a reader (None: not read). `sought`: it is all that was
-    asked for by a name, a time or an identifier.
+    asked for by a name, a time or an identifier. `many` is the `abundance` of what was searched,
+    `named`: it is by a speaker whose name stands in the question.
     """
 
     meaning: float
@@ -122,6 +134,8 @@ class HitEvidence:
     asks: bool = False
     lead: float = 0.0
     few: float = 0.0
+    many: float = 0.0
+    named: bool = False
     read: float | None = None
     sought: bool = False
 
@@ -138,6 +152,10 @@ class HitEvidence:
         )
         return values if self.read is None else (*values, bounded(self.read))
 
+    def crowd_features(self) -> Weights:
+        """The values of what many statements take off, in the order of its weights."""
+        return self.many, self.many * self.meaning, self.many * self.named
+
 
 def hit_probability(
     answered: float, evidence: HitEvidence, lane: Lane, *, calibrated: bool = True
@@ -148,7 +166,11 @@ def hit_probability(
     """
     weights = HIT_WEIGHTS[calibrated, evidence.read is not None][lane]
     features = (1.0, *evidence.features())
-    share = probability_of(sum(w * x for w, x in zip(weights, features, strict=True)))
+    odds = sum(w * x for w, x in zip(weights, features, strict=True))
+    if calibrated:
+        features = evidence.crowd_features()
+        odds += min(0.0, sum(w * x for w, x in zip(CROWD, features, strict=True)))
+    share = probability_of(odds)
     return max(answered * share, SOUGHT if evidence.sought else 0.0)
 
 
@@ -180,6 +202,11 @@ def bounded(read: float) -> float:
 def scarcity(statements: int) -> float:
     """How few so many statements are: from 1 (one) to 0 (`ENOUGH`)."""
     return max(0.0, 1.0 - math.log(max(statements, 1)) / math.log(ENOUGH))
+
+
+def abundance(statements: int) -> float:
+    """How many so many statements are: 0 up to `USUAL`, and 1 more for each ten times as many."""
+    return max(0.0, math.log10(max(statements, 1) / USUAL))
 
 
 def probability(

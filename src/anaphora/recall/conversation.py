@@ -473,6 +473,7 @@ class ConversationRecall:
                     window.as_read, self._sharing(question, scores, limits, finder, candidate)
                 ),
                 question.spans,
+                statements=len(question.rows),
                 repetitions=question.repetitions,
                 judge=pair_judge(self._reader, self._judge, window.lane),
                 calibrated=self.calibrated and rated,

@@ -159,6 +159,7 @@ def order_turns(
     look_up: Lookup,
     spans: Spans = (),
     *,
+    statements: int = 0,
     repetitions: bool = False,
     judge: PairJudge = judge_pairs,
     calibrated: bool = True,
@@ -170,7 +171,7 @@ def order_turns(
     Groups are made one by one as they are asked for. With `repetitions` what says the same is not
     folded into one. `judge` says of two statements whether the newer replaces the older,
     `calibrated` whether the embedder's cosines tell if anything answers. `subject` is the question
-    without the words that name `spans`.
+    without the words that name `spans`, `statements` how many were searched.
     """
     stream = iter(candidates)
     head = list(islice(stream, READ))
@@ -179,7 +180,9 @@ def order_turns(
     groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)
     ordered = groups.ordered(chain(head, stream))
     asked = question if subject is None else subject
-    likelihood = Likelihood.of(head, question, asked, lane, tuple(spans), calibrated=calibrated)
+    likelihood = Likelihood.of(
+        head, statements, question, asked, lane, tuple(spans), calibrated=calibrated
+    )
     if likelihood is None:
         return Ordered(chain.from_iterable(ordered), None)
     return Ordered(likelihood.rated(ordered), likelihood.answered)
@@ -191,6 +194,7 @@ def order_memories(
     look_up: Lookup,
     spans: Spans = (),
     *,
+    statements: int = 0,
     judge: PairJudge = judge_pairs,
     calibrated: bool = True,
     subject: str | None = None,
@@ -201,6 +205,7 @@ def order_memories(
         question,
         look_up,
         spans,
+        statements=statements,
         repetitions=True,
         judge=judge,
         calibrated=calibrated,

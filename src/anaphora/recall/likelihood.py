@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
+from anaphora.core.analyser import analyse
 from anaphora.rank.currency import COMPARED, answer_loss
 from anaphora.rank.silence import (
     FIRST,
@@ -19,6 +20,7 @@ from anaphora.rank.silence import (
     TAIL,
     HitEvidence,
     Lane,
+    abundance,
     hit_probability,
     meaning_with_title,
     probability,
@@ -52,8 +54,8 @@ class Likelihood:
 
     `subject` is the question without the words that name its times, which are `spans`.
     `answered` is the probability that any of them answers, `best` is the place of the candidate
-    with the best cosine, `cosines` are the two best ones, `few` their scarcity.
-    `calibrated` says whether the embedder's cosines were measured.
+    with the best cosine, `cosines` are the two best ones. `few` and `many` are the scarcity and the
+    abundance of statements, `calibrated` says whether the embedder's cosines were measured.
     """
 
     subject: str
@@ -64,11 +66,13 @@ class Likelihood:
     best: int
     cosines: tuple[float, float]
     few: float
+    many: float
 
     @classmethod
     def of(
         cls,
         head: Sequence[Candidate],
+        statements: int,
         question: str,
         subject: str,
         lane: Lane,
@@ -76,8 +80,9 @@ class Likelihood:
         *,
         calibrated: bool = True,
     ) -> Likelihood | None:
-        """Read the first candidates of a question, best first; None where nothing is known."""
-        few, head = scarcity(len(head)), head[:COMPARED]
+        """Read the first candidates of a question, best first, of so many `statements`; None where
+        nothing is known."""
+        few, many, head = scarcity(len(head)), abundance(statements), head[:COMPARED]
         odds = [candidate.read for candidate in head if not math.isnan(candidate.read)]
         # Without measured cosines all that is known of a candidate is what a reader made of it.
         if not calibrated and (not odds or math.isnan(head[0].read)):
@@ -95,7 +100,8 @@ class Likelihood:
             read = max(odds) if odds else None
             answered = probability(meaning if calibrated else None, unseen, read, few)
         best = ranked[0].place if ranked else -1
-        return cls(subject, lane, spans, calibrated, answered, best, (first, second), few)
+        cosines = first, second
+        return cls(subject, lane, spans, calibrated, answered, best, cosines, few, many)
 
     def rated(self, groups: Iterable[Sequence[Candidate]]) -> Iterator[Candidate]:
         """The candidates of groups, in the order in which they are shown, with probabilities.
@@ -126,6 +132,8 @@ class Likelihood:
             asks=read_statement(candidate.said).asks,
             lead=_meaning(candidate) - others if self.calibrated else 0.0,
             few=self.few,
+            many=self.many,
+            named=self._is_named(candidate),
             read=None if math.isnan(candidate.read) else candidate.read,
             sought=self._is_sought(candidate, sought, held),
         )
@@ -140,8 +148,24 @@ class Likelihood:
             return False
         if sought.identifiers and sought.identifiers <= held:
             return True
-        alone = sought.framed and held == sought.terms
-        return alone and (len(held) == 1 or candidate.asked_for)
+        if not sought.framed or held != sought.terms:
+            return False
+        if not self.many:
+            return len(held) == 1 or candidate.asked_for
+        # Among many statements neither a single word nor "I" singles anything out, but a name does.
+        return self._is_named(candidate) or (len(held) == 1 and _has_name(self.subject))
+
+    def _is_named(self, candidate: Candidate) -> bool:
+        """Whether a candidate is by a speaker whose name stands in the question."""
+        return candidate.asked_for and bool(held_terms(self.subject, candidate.speaker))
+
+
+def _has_name(question: str) -> bool:
+    """Whether a word that a question asks for is written as a name, within the sentence."""
+    names = (word for word in question.split()[1:] if word[:1].isupper())
+    return not read_sought(question).terms.isdisjoint(
+        token for name in names for token in analyse(name)
+    )
 
 
 def _held(candidate: Candidate, question: str) -> frozenset[str]:

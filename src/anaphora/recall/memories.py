@@ -433,6 +433,7 @@ def _joined(one: Candidates, other: Candidates | None = None) -> Candidates:
         excluded=one.excluded + other.excluded,
         degraded=tuple(dict.fromkeys(one.degraded + other.degraded)),
         pending=one.pending + other.pending,
+        searched=one.searched + other.searched,
         # A word that the other index holds was not read as another one.
         notices=tuple(
             told for told in one.notices if told in other.notices or not other.columns.ids
@@ -555,14 +556,14 @@ class _AnswerBuilder:
             places = [place for place in places if place not in silent]
         if not self._hybrid:
             return (self._candidate(place) for place in places)
-        lane = self._lane
-        told = partial(_told, self._question)
+        lane, told = self._lane, partial(_told, self._question)
         window = Window(self._question, self._window, "facts", lane.reader, told, self.unread)
         ordered = order_memories(
             window.ordered(self._candidates(places)),
             self._question,
             lambda candidate: map(window.as_read, self._related(candidate)),
             self._spans,
+            statements=self._found.searched,
             judge=pair_judge(lane.reader, lane.judge, window.lane),
             calibrated=lane.calibrated and self._is_rated,
             subject=self._subject,
@@ -607,10 +608,9 @@ class _AnswerBuilder:
 
     def _related(self, candidate: Candidate) -> Iterator[Candidate]:
         """The memories in the words of a candidate; those that were no candidates become ones."""
-        told = candidate.text[:FAR]
-        related = self._lane.related(self._wanted, told, self._id_of(candidate.place))
-        found, closeness = related.candidates, related.closeness.tolist()
-        ids = found.columns.ids
+        of = self._id_of(candidate.place)
+        related = self._lane.related(self._wanted, candidate.text[:FAR], of)
+        found, ids = related.candidates, related.candidates.columns.ids
         new = [at for at, one in enumerate(ids) if one not in self._places]
         if new:
             self._found = _joined(self._found, replace(found, columns=_taken(found, new)))
@@ -620,7 +620,7 @@ class _AnswerBuilder:
         records = self._records(ids)
         alike = self._lane.embedder.calibration.alike
         least, scores = LEAST_SHARE * candidate.score, self._scores.score
-        for one, close in zip(ids, closeness, strict=True):
+        for one, close in zip(ids, related.closeness.tolist(), strict=True):
             place, record = self._places[one], records.get(one)
             if record is not None and scores[place] >= least:
                 yield self._candidate(place, record, alike.applied_to(close))

@@ -100,8 +100,13 @@ def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
     day = shown_day(hit.ts)
     head = ", ".join(part for part in (day, label) if part)
     yield f"- {head}: {one_line(strip_recalled(hit.snippet).strip(), length)}"
+    quoted = set()
     for line in hit.versions[:2]:
-        yield f"  ({one_line(line, _RELATED)})"
+        # What contradicts a hit and what it replaced may be one text: it is shown once.
+        text = line.partition('"')[2] or line
+        if text not in quoted:
+            quoted.add(text)
+            yield f"  ({one_line(line, _RELATED)})"
 
 
 def _title(hit: SearchHit) -> str:

@@ -4,6 +4,7 @@
 - What something newer replaced gives way to that; where that is not worth it, it says so itself.
 - Of two that openly contradict each other the newer comes, with the older in its mark.
 - The user's words, the agent's "Noted: …" and the memory that was made of both are one fact.
+- Of what a prompt itself gives a new value the old one is no news.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from anaphora.core.small_talk import begins_as_question, is_small_talk
+from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.rank.statements import read_statement, words_of
 from anaphora.values.search import SearchHit
 
@@ -24,9 +26,14 @@ _LEAST: Final = 2
 _SAID: Final = 0.8
 """The words of a hit that the session has before it, as a share, where that is no news."""
 _NEAR: Final = 600
+_STORED_WITHIN: Final = timedelta(minutes=15)
+"""How long after a turn a memory is stored that was made of it."""
+_MADE: Final = 0.5
+"""The words that the two share, as a share of those of the shorter one."""
 _SHORT: Final = 240
 """Characters of a turn that may be a mere question; a longer one tells something beside it."""
 _LABEL: Final = re.compile(r"\s*[^\W_][\w./-]{0,30}: ")
+_MARKS: Final = ("?", "？")
 _DIGITS: Final = re.compile(r"\d")
 _ANCIENT: Final = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -93,6 +100,8 @@ def say_the_same(one: SearchHit, other: SearchHit) -> bool:
     if one.current != other.current:
         return False
     left, right = _told(one.text), _told(other.text)
+    if _is_made_of(one, other, left, right) or _is_made_of(other, one, right, left):
+        return True
     shorter, longer = sorted((left, right), key=len)
     if len(shorter) < _LEAST or not shorter <= longer or len(shorter) < _ALIKE * len(longer):
         return False
@@ -100,6 +109,24 @@ def say_the_same(one: SearchHit, other: SearchHit) -> bool:
         return False
     first, second = read_statement(one.text), read_statement(other.text)
     return first.negated == second.negated and first.asks == second.asks
+
+
+def restated(prompt: str, hit: SearchHit) -> bool:
+    """Whether a prompt that asks nothing gives another value of what a hit tells."""
+    asks = any(mark in prompt for mark in _MARKS) or begins_as_question(prompt)
+    return not (asks or read_statement(prompt).asks) and seem_to_contradict(hit.text, prompt)
+
+
+def _is_made_of(
+    memory: SearchHit, turn: SearchHit, kept: frozenset[str], said: frozenset[str]
+) -> bool:
+    """Whether a memory was stored for what a turn says: minutes after it, without other numbers."""
+    if (memory.kind, turn.kind) != ("memory", "turn") or memory.ts is None or turn.ts is None:
+        return False
+    if not timedelta(0) <= memory.ts - turn.ts <= _STORED_WITHIN:
+        return False
+    least = max(_LEAST, _MADE * min(len(kept), len(said)))
+    return len(kept & said) >= least and _numbers(kept) <= _numbers(said)
 
 
 def stands_in(text: str, said: Iterable[str]) -> bool:

@@ -27,6 +27,7 @@ from anaphora.store.grants import PREFIX, Grants
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction
 from anaphora.store.threads.ids import check_id
+from anaphora.values.namespaces import NamespaceAccess
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
@@ -39,6 +40,7 @@ EVERYTHING: Final = "*"
 _HOME: Final = "default"
 # Among the scopes, where no namespace can have this name: what is no namespace is a right.
 _MAY_INDEX: Final = "/projects"
+_PERSON: Final = "/person "
 _BYTES: Final = 32
 _NAME_LIMIT: Final = 100
 # Writing the time of every use would make every read a write.
@@ -54,7 +56,8 @@ _log = logging.getLogger(__name__)
 class Token:
     """What is known of a token. `namespaces` are those it opens; "*" stands for all of them.
 
-    `may_index` lets it have folders of the server's machine read into those namespaces.
+    `may_index` lets it have folders of the server's machine read into those namespaces. `person` is
+    the name of the person that it was made for: what is written with it says so.
     `last_used` is right within an hour. `revoked_at` is set once it opens nothing any more.
     """
 
@@ -67,6 +70,7 @@ class Token:
     last_used: datetime | None = None
     revoked_at: datetime | None = None
     may_index: bool = False
+    person: str = ""
 
     def opens(self, namespace: str) -> bool:
         """Whether its scope has this namespace."""
@@ -92,6 +96,7 @@ _MAPPING: Final = RowMapping(
     read={
         "namespaces": ("scopes", lambda held: _namespaces(parsed(held, list))),
         "may_index": ("scopes", lambda held: _MAY_INDEX in parsed(held, list)),
+        "person": ("scopes", lambda held: _person(parsed(held, list))),
     },
 )
 
@@ -153,8 +158,13 @@ class Tokens(NamespaceReader):
         read_only: bool = False,
         may_index: bool = False,
         expires_at: datetime | None = None,
+        person: str = "",
     ) -> NewToken:
-        """Make a token for these namespaces ("*": all). Raises `InvalidInput`, `StoreError`."""
+        """Make a token for these namespaces ("*": all). Raises `InvalidInput`, `StoreError`.
+
+        `person` names the person that it is for: what is written with it has that name in its
+        sources.
+        """
         now = self._clock()
         if expires_at is not None:
             checked_moment("expires_at", expires_at)
@@ -170,6 +180,7 @@ class Tokens(NamespaceReader):
             created_at=now,
             expires_at=expires_at,
             may_index=may_index,
+            person=_checked_name(person, "person") if person else "",
         )
         if expires_at is not None and not token.alive(now):
             raise InvalidInput(
@@ -183,6 +194,26 @@ class Tokens(NamespaceReader):
     def list(self) -> tuple[Token, ...]:
         """Every token that was ever made, the oldest first."""
         return tuple(readable(self._found(TOKEN, _LIST), _MAPPING.value))
+
+    def readers_of(self, namespace: str) -> tuple[NamespaceAccess, ...]:
+        """Each person or program whose token opens a namespace now, in the order of their names.
+
+        The user who runs the server can read it, too, and is not among them.
+        """
+        now, namespace = self._clock(), self._standing(check_id(namespace))
+        readers = (
+            NamespaceAccess(
+                token.person or token.name,
+                token.name,
+                not token.read_only,
+                EVERYTHING in token.namespaces,
+                token.last_used,
+                token.expires_at,
+            )
+            for token in self.list()
+            if token.opens(namespace) and token.alive(now)
+        )
+        return tuple(sorted(readers, key=lambda reader: reader.name.casefold()))
 
     def any(self) -> bool:
         """Whether any token opens anything now."""
@@ -273,17 +304,25 @@ def _digest(secret: str) -> str:
 
 
 def _namespaces(scopes: Iterable[str]) -> tuple[str, ...]:
-    return tuple(scope for scope in scopes if scope != _MAY_INDEX)
+    # No namespace begins so.
+    return tuple(scope for scope in scopes if not scope.startswith("/"))
+
+
+def _person(scopes: Iterable[str]) -> str:
+    named = (scope for scope in scopes if scope.startswith(_PERSON))
+    return next(named, "").removeprefix(_PERSON)
 
 
 def _scopes(token: Token) -> tuple[str, ...]:
-    return (*token.namespaces, _MAY_INDEX) if token.may_index else token.namespaces
+    rights = (_MAY_INDEX,) if token.may_index else ()
+    named = (_PERSON + token.person,) if token.person else ()
+    return (*token.namespaces, *rights, *named)
 
 
-def _checked_name(name: str) -> str:
+def _checked_name(name: str, what: str = "name") -> str:
     name = name.strip()
     if not name or len(name) > _NAME_LIMIT or not name.isprintable():
-        raise InvalidInput("name", name, f"expected 1 to {_NAME_LIMIT} printable characters")
+        raise InvalidInput(what, name, f"expected 1 to {_NAME_LIMIT} printable characters")
     return name
 
 

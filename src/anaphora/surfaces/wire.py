@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +18,7 @@ from anaphora.core.display import visible_json
 from anaphora.core.shown_times import shown_zone
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.values.conversations import Recall, Turn, TurnHit
+from anaphora.values.namespaces import NamespaceAccess
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -34,6 +35,22 @@ _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
 def counted(number: int, one: str, many: str = "") -> str:
     """A number of things in words: "1 turn", "2 turns"; `many` where it is not `one` and an s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def access_summary(namespace: str, readers: Sequence[NamespaceAccess]) -> str:
+    """Who can read a namespace, in a sentence: "Mara and Rafi can read and change it"."""
+    writing = _listed([reader.name for reader in readers if reader.writes])
+    reading = _listed([reader.name for reader in readers if not reader.writes])
+    parts = [f"{writing} can read and change it"] if writing else []
+    parts += [f"{reading} can read it"] if reading else []
+    if not parts:
+        return f"Namespace {namespace}: only the user who runs the server can read it."
+    return f"Namespace {namespace}: {'; '.join(parts)}; so can the user who runs the server."
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = dict.fromkeys(names) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def plain(value: Any) -> Any:

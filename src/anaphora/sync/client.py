@@ -17,6 +17,7 @@ from anaphora.core.progress import no_progress
 from anaphora.errors import Diverged, InvalidInput, NotFound, RemoteTampered
 from anaphora.store.crypto.cipher import Random
 from anaphora.sync.changes import Patch
+from anaphora.sync.conflicts import MOST, find_clashes
 from anaphora.sync.entries import (
     Checkpoint,
     Content,
@@ -33,7 +34,7 @@ from anaphora.sync.project import Project
 from anaphora.sync.reader import EntryReader, Named, Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
-from anaphora.sync.store import AGAIN
+from anaphora.sync.store import AGAIN, CONFLICTS
 from anaphora.sync.under_way import syncing
 from anaphora.values.sync import SyncDevice, SyncReport, SyncVerification
 
@@ -72,6 +73,8 @@ class SyncClient:
         self._project = Project(self.replica.store, member, random)
         self._log = EntryLog(services.truth, services.namespace, services.sealing.rows)
         self._reader = EntryReader(remote, self._project, self._log, self.replica)
+        self.clashes = 0
+        """How many conflicts the last exchange has found: the last ones that are stored."""
 
     def now(self, progress: Progress | None = None) -> SyncReport:
         """Send and fetch everything there is. Raises SyncError and its kinds, StoreError."""
@@ -172,6 +175,7 @@ class SyncClient:
             yield
 
     def _exchange(self, tell: Progress) -> SyncReport:
+        tell("looking for changes", 0, 0)
         with self._changing_here():
             self.replica.capture()
             self.replica.apply()
@@ -180,6 +184,7 @@ class SyncClient:
         heads = self._remote.heads(self._project.name)
         self._refuse_rollback(heads)
         received = self._reader.read(heads, tell)
+        self._note_clashes()
         with self._changing_here():
             self.replica.apply()
             self._project.refuse_removed(self._remote.name)
@@ -199,6 +204,24 @@ class SyncClient:
         if noted:
             self._services.truth.scrub()
         return SyncReport(sent, received, self.waiting())
+
+    def _note_clashes(self) -> None:
+        """Store the conflicts of what was just read with what this device said meanwhile."""
+        read, own = self._reader.fresh, self._project.own
+        if not read:
+            return
+        first = min(entry.known for entry in read) + 1
+        last = self._log.last_of(own).number
+        carried = {
+            number: self.replica.store.carried_by(own, number) for number in range(first, last + 1)
+        }
+        clashes = find_clashes(carried, read)
+        self.clashes = len(clashes)
+        if clashes:
+            lines = [clash.line() for clash in clashes]
+            with self.replica.store.change() as work:
+                older = [line for line in work.get(CONFLICTS, []) if line not in lines]
+                work.put(CONFLICTS, [*older, *lines][-MOST:])
 
     # Sending.
 
@@ -408,7 +431,7 @@ class SyncClient:
             )
             with self._log.change() as log:
                 log.move(row, "sent")
-            tell("push", done + 1, len(rows))
+            tell("sending", done + 1, len(rows))
         return len(rows)
 
     def _refuse_rollback(self, heads: Mapping[str, int]) -> None:

@@ -7,6 +7,7 @@ import binascii
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import AnaphoraError, InvalidInput, RemoteError, SyncError
 from anaphora.store.crypto.cipher import Random
 from anaphora.sync.client import SyncClient
+from anaphora.sync.conflicts import CONFLICT_AGE, conflict_of
 from anaphora.sync.membership import (
     MEMBER,
     Membership,
@@ -32,9 +34,10 @@ from anaphora.sync.reader import Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.remotes.opening import open_remote
 from anaphora.sync.rollback import roll_back
-from anaphora.sync.store import CAPTURED, SyncStore
+from anaphora.sync.store import CAPTURED, CONFLICTS, SyncStore
 from anaphora.values.sync import (
     SYNC_EVERY,
+    SyncConflict,
     SyncDevice,
     SyncEntry,
     SyncReport,
@@ -114,6 +117,7 @@ class Sync:
         try:
             with called_from(CallOrigin("sync")), self._client() as client:
                 report = client.now(progress)
+                found = client.clashes
         except SyncError as error:
             lasting = not isinstance(error, RemoteError) or error.lasting
             self._note(_STOPPED, str(error) if lasting else None)
@@ -136,6 +140,8 @@ class Sync:
         with self._store.change() as work:
             work.put(_LAST, self._services.clock().isoformat())
             work.put(_STOPPED, None)
+        if found:
+            report = replace(report, conflicts=self._read_conflicts(found))
         if report.sent or report.received:
             self._services.container.tell("sync", report)
         return report
@@ -178,6 +184,26 @@ class Sync:
             self._store.get(_STOPPED),
             uncounted,
         )
+
+    def conflicts(self) -> tuple[SyncConflict, ...]:
+        """What two devices said of one thing without knowledge of each other, the last first.
+
+        Those of the last 30 days of which one side is still current. A new value of the path, or
+        forgetting one side, ends a conflict.
+        """
+        return self._read_conflicts(None)
+
+    def _read_conflicts(self, last: int | None) -> tuple[SyncConflict, ...]:
+        """The last so many, or all."""
+        lines = self._store.get(CONFLICTS, [])
+        with self._client() as client:
+            names = {device.device: device.name or device.device for device in client.devices()}
+        since = self._services.clock() - CONFLICT_AGE
+        read = (
+            conflict_of(line, self._services.records.find, names, since)
+            for line in reversed(lines[-last:] if last else lines)
+        )
+        return tuple(conflict for conflict in read if conflict is not None)
 
     def export_key(self) -> str:
         """The key of the project, for another device. Whoever has it can read everything."""
@@ -288,7 +314,9 @@ class Sync:
     def _member(self) -> Membership:
         line = self._store.get(MEMBER)
         if line is None:
-            raise InvalidInput("sync", None, "this namespace is not synced: `sync init` first")
+            raise InvalidInput(
+                "sync", None, "this namespace is not synced: run `anaphora sync init FOLDER` first"
+            )
         return membership_of(line)
 
     @contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from anaphora.errors import RemoteError, RemoteTampered
+from anaphora.sync.conflicts import ReadEntry, has_values
 from anaphora.sync.entries import Content, Entry, entry_of, unseal
 from anaphora.sync.log import EntryLog, LogTransaction, State
 from anaphora.sync.membership import Member
@@ -38,6 +39,8 @@ class EntryReader:
         self._troubles: dict[str, RemoteTampered] = {}
         self._promised: list[tuple[str, Named]] = []
         self._heads: Mapping[str, int] = {}
+        self.fresh: list[ReadEntry] = []
+        """What the last `read` took in and can contradict this device."""
 
     def read(self, heads: Mapping[str, int], tell: Progress) -> int:
         """Take in what is new up to these entries; how many there were."""
@@ -45,17 +48,20 @@ class EntryReader:
         if not any(device != self._project.own for device in self._log.heads()):
             self._begin(others)
         total = sum(max(0, n - self._log.last_of(device).number) for device, n in others.items())
-        self._promised, self._heads = [], others
-        done, known = 0, (-1, frozenset[str]())
+        self._promised, self._heads, self.fresh = [], others, []
+        done, state = 0, (-1, frozenset[str]())
         # An entry may need a key that another device's tells.
-        while (done, frozenset(self._project.membership.keys)) != known:
-            known = (done, frozenset(self._project.membership.keys))
+        while (done, frozenset(self._project.membership.keys)) != state:
+            state = (done, frozenset(self._project.membership.keys))
             self._troubles = {}
             for device, head in others.items():
                 try:
                     for content in self._new_of(device, head):
                         done += 1
-                        tell("pull", done, max(done, total))
+                        tell("receiving", done, max(done, total))
+                        if has_values(content.patches):
+                            known = content.seen.get(self._project.own, (0,))[0]
+                            self.fresh.append(ReadEntry(content.patches, int(known)))
                         self._promised += [
                             (other, (device, last, snapshot))
                             for other, (last, snapshot) in content.seen.items()
@@ -107,7 +113,7 @@ class EntryReader:
                     self._refuse(entry, "its content is gone, and no device has said so")
                 gone += entry.dropped is not None
                 done += 1
-                tell("verify", done, total)
+                tell("entries", done, total)
         return done, gone
 
     # Where a new device begins.

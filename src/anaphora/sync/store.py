@@ -49,6 +49,7 @@ Counts = Callable[[str, int], bool]
 """Whether an entry counts, by its device and number."""
 _KEY: Final = ("item_key", "stamp")
 CLOCK: Final = "clock"
+CONFLICTS: Final = "conflicts"
 TO_DROP: Final = "to_drop"
 AGAIN: Final = "again "
 """What the device of such a wish begins with: others that empty the entry may have lost of it."""

@@ -66,7 +66,7 @@ MEMORY_FIELDS: Final[Mapping[str, MemoryField]] = {
     ),
     "path": MemoryField(
         "path",
-        "What it is the value of, as `user.editor`; a new value takes the old one's place.",
+        "Key (e.g. `user.editor`). A new value replaces the old one.",
         filtered=True,
         changes="version",
     ),

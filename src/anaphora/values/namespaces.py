@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +19,20 @@ class DeletedNamespace:
     tokens: int = 0
     left: tuple[str, ...] = ()
     clean: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceAccess:
+    """A person or program that can read a namespace through a server.
+
+    `name` is the person's, or the token's where no person was named; `token` the token's name.
+    `writes`: it may change the namespace, too. `everything`: its token opens all namespaces.
+    `last_used` is right within an hour.
+    """
+
+    name: str
+    token: str
+    writes: bool
+    everything: bool
+    last_used: datetime | None = None
+    expires_at: datetime | None = None

@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Any, Final
 
 __all__ = [
+    "SyncConflict",
     "SyncDevice",
     "SyncEntry",
     "SyncItem",
     "SyncReport",
     "SyncRollback",
+    "SyncSide",
     "SyncStatus",
     "SyncVerification",
 ]
@@ -22,12 +24,45 @@ SYNC_EVERY: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
+class SyncSide:
+    """What one device said in a conflict: the id of the memory, its words, and when it was said.
+
+    `device` is the name that the device was given, or its identifier where it has none. `current`:
+    the memory is the one that is recalled as the current one.
+    """
+
+    memory: str
+    text: str
+    device: str
+    at: datetime
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SyncConflict:
+    """Two values of one thing that two devices said without knowledge of each other.
+
+    `path` is what they are values of; empty where both are versions of one memory without a path.
+    `summary` says it in a sentence, in the zone in which times are shown.
+    """
+
+    path: str
+    earlier: SyncSide
+    later: SyncSide
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What one exchange did: entries that were sent and received, and that still wait."""
+    """What one exchange did: entries that were sent and received, and that still wait.
+
+    `conflicts` are those that it has found. Nothing is lost in one: the earlier value is history.
+    """
 
     sent: int = 0
     received: int = 0
     waiting: int = 0
+    conflicts: tuple[SyncConflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

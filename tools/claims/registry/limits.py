@@ -359,6 +359,21 @@ LIMITS: tuple[Claim, ...] = (
         size=constant("core.incidents:MOST", times=2 / 1000),
     ),
     _claim(
+        "incident_log_newest",
+        "the newest {size} KB",
+        size=constant("core.incidents:MOST", times=2 / 1000),
+    ),
+    _claim(
+        "log_bytes",
+        "usually at most {size} MB each",
+        size=constant("store.db.sqlite:LOG_BYTES", times=1 / (1 << 20)),
+    ),
+    _claim(
+        "hook_states",
+        "deleted {days} days after its last event",
+        days=constant("surfaces.hooks.session:STATES", take=lambda age: age.days),
+    ),
+    _claim(
         "unexpected",
         "one line on standard error, exit code {code}",
         code=constant("surfaces.cli.unexpected:EXIT_UNEXPECTED"),

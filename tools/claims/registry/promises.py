@@ -48,8 +48,8 @@ PROMISES: tuple[Claim, ...] = (
     ),
     _of(_README, "at the system call level", "package.no_telemetry"),
     _of(_README, "When `append_user` returns, the turn is on disk.", "threads.durable"),
-    _of(_README, "sessions are kept as they end", "hooks.life"),
-    _of(_README, "and nothing when nothing fits", "hooks.life", "search.silence"),
+    _of(_README, "sessions are stored as they end", "hooks.life"),
+    _of(_README, "and nothing when none is", "hooks.life", "search.silence"),
     _of(
         _README,
         "without `--dry-run` it asks first, and `--undo` reverts it byte for byte",
@@ -66,13 +66,13 @@ PROMISES: tuple[Claim, ...] = (
     ),
     _of(
         _README,
-        "What holds now comes before what it replaced, with the date and the way back",
+        "Current facts rank above the ones they replaced, with dates and a link to the old value",
         "recall.current",
     ),
-    _of(_README, "what was said again is one hit", "recall.repetition"),
+    _of(_README, "repeated statements are merged into one result", "recall.repetition"),
     _of(
         _README,
-        "a question that nothing answers gets silence, with the nearest miss on request",
+        "a question without an answer gets no result, with the closest ones on request",
         "recall.silence",
     ),
     _of(
@@ -84,7 +84,10 @@ PROMISES: tuple[Claim, ...] = (
         "remember.never_merges",
     ),
     _of(
-        _README, "are told and settled by one call", "contradictions.told", "contradictions.settled"
+        _README,
+        "are reported, and resolved with one call",
+        "contradictions.told",
+        "contradictions.settled",
     ),
     _of(_README, "`forget` really deletes", "forget.hard", "forget.bytes"),
     _of(

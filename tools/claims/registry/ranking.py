@@ -178,6 +178,15 @@ CONSTANTS = (
         sought=constant("rank.silence:SOUGHT"),
     ),
     _constant(
+        "crowd",
+        "Among more than {usual} statements the best is near by chance: for each ten times as many "
+        "a hit's odds lose {constant} − {meaning} · cosine, and {named} less",
+        usual=constant("rank.silence:USUAL"),
+        constant=constant("rank.silence:CROWD", ".2f", take=lambda weights: -weights[0]),
+        meaning=constant("rank.silence:CROWD", ".2f", take=lambda weights: weights[1]),
+        named=constant("rank.silence:CROWD", ".2f", take=lambda weights: weights[2]),
+    ),
+    _constant(
         "silence_alone",
         "odds = {constant} − {unseen} · unseen / (words + 2) + {few} · scarcity + {odds} "
         "· log odds of the reader",

@@ -66,8 +66,7 @@ QUALITY = Table(
         ),
         _row(
             "quality.injected",
-            "what is put into prompts unasked: share that the prompt needs | {baseline} (the five"
-            " best hits, always) | **{value}**",
+            "precision of injected context | {baseline} (the five best hits, always) | **{value}**",
             baseline=always("evidence", ".2f"),
             value=figure("injection", "chats and facts: of what is put in, evidence", ".2f"),
         ),
@@ -237,7 +236,7 @@ INJECTED = Table(
     (
         _row(
             "injected.evidence",
-            "of what is put in, what the prompt needs | {baseline} | {value}",
+            "precision of injected context | {baseline} | {value}",
             baseline=always("evidence", ".2f"),
             value=figure("injection", "chats and facts: of what is put in, evidence", ".2f"),
         ),
@@ -317,7 +316,7 @@ EVERYTHING = Table(
         ),
         _timed(
             "times.small_project",
-            "a project of 214 files: its words are found after",
+            "a project of 214 files: searchable by keyword after",
             "index_speed",
             "flask: both",
             ".1f",
@@ -325,7 +324,7 @@ EVERYTHING = Table(
         ),
         _timed(
             "times.large_project",
-            "a project of 3,000 files: its words are found after",
+            "a project of 3,000 files: searchable by keyword after",
             "index_speed",
             "3,000 files: both",
             ".0f",
@@ -340,7 +339,7 @@ EVERYTHING = Table(
         ),
         _timed(
             "times.import_turns",
-            "an import of 1,218 turns: words answer after",
+            "an import of 1,218 turns: searchable by keyword after",
             "import_speed",
             "1,218 turns: until a question is answered by words",
             ".1f",

@@ -18,10 +18,7 @@ from anaphora.values.deep import DeepSource
 
 Kind = Literal["count", "first", "last"]
 
-COUNTED: Final = (
-    "counted without a model: turns that hold these very words; other words for the same are not "
-    "in it"
-)
+COUNTED: Final = "Counted without a model: exact word matches only, no synonyms."
 
 _ASKED: Final[tuple[tuple[Kind, str], ...]] = (
     ("count", r"\bhow (?:often|many times|frequently)\b|\bnumber of times\b|\bwie oft\b"),

@@ -77,7 +77,8 @@ class Candidates:
     """M candidates as columns, why each may not be shown ("" where it may), and what was lacking.
 
     `pending` counts memories that could be shown and have no vector yet; `notices` tell of words
-    that were read as others. `version` is truth's number that they were found at.
+    that were read as others. `version` is truth's number that they were found at, `searched` counts
+    the memories that they were chosen from.
     """
 
     columns: MemoryCandidates
@@ -86,6 +87,7 @@ class Candidates:
     pending: int = 0
     notices: tuple[str, ...] = ()
     version: int = -1
+    searched: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +294,8 @@ class MemoryState:
         shares = self._shares(looked_up, rows, known)
         columns = self._columns(rows, wanted, near, shares, looked_up)
         none, told = ("",) * len(rows), looked_up.notices("no memory")
-        return Candidates(columns, none, self._lacking(near), pending, told)
+        searched = int(np.count_nonzero(keep))
+        return Candidates(columns, none, self._lacking(near), pending, told, searched=searched)
 
     def _newest(self, keep: NDArray[np.bool_], but: Rows, count: int) -> Rows:
         """The newest rows of `keep` that are not among `but`."""

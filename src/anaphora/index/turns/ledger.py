@@ -525,6 +525,7 @@ class Ledger:
         with self._guarded(decoding=True):
             self._db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             self._db.execute("PRAGMA secure_delete = ON")
+            self._db.execute(f"PRAGMA journal_size_limit = {sqlite.LOG_BYTES}")
             if not self.read_only and self.path is not None:
                 safe = sqlite.wal_is_safe(sqlite.library_version())
                 self._db.execute(f"PRAGMA journal_mode = {'WAL' if safe else 'DELETE'}")

@@ -207,7 +207,7 @@ def _add_threads(home: Home, packer: archive.Packer, progress: Progress | None) 
                     continue
                 packer.add(member.as_posix(), data)
                 if progress is not None:
-                    progress("threads", done + 1, len(names))
+                    progress("conversations", done + 1, len(names))
     return left_out
 
 
@@ -251,7 +251,7 @@ def _add_truth(
 ) -> dict[str, Any]:
     nothing: dict[str, Any] = {"database": "", "schema": None, "rows": {}, "memories": 0}
     if progress is not None:
-        progress("truth", 0, 1)
+        progress("database", 0, 1)
     if truth.path is None:
         from anaphora.store.db import dump
 
@@ -264,6 +264,6 @@ def _add_truth(
             packer.add_file(DATABASE, copied)
             copied.unlink()
     if progress is not None:
-        progress("truth", 1, 1)
+        progress("database", 1, 1)
     facts["memories"] = facts["rows"].get("record", 0)
     return facts

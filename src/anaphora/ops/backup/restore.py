@@ -57,7 +57,7 @@ def restore(
                 if not name.startswith(_TABLES):
                     _unpack(unpacker, name, whole)
                 if progress is not None:
-                    progress("restoring", done + 1, len(unpacker.members))
+                    progress("files", done + 1, len(unpacker.members))
             if made.database == "postgresql":
                 from anaphora.store.db import dump
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.core.config import Settings
 from anaphora.core.environment import environment
+from anaphora.core.progress import Progress, no_progress
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
 from anaphora.ops.doctor.advisories import library_check
 from anaphora.ops.doctor.health import try_writing
@@ -261,10 +262,13 @@ def stats(services: NamespaceServices) -> Stats:
     )
 
 
-def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, ...]:
+def doctor(
+    services: NamespaceServices, *, mend: bool = False, progress: Progress | None = None
+) -> tuple[Check, ...]:
     """Look at every part; `mend` first mends what can be mended without touching a word.
 
-    Nothing raises: a part that fails is a finding.
+    Nothing raises: a part that fails is a finding. `progress` is called with the name of the part
+    that is looked at next, how many are done, and how many there are.
     """
     from anaphora.deep.checks import deep_checks
 
@@ -288,8 +292,14 @@ def doctor(services: NamespaceServices, *, mend: bool = False) -> tuple[Check, .
         "libraries": lambda: (library_check(),),
         "incidents": lambda: (incident_check(environment(), services.clock()),),
     }
-    mended = repair(services) if mend else ()
-    return (*mended, *(check for name, look in looks.items() for check in _tried(name, look)))
+    tell = progress or no_progress
+    if mend:
+        tell("repair", 0, len(looks))
+    found = list(repair(services) if mend else ())
+    for done, (name, look) in enumerate(looks.items()):
+        tell(name, done, len(looks))
+        found += _tried(name, look)
+    return tuple(found)
 
 
 def _tried(name: str, look: Callable[[], Iterable[Check]]) -> list[Check]:

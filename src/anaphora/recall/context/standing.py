@@ -21,10 +21,15 @@ import numpy as np
 from anaphora.core.display import cut
 from anaphora.core.recalled import strip_recalled
 from anaphora.core.shown_times import shown_day
-from anaphora.core.small_talk import is_small_talk
-from anaphora.rank.house_rules import is_rule, repeats_rule, sentences_of, takes_back, tells_rule
-from anaphora.rank.statements import words_of
+from anaphora.rank.house_rules import is_rule, repeats_rule, sentences_of, still_holding, tells_rule
+from anaphora.rank.statements import read_statement
 from anaphora.recall.context.belonging import EVERYTHING, Belonging
+from anaphora.recall.context.session_lines import (
+    DECIDED,
+    in_one_line,
+    last_exchange,
+    session_statements,
+)
 from anaphora.recall.opposed import opposing, opposing_lines
 from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
 from anaphora.values.projects import ContextMemory
@@ -33,23 +38,21 @@ if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
     from anaphora.store.records.store import Records
     from anaphora.store.threads.conversations import Conversations
-    from anaphora.values.conversations import Thread, Turn
+    from anaphora.values.conversations import Thread
     from anaphora.values.sessions import ToolCallHit
 
 LOOKED_AT: Final = 500
 """Memories, the last changed first, among which those of a warm-up are chosen."""
 LATELY: Final = timedelta(days=14)
 """How long a new value counts as a change."""
-SESSIONS: Final = 3
-RULE_SESSIONS: Final = 20
+SESSIONS: Final = 4
+RULE_SESSIONS: Final = 40
 """Sessions of the project in which rules of the user are looked for."""
 RULE_TURN: Final = 1_000
 """Characters of a turn in which one is: a longer one is pasted, or explains."""
-MOST_RULES: Final = 6
+MOST_RULES: Final = 8
+"""Rules of these that are shown; what says that it is new gives way to what always held."""
 _MOST_FILES: Final = 6
-_TELLING: Final = 3
-"""Words of a last request that says what is open; of fewer, one shortly before does."""
-_LOOKED_BACK: Final = 3
 TEXT: Final = 300
 """Characters of a memory, or of a turn, that are shown."""
 
@@ -75,14 +78,12 @@ _WORDS: Final[tuple[tuple[CoreKind, str], ...]] = (
     ),
     (
         "decision",
-        r"decided|decision|agreed|chose|chosen|settled on|switched|moved (?:to|from)|migrated|"
-        r"we (?:will )?use|instead of|entschieden|decidimos|decidió",
+        DECIDED,
     ),
 )
 _PATTERNS: Final = tuple(
     (kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for kind, words in _WORDS
 )
-_DECIDED: Final = next(pattern for kind, pattern in _PATTERNS if kind == "decision")
 _WRITING: Final = re.compile(r"edit|write|replace|patch|create|delete|notebook", re.IGNORECASE)
 
 
@@ -131,8 +132,8 @@ class Standing:
     def rules_said(self, held: Iterable[MemoryRecord]) -> list[ContextMemory]:
         """Rules that the user said in the last sessions of the project, the newest first.
 
-        `held` are the memories that hold: what one of them says too, or says otherwise later, is
-        left out, and so is what the user took back.
+        `held` are the memories that hold: what one of them says as a rule, too, or says otherwise
+        later, is left out, and so is what the user took back.
         """
         if self.project.own is None:
             return []
@@ -145,43 +146,46 @@ class Standing:
         ]
         said.sort(key=lambda one: one[0])
         later = [(record.created_at, record.text) for record in held]
+        lasting = [record.text for record in held if kind_of(record) in _RULES]
         rules: list[ContextMemory] = []
         for place, (ts, sentence, conversation_id) in enumerate(said):
             if not is_rule(sentence):
                 continue
             after = [text for _, text, _ in said[place + 1 :]]
-            if any(takes_back(text, sentence) for text in after) or any(
-                repeats_rule(text, sentence) or (when >= ts and takes_back(text, sentence))
-                for when, text in later
-            ):
-                continue
-            if not any(repeats_rule(text, sentence) for text in after):
+            ending = [*after, *(text for when, text in later if when >= ts)]
+            rule = still_holding(sentence, ending)
+            again = any(repeats_rule(text, sentence) for text in after)
+            if rule and not again and not any(repeats_rule(text, rule) for text in lasting):
                 rules.append(
-                    ContextMemory(conversation_id, "constraint", "", sentence, 0.0, created_at=ts)
+                    ContextMemory(conversation_id, "constraint", "", rule, 0.0, created_at=ts)
                 )
-        return rules[::-1][:MOST_RULES]
+        newest = rules[::-1]
+        chosen = sorted(newest, key=lambda rule: read_statement(rule.text).changes)[:MOST_RULES]
+        return [rule for rule in newest if rule in chosen]
 
     def sessions(self, rules: Collection[str] = ()) -> Iterator[ContextMemory]:
         """The conversations that were last spoken in, the newest first.
 
-        Of each what was decided, unless `rules` say it, what was asked for last, what came of it,
-        and the files that were changed; those of nothing but greetings are left out.
+        Of each what the user stated, unless `rules` say it, what was asked for last, and the files
+        that were changed. Those in which nothing was stated are left out, but for the very last,
+        of which the last exchange comes; greetings are none.
         """
-        told = 0
+        told, later = 0, list(rules)
         for conversation_id, thread in self._own_threads():
-            lines = list(_told_of(thread, rules))
+            stated = session_statements(thread, rules, later)
+            later += stated
+            lines = [in_one_line(stated)] if stated else []
+            if not (lines or told):
+                lines = list(last_exchange(thread, rules))
             if not lines:
                 continue
-            first = next((turn.text for turn in _telling(thread) if turn.role == "user"), "")
-            begun = cut(strip_recalled(first), TEXT)
             files = list(dict.fromkeys(changed_files(self.calls(conversation_id))))[-_MOST_FILES:]
             if files:
-                lines.append(f"files changed: {', '.join(files)}")
+                lines.append(f"(files changed: {', '.join(files)})")
             yield ContextMemory(
                 id=conversation_id,
                 kind=f"session of {len(thread.turns)} turns",
-                title=thread.title
-                or ("" if f"user: {begun}" in lines or begun in rules else begun),
+                title=thread.title,
                 text="\n".join(lines),
                 score=0.0,
                 created_at=thread.turns[-1].ts,
@@ -209,28 +213,7 @@ def changed_files(calls: Iterable[ToolCallHit]) -> Iterator[str]:
             yield file
 
 
-def _telling(thread: Thread) -> list[Turn]:
-    """The turns of a conversation that are no small talk."""
-    return [turn for turn in thread.turns if not is_small_talk(strip_recalled(turn.text))]
-
-
-def _told_of(thread: Thread, rules: Collection[str]) -> Iterator[str]:
-    """What a session was about, in lines: the last decision, the last request, what came of it."""
-    turns = _telling(thread)
-    asked = [turn for turn in turns if turn.role == "user"]
-    last = asked[-1:]
-    if last and len(words_of(last[0].text)) < _TELLING:
-        last = [max(asked[-_LOOKED_BACK:], key=lambda turn: len(words_of(turn.text)))]
-    decided = [
-        turn
-        for turn in asked
-        if _DECIDED.search(turn.text) and not set(sentences_of(turn.text)) <= set(rules)
-    ][-1:]
-    answered = [turn for turn in turns if turn.role == "assistant"][-1:]
-    for turn in {id(turn): turn for turn in (*decided, *last, *answered)}.values():
-        yield f"{turn.role}: {cut(strip_recalled(turn.text), TEXT)}"
-
-
+_RULES: Final = ("constraint", "preference")
 _LOCAL: Final = ("decision", "fact")
 """What belongs to the project that it was said in; rules and preferences are the user's."""
 

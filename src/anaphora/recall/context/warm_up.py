@@ -50,6 +50,7 @@ HIGHLIGHTS: Final = "Worth opening:"
 TOPIC: Final = "On the topic:"
 SHAPE_CHARACTERS: Final = 600
 STANDING_CHARACTERS: Final = 200
+SESSION_CHARACTERS: Final = 420
 _HEADINGS: Final = {
     "core": "Core block:",
     "constraints": "Constraints:",
@@ -232,15 +233,16 @@ def render_standing(warm: WarmUp) -> Iterator[str]:
                 day = f"{shown_day(one.created_at)} " if one.created_at else ""
                 named = part == "sessions" and one.title not in {"", one.id}
                 title = f"{one_line(one.title, 70)} – " if named else ""
-                yield f"- {day}{title}{_in_one_line(one.text)}"
+                most = SESSION_CHARACTERS if part == "sessions" else STANDING_CHARACTERS
+                yield f"- {day}{title}{_in_one_line(one.text, most)}"
 
 
-def _in_one_line(text: str) -> str:
-    """A text, cut where it is long, but for what is said of it in its last line."""
+def _in_one_line(text: str, most: int) -> str:
+    """A text, cut after `most` characters, but for what is said of it in its last line."""
     body, mark, told = text.rpartition("\n(")
     if not mark or not told.endswith(")"):
-        return one_line(text, STANDING_CHARACTERS)
-    return f"{one_line(body, STANDING_CHARACTERS)} ({one_line(told, STANDING_CHARACTERS)}"
+        return one_line(text, most)
+    return f"{one_line(body, most)} ({one_line(told, most)}"
 
 
 def _body(package: RecallPackage) -> str:

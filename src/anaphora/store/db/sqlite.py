@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from anaphora.errors import StoreError
 from anaphora.store.db.driver import dbapi2
@@ -19,6 +19,9 @@ from anaphora.store.disk import make_directory, sync_directory
 
 # A reader in another process is done in milliseconds; one that is not must not stop forgetting.
 _CUT_MILLISECONDS = 2_000
+LOG_BYTES: Final = 4 << 20
+"""How long the file of a write-ahead log stays once all of it is merged. SQLite merges it at about
+this size; a large write makes it longer, and without a limit it would stay so."""
 
 Error = dbapi2.Error
 Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
@@ -159,6 +162,7 @@ def _connect(path: Path, query: str) -> Any:
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
         connection.execute("PRAGMA trusted_schema = OFF")
         # As on PostgreSQL, where LIKE tells "a" from "A".
         connection.execute("PRAGMA case_sensitive_like = ON")

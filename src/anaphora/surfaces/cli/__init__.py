@@ -10,7 +10,6 @@ import gc
 import io
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 __all__ = ["main"]
@@ -102,6 +101,8 @@ def serve_mcp_at_once(words: Sequence[str]) -> bool:
     if not all(value.strip() for value in given.values()):
         # Nobody means a blank one: the command line says which.
         return False
+    from pathlib import Path
+
     from anaphora.surfaces.mcp_server import serve
 
     home, folder = given.get("--home"), given.get("--conversations-dir")
@@ -127,6 +128,8 @@ def recall_at_once(words: Sequence[str]) -> bool:
     if not asks or rest[1].startswith("-") or not all(value.strip() for value in given.values()):
         return False
     gc.set_threshold(_OBJECTS)
+    from pathlib import Path
+
     from anaphora.surfaces.cli.asking import ask
     from anaphora.surfaces.cli.where import Where
 

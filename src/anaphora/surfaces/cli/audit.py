@@ -10,6 +10,7 @@ from anaphora.core.short_ids import short_place
 from anaphora.core.shown_times import shown_minute
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, give, shown
+from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted
@@ -26,7 +27,7 @@ def register(program: typer.Typer) -> None:
 
 @app.command()
 def on(context: typer.Context, as_json: Json = False) -> None:
-    """Keep a trail of this namespace from now on."""
+    """Record a trail of this namespace from now on."""
     with opened(context, begins=True) as memory:
         found = memory.audit.on()
     give(found, _show_status, as_json=as_json)
@@ -34,7 +35,7 @@ def on(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def off(context: typer.Context, as_json: Json = False) -> None:
-    """Keep none from now on. What there is stays."""
+    """Stop recording. The entries that exist stay."""
     with opened(context) as memory:
         found = memory.audit.off()
     give(found, _show_status, as_json=as_json)
@@ -42,7 +43,7 @@ def off(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def status(context: typer.Context, as_json: Json = False) -> None:
-    """Whether a trail is kept, how many entries it has, and its tip."""
+    """Show whether a trail is recorded, how many entries it has, and its last link."""
     with opened(context) as memory:
         found = memory.audit.status()
     give(found, _show_status, as_json=as_json)
@@ -77,7 +78,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Follow the whole trail; exit code 1 where an entry does not follow from the one before."""
-    with opened(context) as memory:
+    with opened(context) as memory, long_work("Verifying", kept=READ, quiet=as_json):
         found = memory.audit.verify(tip)
     give(found, _show_report, as_json=as_json)
     if found.problem is not None:

@@ -17,10 +17,10 @@ from anaphora.core.shown_times import shown_minute
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
 from anaphora.store.home.sealing import folder_name
+from anaphora.surfaces.cli.offers import choose_offers, find_offers
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.cli.output import (
     EXIT_INPUT,
-    EXIT_INTERRUPTED,
     EXIT_PARTLY,
     console,
     emit,
@@ -32,8 +32,8 @@ from anaphora.surfaces.cli.output import (
     show_text,
     shown,
     table,
-    tracker,
 )
+from anaphora.surfaces.cli.progress import long_work
 from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import Where, known_conversation, note_missing, opened, place
@@ -53,6 +53,10 @@ KNOWN_FORMATS = (
 # Names that are told of what is no longer where it was imported from.
 _MOST_GONE = 5
 _MOST_PROBLEMS = 40
+_KEPT = (
+    "Everything read so far is stored. Run the same import again to go on where it stopped; "
+    "`anaphora reindex` computes the vectors."
+)
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")
 
@@ -131,8 +135,13 @@ def _show_watched(looked: WatchReport, as_json: bool, *, always: bool) -> None:
 def import_(
     context: typer.Context,
     paths: Annotated[
-        list[Path], typer.Argument(parser=place, help="Exports, transcripts or folders of them.")
-    ],
+        list[Path] | None,
+        typer.Argument(
+            parser=place,
+            help="Exports, transcripts or folders of them (default: asks which of those found in "
+            "the download folder and in the folders of coding agents).",
+        ),
+    ] = None,
     form: Annotated[
         str | None,
         typer.Option(
@@ -147,17 +156,16 @@ def import_(
 ) -> None:
     """Import chats, sessions of coding agents, other programs' memories, and folders of notes.
 
-    Words find them at once. Then the vectors are computed, which can be interrupted.
+    They are searchable by keyword at once. Then the vectors are computed; Ctrl-C leaves them to
+    later questions.
     """
+    chosen = paths or choose_offers(find_offers())
     with opened(context, warm=embed, begins=True) as memory:
         try:
-            with tracker(quiet=as_json) as progress:
+            with long_work("Importing", kept=_KEPT, quiet=as_json) as progress:
                 report = memory.import_(
-                    paths, format=form, again=again, embed=False, progress=progress
+                    chosen, format=form, again=again, embed=False, progress=progress
                 )
-        except KeyboardInterrupt:
-            _show_kept(memory)
-            raise typer.Exit(EXIT_INTERRUPTED) from None
         except UnknownFormat as error:
             if not _show_unknown(error):
                 raise
@@ -188,18 +196,6 @@ def _show_unknown(error: UnknownFormat) -> bool:
     show_error(UnknownFormat(error.what, None, f"{reason} (given {error.value})"))
     console(stderr=True).print(Text(RECOGNISED))
     return True
-
-
-def _show_kept(memory: Memory) -> None:
-    """What an import that was broken off has done, and what does the rest."""
-    kept = sum(one.turn_count for one in memory.conversations.list())
-    held = memory.stats().memories
-    console(stderr=True).print(
-        f"interrupted: {counted(kept, 'turn')}"
-        + (f" and {counted(held, 'memory', 'memories')}" if held else "")
-        + " are kept in this memory; run the same import again to "
-        "continue; `anaphora reindex` computes their vectors"
-    )
 
 
 def _show_import(report: ImportReport) -> None:
@@ -363,7 +359,7 @@ def recall(
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The block for a system prompt.")] = False,
     days: Annotated[
-        bool, typer.Option("--days/--no-days", help="Whether the block tells days.")
+        bool, typer.Option("--days/--no-days", help="Whether the block shows days.")
     ] = True,
     as_json: Json = False,
 ) -> None:

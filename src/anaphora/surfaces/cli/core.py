@@ -1,4 +1,4 @@
-"""`anaphora core`: what every session is told, and in which order."""
+"""`anaphora core`: what every session starts with, and in which order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anaphora.values.memories import CoreBlock, CoreEntry
 from anaphora.values.projects import LEAST_BUDGET
 
 app = typer.Typer(
-    no_args_is_help=True, help="The core block: what every session is told, and in which order."
+    no_args_is_help=True, help="The core block: what every session starts with, and in which order."
 )
 Which = Annotated[
     str, typer.Argument(metavar="ID", help="The memory: its id, its last characters, or its path.")

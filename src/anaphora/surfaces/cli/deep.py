@@ -29,6 +29,7 @@ from anaphora.surfaces.cli.output import (
     shown,
     table,
 )
+from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.where import opened
 from anaphora.surfaces.wire import counted, refuse_unknown
 from anaphora.values.conversations import Degraded
@@ -50,6 +51,8 @@ PROMPT_CHARS = 100
 ANSWER_CHARS = 200
 SOURCES = 5
 SOURCE_CHARS = 160
+_ASKED = "Nothing was changed. Ask the same question again; --seconds limits how long it takes."
+_DREAMT = f"Facts and links stored so far stay. {AGAIN}"
 _COLOURS = {"submit": "green", "extraction": "yellow", "limit": "red"}
 
 
@@ -138,7 +141,7 @@ def deep(
     full: Annotated[bool, typer.Option("--full", help="All places, each whole.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Answer a question over many turns: a model writes its own search, in a sandbox."""
+    """Answer a question over many conversations: a model writes its own search, in a sandbox."""
     if show is not None or traces:
         _show_traces(context, show, as_json=as_json)
         return
@@ -153,15 +156,26 @@ def deep(
         "dollars": dollars,
     }
     limits = {name: value for name, value in given.items() if value is not None}
-    with opened(context, warm=True) as home:
+    budget = replace(Budget(), **limits)  # type: ignore[arg-type]
+    show_step = _step_printer(as_json=as_json) if trace else None
+    with (
+        opened(context, warm=True) as home,
+        long_work("Searching", kept=_ASKED, quiet=as_json or trace) as progress,
+    ):
         refuse_unknown(home, conversation)
+
+        def note(step: DeepStep) -> None:
+            progress(f"step {step.number}", step.number, budget.iterations)
+            if show_step is not None:
+                show_step(step)
+
         found = home.deep_recall(
             question,
             scope=cast(Scope, scope),
             conversation_id=conversation,
             include_memory=memory,
-            budget=replace(Budget(), **limits),  # type: ignore[arg-type]
-            on_step=_step_printer(as_json=as_json) if trace else None,
+            budget=budget,
+            on_step=note,
         )
     give(found, lambda found: _show_answer(found, full=full), as_json=as_json)
     _exit_for_failed_model(found.degraded)
@@ -285,7 +299,10 @@ def dream(
     as_json: Json = False,
 ) -> None:
     """Try the open gaps again, and link duplicate memories. Deletes nothing."""
-    with opened(context, warm=True) as home:
+    with (
+        opened(context, warm=True) as home,
+        long_work("Trying open questions", kept=_DREAMT, quiet=as_json),
+    ):
         report = home.run_jobs() if queued else home.dream(model=model)
     give(report, _show_dream, as_json=as_json)
     _exit_for_failed_model(report.degraded)
@@ -329,7 +346,10 @@ def extract(
     as_json: Json = False,
 ) -> None:
     """Extract lasting facts from a finished conversation, with the configured model."""
-    with opened(context, warm=True) as home:
+    with (
+        opened(context, warm=True) as home,
+        long_work("Extracting facts", kept=_DREAMT, quiet=as_json),
+    ):
         done = home.extract(conversation)
         texts = {} if as_json else {one: home.get(one).text for one in done.added}
     if as_json:

@@ -14,6 +14,7 @@ from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, emit, shown
+from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import Where, opened
 from anaphora.surfaces.setup.program import command_line, program_words
 from anaphora.surfaces.setup.trying import Trial, try_client
@@ -39,13 +40,14 @@ def doctor(
     """Check stored data, index, model, database and the coding agents that are set up.
 
     Each agent's own command stores a sentence and recalls it. Exit code 1 if something is wrong;
-    the first failure is told again at the end, with the command that mends it.
+    the first failure is repeated at the end, with the command that repairs it.
     """
-    with opened(context) as memory:
-        home = memory.home
-        checks = memory.doctor(repair=repair)
-    command = _Command(context.obj, home, repaired=repair)
-    findings = [*(command.finding(check) for check in checks), *_clients(command.program)]
+    with long_work("Checking", kept=READ, quiet=as_json) as progress:
+        with opened(context) as memory:
+            home = memory.home
+            checks = memory.doctor(repair=repair, progress=progress)
+        command = _Command(context.obj, home, repaired=repair)
+        findings = [*(command.finding(check) for check in checks), *_clients(command.program)]
     first = next((finding for finding in findings if not finding.ok), None)
     if as_json:
         emit({"ok": first is None, "checks": findings, "first": first})
@@ -62,9 +64,11 @@ def _show(findings: Sequence[Finding], first: Finding | None) -> None:
         detail = one_line(finding.detail, None)
         out.print(line.append(f"{finding.name:<12} ", "bold").append(detail, "none"))
         if not finding.ok:
-            out.print(shown(f"      to mend it: {finding.remedy}", "yellow"))
+            out.print(shown(f"      to repair it: {finding.remedy}", "yellow"))
     if first is not None:
         out.print(shown(f"first failure: {first.name}; run: {first.remedy}", "bold"))
+    else:
+        out.print(shown(f"Nothing is wrong: {len(findings)} checks passed.", "bold"))
 
 
 def _clients(program: Sequence[str]) -> Iterator[Finding]:

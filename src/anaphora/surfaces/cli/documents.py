@@ -25,6 +25,7 @@ from anaphora.surfaces.cli.output import (
     show_text,
     shown,
 )
+from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.vectors import finish_vectors
 from anaphora.surfaces.cli.where import note_missing, opened, place
 from anaphora.surfaces.meanings import meaning
@@ -67,28 +68,31 @@ def add(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Keep the text of files, in sections. A file that cannot be read keeps no other out."""
+    """Import files as sections of text. Unreadable files are skipped."""
     if len(files) > 1 and (name or title):
         raise InvalidInput("name" if name else "title", name or title, "give one file with it")
     done: list[AddedDocument] = []
     failed: list[UnreadableDocument] = []
     with opened(context, warm=True, begins=True) as memory:
-        for file in files:
-            try:
-                done.append(
-                    memory.add_document(
-                        file,
-                        name=name,
-                        title=title,
-                        date=time_of("date", date, datetime.now(UTC)),
-                        origin=origin,
-                        tags=tag or (),
-                        keep_file=keep_file,
-                        embed=False,
+        stored = f"Files read so far are stored. {AGAIN}"
+        with long_work("Reading", kept=stored, quiet=as_json) as progress:
+            for number, file in enumerate(files):
+                progress(file.name, number, len(files))
+                try:
+                    done.append(
+                        memory.add_document(
+                            file,
+                            name=name,
+                            title=title,
+                            date=time_of("date", date, datetime.now(UTC)),
+                            origin=origin,
+                            tags=tag or (),
+                            keep_file=keep_file,
+                            embed=False,
+                        )
                     )
-                )
-            except UnreadableDocument as unread:
-                failed.append(unread)
+                except UnreadableDocument as unread:
+                    failed.append(unread)
         if as_json:
             emit(done)
         else:
@@ -178,7 +182,7 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Forget a document with all its versions. For a day it can be had back, unless --now."""
+    """Forget a document with all its versions. Undo within 24 hours, unless --now."""
     with opened(context) as memory:
         document, _ = _resolved(memory, id_)
         if not as_json:

@@ -15,6 +15,7 @@ from anaphora.surfaces.cli.output import (
     show_notes,
     show_text,
     shown,
+    version_words,
 )
 from anaphora.values.conversations import Recall
 from anaphora.values.search import SearchHit
@@ -50,7 +51,7 @@ def show_hit(out: Console, mark: str, hit: SearchHit, *, full: bool, why: bool) 
     else:
         out.print(_highlighted(hit))
     for line in hit.versions:
-        out.print(shown(f"   {line}", "dim"))
+        out.print(shown(f"   {version_words(line)}", "dim"))
     if why:
         show_factors(out, hit.factors, hit.answers)
 
@@ -84,12 +85,12 @@ def _highlighted(hit: SearchHit) -> Text:
 
 
 def _show_silence(out: Console, found: Recall[SearchHit]) -> None:
-    """That nothing fits, and what came nearest."""
-    sure = "" if found.confidence is None else f" (probability {found.confidence:.2f})"
+    """That there is no result, and what came closest."""
+    sure = "" if found.confidence is None else f" ({found.confidence:.0%})"
     if not found.nearest:
-        out.print("nothing fits")
+        out.print("No results.")
         return
-    out.print(Text(f"nothing fits{sure}; nearest was:"))
+    out.print(Text(f"No confident match{sure}. Closest:"))
     for hit in found.nearest[:_NEAREST]:
         show_hit(out, "   ", hit, full=False, why=False)
-    out.print(Text("--min-confidence 0 shows them all", style="dim"))
+    out.print(Text("--min-confidence 0 shows all of them", style="dim"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,20 +11,18 @@ import typer
 from rich.text import Text
 
 from anaphora.api.memory import Memory
-from anaphora.core.config import load_settings
-from anaphora.core.environment import environment
-from anaphora.errors import InvalidInput
+from anaphora.core.config import client_folders, load_settings
 from anaphora.surfaces.cli.conversation import import_
+from anaphora.surfaces.cli.offers import choose_offers, find_backups
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
-    EXIT_INTERRUPTED,
     console,
     emit,
     give,
     shown,
     table,
-    tracker,
 )
+from anaphora.surfaces.cli.progress import AGAIN, UNWRITTEN, long_work
 from anaphora.surfaces.cli.where import opened, place, whole_home
 from anaphora.surfaces.wire import counted
 from anaphora.values.conversations import FINISH_VECTORS
@@ -55,20 +55,38 @@ def export(
     context: typer.Context,
     path: NewFile,
     masked: Annotated[
-        bool, typer.Option("--masked", help="Mask secrets in turns: for somebody else.")
+        bool, typer.Option("--masked", help="Mask secrets in turns, to give it to another person.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Write this namespace as JSON Lines: threads, notes, memories with their history."""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    with (
+        opened(context) as memory,
+        long_work("Exporting", kept=UNWRITTEN, quiet=as_json) as progress,
+    ):
         done = memory.export(path, masked=masked, progress=progress)
     give(done, f"exported to {done.path}", as_json=as_json)
 
 
-def backup(context: typer.Context, path: NewFile, as_json: Json = False) -> None:
+def backup(
+    context: typer.Context,
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            parser=place,
+            help="The file to write; it must not exist (default: one named by the day, in your "
+            "own folder).",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Back up the whole home to one file, even while others write."""
     whole_home(context, "backup")
-    with opened(context, begins=True) as memory, tracker(quiet=as_json) as progress:
+    path = path or _dated_backup(client_folders().user)
+    with (
+        opened(context, begins=True) as memory,
+        long_work("Backing up", kept=UNWRITTEN, quiet=as_json) as progress,
+    ):
         done = memory.backup(path, progress=progress)
     if as_json:
         emit(done)
@@ -83,24 +101,35 @@ def backup(context: typer.Context, path: NewFile, as_json: Json = False) -> None
 
 def restore(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(parser=place, help="The backup.")],
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            parser=place,
+            help="The backup (default: asks which of those in your own folder and the download "
+            "folder).",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Restore a backup into the home named by --home, which must be new or empty.
+    """Restore a backup into a home that is new or empty: --home, or the user's own.
 
     With ANAPHORA_DATABASE a backup of a PostgreSQL database goes into that one, also empty.
     """
     where = whole_home(context, "restore")
-    home = where.home or environment().get("ANAPHORA_HOME")
-    if home is None:
-        raise InvalidInput(
-            "--home", None, "name the home to create, e.g. anaphora --home NEW restore"
-        )
-    with tracker(quiet=as_json) as progress:
+    path = path or choose_offers(find_backups(), "restore")[0]
+    home = where.home or load_settings(None).home
+    with long_work("Restoring", kept=UNWRITTEN, quiet=as_json) as progress:
         done = Memory.restore(path, home, conversations_dir=where.conversations, progress=progress)
     on_server = load_settings(home).database is not None
     database = " and the database of ANAPHORA_DATABASE" if on_server else ""
     give(done, f"{_held(done)} in {home}{database}", as_json=as_json)
+
+
+def _dated_backup(folder: Path) -> Path:
+    """A file of this day that is not there yet."""
+    day = f"{datetime.now(UTC).astimezone():%Y-%m-%d}"
+    names = (f"anaphora-{day}{f'-{more}' if more > 1 else ''}.backup" for more in count(1))
+    return next(path for name in names if not (path := folder / name).exists())
 
 
 def _held(done: Backup) -> str:
@@ -118,17 +147,13 @@ def reindex(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compute missing vectors; can be interrupted and run again."""
-    try:
-        with (
-            opened(context, warm=embedder is None, embedder=embedder) as memory,
-            tracker(quiet=as_json) as progress,
-        ):
-            done = memory.reindex(embedder, progress=progress)
-    except KeyboardInterrupt:
-        said = "interrupted: computed vectors are kept; run the same command again to continue"
-        console(stderr=True).print(said)
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    """Compute missing vectors. Interrupted, it goes on where it stopped."""
+    stored = f"Vectors computed so far are stored. {AGAIN}"
+    with (
+        opened(context, warm=embedder is None, embedder=embedder) as memory,
+        long_work("Computing vectors", kept=stored, quiet=as_json) as progress,
+    ):
+        done = memory.reindex(embedder, progress=progress)
     said = (
         f"{counted(done.turns, 'turn')} and {counted(done.memories, 'memory', 'memories')} "
         f"embedded by {done.embedder}" + (f", {done.left} left" if done.left else "")

@@ -16,7 +16,8 @@ from rich.text import Text
 from anaphora import keys
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, give, shown, tracker
+from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, give, shown
+from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.where import place, whole_home
 from anaphora.surfaces.wire import counted
 
@@ -24,11 +25,12 @@ app = typer.Typer(
     no_args_is_help=True, help="The key of an encrypted home: export, import, rotate."
 )
 
+_CONVERTED = f"What was converted so far stays so, and everything can be read. {AGAIN}"
 KeptIn = Annotated[
     str | None,
     typer.Option(
         "--kept",
-        help="keychain, or file (master.key in the home, readable by whoever gets the home).",
+        help="keychain, or file (master.key in the home: a copy of the home has the key).",
     ),
 ]
 PassphraseFile = Annotated[
@@ -51,7 +53,7 @@ def register(program: typer.Typer) -> None:
 def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = False) -> None:
     """Encrypt the home: memories, vectors, threads, index. Export the key afterwards."""
     where = whole_home(context, "encrypt")
-    with tracker(quiet=as_json) as progress:
+    with long_work("Encrypting", kept=_CONVERTED, quiet=as_json) as progress:
         done = keys.encrypt(
             where.home,
             kept=cast(keys.Kept, kept),
@@ -70,7 +72,7 @@ def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = F
 def decrypt(context: typer.Context, as_json: Json = False) -> None:
     """Decrypt the home, and delete its key."""
     where = whole_home(context, "decrypt")
-    with tracker(quiet=as_json) as progress:
+    with long_work("Decrypting", kept=_CONVERTED, quiet=as_json) as progress:
         done = keys.decrypt(where.home, conversations_dir=where.conversations, progress=progress)
     _show(done, as_json, f"decrypted: {_held(done)}")
     if done.problems:
@@ -138,12 +140,13 @@ def rotate(
 ) -> None:
     """Make a new key; the old one then opens only older backups. Export the new one afterwards."""
     where = whole_home(context, "key rotate")
-    keys.rotate_key(
-        where.home,
-        kept=cast("keys.Kept | None", kept),
-        deep=deep,
-        conversations_dir=where.conversations,
-    )
+    with long_work("Encrypting again", kept=_CONVERTED, quiet=as_json):
+        keys.rotate_key(
+            where.home,
+            kept=cast("keys.Kept | None", kept),
+            deep=deep,
+            conversations_dir=where.conversations,
+        )
     give({"done": "rotated"}, "rotated", as_json=as_json)
 
 

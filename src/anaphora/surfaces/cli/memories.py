@@ -80,7 +80,7 @@ def remember(
     path: Annotated[
         str | None, typer.Option(help="What this is the value of, e.g. user.editor.")
     ] = None,
-    payload: Annotated[str | None, typer.Option(help="A JSON object kept with it.")] = None,
+    payload: Annotated[str | None, typer.Option(help="A JSON object to store with it.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     category: Annotated[str | None, typer.Option(help="A category.")] = None,
     source: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
@@ -233,7 +233,7 @@ def get(
     id_: Annotated[str, typer.Argument(metavar="ID", help=ID)],
     as_json: Json = False,
 ) -> None:
-    """Show a memory with all that is known of it, a turn with those around it, or a document."""
+    """Show a memory in full, a turn in context, or a document."""
     with opened(context) as memory:
         full = memory.resolve_id(id_)
         with suppress(NotFound):
@@ -276,7 +276,7 @@ def _show_record(record: MemoryRecord) -> None:
     head = shown(record.path or record.type, style="bold")
     head.append(f"  {shown_minute(record.created_at)}  {short_id(record.id)}", style="dim")
     if record.reinforce_count:
-        head.append(f"  said {record.reinforce_count + 1} times", style="green")
+        head.append(f"  stated {record.reinforce_count + 1} times", style="green")
     if record.superseded_by:
         head.append(f"  superseded by {short_id(record.superseded_by)}", style="yellow")
     out.print(head)
@@ -295,9 +295,9 @@ def _show_details(record: MemoryRecord) -> None:
         "payload": json.dumps(record.payload, ensure_ascii=False) if record.payload else "",
         "sources": ", ".join(record.sources),
         "conversation": record.conversation_id,
-        "holds from": shown_minute(record.valid_from),
-        "held until": shown_minute(record.valid_to) if record.valid_to else "",
-        "last said": shown_minute(record.last_reinforced) if record.reinforce_count else "",
+        "current since": shown_minute(record.valid_from),
+        "current until": shown_minute(record.valid_to) if record.valid_to else "",
+        "last stated": shown_minute(record.last_reinforced) if record.reinforce_count else "",
         "expires": shown_minute(record.expires_at) if record.expires_at else "",
         "supersedes": record.supersedes,
         "forgotten": "yes" if record.forgotten else "",
@@ -377,7 +377,7 @@ def settle(
     ] = "replaces",
     as_json: Json = False,
 ) -> None:
-    """Say what holds of two memories that contradict each other; `reopen` takes it back."""
+    """Resolve a contradiction between two memories; `reopen` undoes it."""
     with opened(context) as memory:
         done = memory.settle_contradiction(
             memory.resolve_id(id_, "memory"),
@@ -393,7 +393,7 @@ def reopen(
     other_id: Annotated[str, typer.Argument(metavar="OTHER", help="The other one.")],
     as_json: Json = False,
 ) -> None:
-    """Take back what was said of two memories: what it ended holds again."""
+    """Undo a resolution: both memories become active again."""
     with opened(context) as memory:
         done = memory.reopen_contradiction(
             memory.resolve_id(id_, "memory"), memory.resolve_id(other_id, "memory")
@@ -406,7 +406,7 @@ def _show_contradictions(found: Sequence[Contradiction]) -> None:
     for pair in found:
         out.print(shown(pair.verdict or "open", style="bold" if pair.verdict else "yellow"))
         for one in (pair.older, pair.newer):
-            ended = "" if one.id in pair.holds else "  no longer holds"
+            ended = "" if one.id in pair.holds else "  replaced"
             out.print(shown(f"  {shown_minute(one.created_at)}  {short_id(one.id)}{ended}", "dim"))
             show_text(out, one.text)
         if not pair.verdict:
@@ -431,10 +431,10 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Forget one memory, or all that match. For a day it can be had back, unless --now.
+    """Forget one memory or all matches. Undo within 24 hours, unless --now.
 
-    Hidden at once, it is erased after a day: `anaphora undo-forget ID` brings it back until then.
-    --now erases every byte before it returns, and lists what still holds the words.
+    Hidden at once, it is erased after 24 hours; `anaphora undo-forget ID` restores it until then.
+    --now erases it before the command returns, and lists what still contains the words.
     """
     chosen = _filters(filters, tag, type_)
     with opened(context) as memory:
@@ -475,7 +475,7 @@ def undo_forget(
     id_: Annotated[str, typer.Argument(metavar="ID", help=ID)],
     as_json: Json = False,
 ) -> None:
-    """Bring back what was forgotten, and not erased yet."""
+    """Restore what was forgotten and is not erased yet."""
     with opened(context) as memory:
         back = memory.undo_forget(memory.resolve_id(id_, "memory"))
     give({"back": back}, f"{counted(len(back), 'memory is', 'memories are')} back", as_json=as_json)
@@ -487,9 +487,9 @@ def redact_memories(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Take secrets out of memories and notes that were stored before their form was known.
+    """Remove secrets from memories and notes that were stored before their format was known.
 
-    Nothing brings them back. Backups and exports that were made before still hold them.
+    It cannot be undone. Backups and exports that were made before still contain them.
     """
     with opened(context) as memory:
         ids = memory.redact_memories(dry_run=True)

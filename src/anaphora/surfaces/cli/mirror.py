@@ -9,7 +9,8 @@ import typer
 
 from anaphora.core.shown_times import shown_minute
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, give, shown, tracker
+from anaphora.surfaces.cli.output import console, give, shown
+from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted
@@ -53,7 +54,8 @@ def now(
     as_json: Json = False,
 ) -> None:
     """Make memories and files alike: edits come in, what is new goes out."""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    stored = f"Files and memories compared so far are stored. {AGAIN}"
+    with opened(context) as memory, long_work("Mirroring", kept=stored, quiet=as_json) as progress:
         report = memory.mirror.now(
             dry_run=dry_run, accept_deletions=accept_deletions, progress=progress
         )

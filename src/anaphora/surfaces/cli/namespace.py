@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
+from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import give
+from anaphora.surfaces.cli.output import console, emit, give, shown, table
+from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.wire import access_summary
 from anaphora.values.namespaces import DeletedNamespace
 
 app = typer.Typer(no_args_is_help=True, help="The namespaces of a home.")
@@ -28,22 +31,51 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
 
 
 @app.command()
+def access(context: typer.Context, as_json: Json = False) -> None:
+    """Show who can read the namespace through a server, and who may write.
+
+    It is the one named by --namespace.
+    """
+    with opened(context) as memory:
+        readers = memory.tokens.readers_of(memory.namespace)
+        summary = access_summary(memory.namespace, readers)
+    if as_json:
+        emit({"namespace": context.obj.namespace, "readers": readers, "summary": summary})
+        return
+    out = console()
+    out.print(shown(summary), soft_wrap=True)
+    rows = [
+        (
+            reader.name,
+            reader.token,
+            "read and write" if reader.writes else "read",
+            shown_minute(reader.last_used) if reader.last_used else "never",
+            shown_day(reader.expires_at) if reader.expires_at else "never",
+        )
+        for reader in readers
+    ]
+    if rows:
+        out.print(table("", ("who", "token", "may", "last used", "expires"), rows))
+
+
+@app.command()
 def delete(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="The namespace to delete.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete a namespace with everything that it holds or held. There is no way back."""
+    """Delete a namespace and everything in it, history included. It cannot be undone."""
     with opened(context) as memory:
-        if not (yes or as_json or typer.confirm(f"Delete {name!r} and all that it holds?")):
+        if not (yes or as_json or typer.confirm(f"Delete {name!r} and all of it, for good?")):
             raise typer.Exit(1)
-        done = memory.delete_namespace(name)
+        with long_work("Deleting", kept=f"It is partly deleted. {AGAIN}", quiet=as_json):
+            done = memory.delete_namespace(name)
     give(done, _told(done), as_json=as_json)
 
 
 def _told(done: DeletedNamespace) -> str:
-    lines = [f"deleted {done.namespace}, {done.tokens} tokens that opened it alone"]
+    lines = [f"deleted {done.namespace}, {done.tokens} tokens that opened only it"]
     lines += [f"left where it is: {place}" for place in done.left]
     if not done.clean:
         lines.append("another program reads the database: restart it to clear its write-ahead log")

@@ -1,4 +1,4 @@
-"""How the command line shows things: tables, hits, progress bars, errors and exit codes.
+"""How the command line shows things: tables, hits, errors and exit codes.
 
 What others wrote is shown escaped (see `core.display`): names in one line, words indented. It can
 neither move the cursor, nor pass for markup or for a line of ours.
@@ -6,9 +6,9 @@ neither move the cursor, nor pass for markup or for a line of ours.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -19,6 +19,7 @@ from rich.text import Text
 from anaphora.core.display import one_line, visible
 from anaphora.core.shown_times import shown_minute
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
+from anaphora.surfaces.next_steps import further_step
 from anaphora.surfaces.wire import dumps
 from anaphora.values.conversations import Degraded, Recall, TurnHit
 from anaphora.values.memories import MemoryHit
@@ -28,10 +29,15 @@ EXIT_INPUT = 2  # the arguments or the input are invalid
 EXIT_NOT_FOUND = 3  # the id does not exist
 EXIT_STORE = 4  # stored data could not be read or written
 EXIT_PARTLY = 5  # done, but something was reported (a malformed line of an import)
-EXIT_INTERRUPTED = 130  # Ctrl-C, as shells have it; what was done until then is kept
 
 ValueT = TypeVar("ValueT")
 
+_VERSIONS = (
+    (re.compile(r'^older: on (\S+) (?=")'), r"replaced on \1 by "),
+    (re.compile(r'^older: (?=")'), "replaced by "),
+    (re.compile(r'^(?:until \S+|before): on (\S+) (?=")'), r"replaces (\1) "),
+    (re.compile(r'^(?:until \S+|before): (?=")'), "replaces "),
+)
 BAR_WIDTH = 24
 LINE_CHARACTERS = 2_000
 ERROR_CHARACTERS = 4_000
@@ -80,9 +86,12 @@ def exit_code(error: AnaphoraError) -> int:
 
 
 def show_error(error: AnaphoraError) -> None:
-    """One line on standard error."""
-    said = one_line(str(error), ERROR_CHARACTERS)
-    console(stderr=True).print(Text("anaphora:", "red").append(f" {said}", "none"))
+    """What went wrong in one line on standard error, and what to do about it in another."""
+    out = console(stderr=True)
+    message = one_line(str(error), ERROR_CHARACTERS)
+    out.print(Text("anaphora:", "red").append(f" {message}", "none"))
+    if step := further_step(error):
+        out.print(shown(f"  next: {step}", "dim"))
 
 
 def shown(text: str, style: str = "") -> Text:
@@ -133,12 +142,11 @@ def show_reason(out: Console, reason: str) -> None:
 
 def show_nothing(recall: Recall[Any], out: Console) -> None:
     """That there is nothing, and how to see what came nearest."""
-    out.print("nothing was recalled")
+    out.print("No results.")
     if recall.nearest:
-        said = ""
-        if recall.confidence is not None:
-            said = f"what is kept hardly answers this (probability {recall.confidence:.2f}); "
-        out.print(Text(f"{said}--min-confidence 0 shows the nearest", style="dim"))
+        sure = "" if recall.confidence is None else f" ({recall.confidence:.0%})"
+        words = f"No confident match{sure}; --min-confidence 0 shows the closest."
+        out.print(Text(words, style="dim"))
 
 
 def show_versions(out: Console, hit: TurnHit | MemoryHit) -> None:
@@ -146,7 +154,14 @@ def show_versions(out: Console, hit: TurnHit | MemoryHit) -> None:
     from anaphora.recall.render import version_lines
 
     for line in version_lines(hit):
-        out.print(shown(f"   {line}", "dim"))
+        out.print(shown(f"   {version_words(line)}", "dim"))
+
+
+def version_words(line: str) -> str:
+    """A line about another version in words: `replaced on 2026-03-19 by "…"`."""
+    for pattern, words in _VERSIONS:
+        line = pattern.sub(words, line)
+    return line
 
 
 def show_text(out: Console, text: str) -> None:
@@ -168,7 +183,7 @@ def show_factors(out: Console, factors: Mapping[str, float], answers: float | No
         style = "cyan" if value >= 0 else "red"
         out.print(Text(f"   {name:>12} {value:+.3f} ", style="dim").append(bar, style=style))
     if answers is not None:
-        out.print(Text(f"   the reader: answers it with probability {answers:.2f}", "dim"))
+        out.print(Text(f"   the reader: answers the question ({answers:.0%})", "dim"))
 
 
 def show_notes(recall: Recall[Any]) -> None:
@@ -189,40 +204,3 @@ def show_degraded(parts: Sequence[Degraded]) -> None:
     for part in parts:
         said = one_line(str(part), ERROR_CHARACTERS)
         console(stderr=True).print(Text("note:", "yellow").append(f" {said}", "none"))
-
-
-@contextmanager
-def tracker(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A progress callback `(label, done, total)` that draws one bar, of the last label; None when
-    quiet."""
-    if quiet:
-        yield None
-        return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    with Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=console(stderr=True),
-        transient=True,
-    ) as progress:
-        # Each refresh draws every bar: one for each of many files would take longer than reading.
-        task = progress.add_task("", total=None)
-        current: str | None = None
-
-        def report(label: str, done: int, total: int) -> None:
-            nonlocal current
-            if label != current:
-                current = label
-                progress.reset(task, description=one_line(label))
-            progress.update(task, completed=done, total=total)
-
-        yield report

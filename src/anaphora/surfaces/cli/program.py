@@ -18,6 +18,7 @@ from anaphora.surfaces.cli.texts import let_texts_begin_with_dashes
 from anaphora.surfaces.cli.where import Where, place
 
 _PARTS: Final = (
+    ("start.register", ("start",)),
     ("conversation.register", ("conversation",)),
     ("documents.register", ("document",)),
     ("recall.register", ("recall",)),
@@ -45,12 +46,18 @@ _PARTS: Final = (
 """What adds commands to the program, and which: in the order in which help shows them."""
 
 
+_HELP: Final = (
+    "Memory and recall for AI agents, on your own machine.\n\n"
+    "New here? `anaphora start` opens your memory in the browser and says what to do next."
+)
+
+
 def program(command: str | None = None) -> typer.Typer:
     """The program with the part that has `command`; with all where no part has it, or for None."""
     made = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        help="Memory and recall for AI agents, on your own machine.",
+        help=_HELP,
     )
     made.callback()(options)
     wanted = [part for part, commands in _PARTS if command in commands]
@@ -92,5 +99,5 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Memory and recall for AI agents, on your own machine."""
+    """The options of every command: which memory it works on."""
     context.obj = Where(home, namespace, conversations_dir)

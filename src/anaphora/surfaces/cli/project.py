@@ -24,8 +24,8 @@ from anaphora.surfaces.cli.output import (
     show_text,
     shown,
     table,
-    tracker,
 )
+from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.meanings import NOTE, TOKENS, meaning
@@ -73,7 +73,8 @@ def index(
     Words find it at once. Then the vectors are computed, which can be interrupted.
     """
     with opened(context, warm=embed, begins=True) as memory:
-        with tracker(quiet=as_json) as progress:
+        stored = f"Files indexed so far are stored. {AGAIN}"
+        with long_work("Indexing", kept=stored, quiet=as_json) as progress:
             report = memory.index_project(root, name=name, embed=False, progress=progress)
         give(report, _show_report, as_json=as_json)
         if embed and report.pending:
@@ -322,7 +323,7 @@ def notes(
     limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 20,
     as_json: Json = False,
 ) -> None:
-    """List notes that hold, the latest first."""
+    """List current notes, the latest first."""
     with opened(context) as memory:
         found = memory.notes(project, limit=limit)
     if as_json:

@@ -48,9 +48,9 @@ def recall(
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Recall what bears on a question: memories, notes, turns, project files, documents.
+    """Search memories, notes, conversations, project files and documents.
 
-    What was said in the project of this folder comes first. Tool calls of coding agents are found
+    Results from the project of this folder come first. Tool calls of coding agents are found
     with --kind tool_call.
     """
     ask(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +23,7 @@ from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 from anaphora.surfaces.wire import time_of
 
 if TYPE_CHECKING:
+    from anaphora.api.memory import Memory
     from anaphora.store.tokens import Token
 
 tokens = typer.Typer(no_args_is_help=True, help="Tokens: who may use the server.")
@@ -109,9 +111,6 @@ def serve(
     descriptor: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Serve the HTTP API and the web page until interrupted."""
-    from anaphora.surfaces import rest
-    from anaphora.surfaces.logs import server_logs
-
     settings = load_settings(context.obj.home)
     options = ServerOptions(
         require_token=require_token,
@@ -127,6 +126,40 @@ def serve(
         computing=2 if settings.database is None else 8,
     )
     out = console()
+    run_server(
+        context,
+        host,
+        port,
+        options,
+        # In one piece, whatever the width: it is clicked, or read by a program.
+        lambda _, url: out.print(
+            Text(announcement(url, settings.home, to_terminal=out.is_terminal)), soft_wrap=True
+        ),
+        open_to_all=no_token,
+        processes=processes,
+        descriptor=descriptor,
+    )
+
+
+def run_server(
+    context: typer.Context,
+    host: str,
+    port: int,
+    options: ServerOptions,
+    on_start: Callable[[Memory, str], None],
+    *,
+    open_to_all: bool = False,
+    processes: int = 1,
+    descriptor: int | None = None,
+) -> None:
+    """Serve the command line's memory until interrupted; see `rest.serve`.
+
+    `on_start` gets the memory and the link to the page, once it can be opened.
+    """
+    from anaphora.surfaces import rest
+    from anaphora.surfaces.logs import server_logs
+
+    settings = load_settings(context.obj.home)
     # From here on: what begins in the background logs as well.
     with (
         server_logs(environment(), "http"),
@@ -140,7 +173,7 @@ def serve(
             host,
             port,
             options,
-            open_to_all=no_token,
+            open_to_all=open_to_all,
             processes=processes,
             command=(sys.executable, "-m", "anaphora", *sys.argv[1:]),
             descriptor=descriptor,
@@ -149,15 +182,11 @@ def serve(
                 "database": "SQLite" if settings.database is None else "PostgreSQL",
                 "embedder": _embedder_kind(settings.embedder),
             },
-            # In one piece, whatever the width: it is clicked, or read by a program.
-            on_start=lambda url: out.print(
-                Text(_announcement(url, settings.home, to_terminal=out.is_terminal)),
-                soft_wrap=True,
-            ),
+            on_start=lambda url: on_start(memory, url),
         )
 
 
-def _announcement(url: str, home: Path, *, to_terminal: bool) -> str:
+def announcement(url: str, home: Path, *, to_terminal: bool) -> str:
     """Where the server is. The token in the link is shown on a terminal, and kept out of logs."""
     address, mark, _ = url.partition("/#token=")
     if to_terminal or not mark:
@@ -227,6 +256,10 @@ def create(
         typer.Option("--may-index", help="It may index folders under `serve --projects`."),
     ] = False,
     expires: Annotated[str | None, typer.Option(help="When it expires, RFC 3339.")] = None,
+    person: Annotated[
+        str,
+        typer.Option(help="The name of the person it is for: what is written with it says so."),
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Create a token. It is shown once: only its hash is stored."""
@@ -238,6 +271,7 @@ def create(
             read_only=read_only,
             may_index=may_index,
             expires_at=time_of("expires", expires),
+            person=person,
         )
     if as_json:
         emit(made)
@@ -260,13 +294,14 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
         (
             token.id,
             token.name,
+            token.person,
             ", ".join(token.namespaces) + _rights(token),
-            "revoked" if token.revoked_at else "alive" if token.alive(now) else "ended",
+            "revoked" if token.revoked_at else "valid" if token.alive(now) else "expired",
             shown_minute(token.last_used) if token.last_used else "never",
         )
         for token in found
     ]
-    columns = ("id", "name", "opens", "state", "used")
+    columns = ("id", "name", "person", "opens", "state", "used")
     give(found, table("", columns, rows) if rows else "no tokens", as_json=as_json)
 
 

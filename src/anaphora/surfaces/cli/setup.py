@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -53,7 +54,7 @@ def setup(
     if not as_json:
         _show(todo, refused)
         _show_refused(refused)
-    made = bool(todo) and not dry_run and (yes or as_json or _confirmed())
+    made = bool(todo) and not dry_run and (yes or as_json or _confirmed("Make these changes?"))
     if made:
         for change in todo:
             change.make()
@@ -76,7 +77,7 @@ def setup(
         )
     else:
         _show_done(client, made=made, undo=undo, partly=bool(refused), trials=trials)
-        _show_waiting(waiting, command)
+        _offer_waiting(waiting, command, ask=not yes)
     if sync is not None and not undo and not dry_run:
         begin_syncing(context, sync)
     _end(changes, todo, trials, unmade=not made and not dry_run)
@@ -123,7 +124,7 @@ def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: lis
     elif made and undo:
         out.print("undone")
     elif made:
-        out.print(shown(f"done; start {client} again to have its memory"))
+        out.print(shown(f"Done. Restart {client} to use Anaphora."))
     if trials and not undo and not failed:
         out.print(shown(ABILITIES[client]))
         out.print(
@@ -131,13 +132,16 @@ def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: lis
         )
 
 
-def _show_waiting(waiting: WaitingTranscripts | None, command: list[str]) -> None:
-    """One line: what is there already, and the command that brings it in."""
+def _offer_waiting(waiting: WaitingTranscripts | None, command: list[str], *, ask: bool) -> None:
+    """Say which transcripts are there already, and import them if the user wants it."""
     if waiting is None:
         return
-    brings_in = command_line([*command, "import", waiting.folder])
+    words = [*command, "import", waiting.folder]
     count = counted(waiting.count, "earlier transcript")
-    console().print(shown(f"{count} in {waiting.folder}; to import: {brings_in}"))
+    console().print(shown(f"{count} in {waiting.folder}; to import: {command_line(words)}"))
+    if ask and _confirmed("Import them now?"):
+        # A program of its own: it shows its progress, and may be interrupted.
+        subprocess.run(words, check=False)  # noqa: S603 - these are the words of this program
 
 
 def _command(where: Where) -> list[str]:
@@ -172,9 +176,9 @@ def _show_refused(changes: list[Change]) -> None:
             out.print(shown(line))
 
 
-def _confirmed() -> bool:
+def _confirmed(question: str) -> bool:
     try:
-        return typer.confirm("Make these changes?")
+        return typer.confirm(question)
     except typer.Abort:
         # Nobody is there to ask.
         return False

@@ -9,21 +9,26 @@ from __future__ import annotations
 import json
 import platform
 import re
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from anaphora.core.short_ids import short_id
 from anaphora.core.shown_times import shown_minute
 from anaphora.errors import StoreError
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, emit, give, shown, table, tracker
+from anaphora.surfaces.cli.output import console, emit, give, shown, table
+from anaphora.surfaces.cli.progress import AGAIN, READ, long_work
 from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import opened, place
 from anaphora.surfaces.wire import counted, time_of
 from anaphora.values.sync import (
     SYNC_EVERY,
+    SyncConflict,
     SyncDevice,
     SyncEntry,
     SyncReport,
@@ -33,6 +38,7 @@ from anaphora.values.sync import (
 )
 
 _LONGEST_CODE: Final = 20
+_KEPT: Final = f"Everything sent and received so far is stored. {AGAIN}"
 _ENTRY_ID: Final = re.compile(r"[0-9a-f]{64}")
 
 app = typer.Typer(
@@ -95,7 +101,7 @@ def init(
 @app.command()
 def now(context: typer.Context, as_json: Json = False) -> None:
     """Send what is new here, and take in what other devices have sent."""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    with opened(context) as memory, long_work("Syncing", kept=_KEPT, quiet=as_json) as progress:
         report = memory.sync.now(progress=progress)
     give(report, _show_report, as_json=as_json)
 
@@ -115,10 +121,13 @@ def watch(
 
 @app.command()
 def status(context: typer.Context, as_json: Json = False) -> None:
-    """How far sync has come: devices, what waits, and why it stopped."""
+    """Show devices, what waits to be sent, open conflicts, and why sync stopped."""
     with opened(context) as memory:
         found = memory.sync.status()
+        conflicts = memory.sync.conflicts() if found.project else ()
     give(found, _show_status, as_json=as_json)
+    if not as_json:
+        _show_conflicts(conflicts)
 
 
 @app.command()
@@ -152,27 +161,27 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove a device: the others go on under a new key, which it does not get."""
+    """Remove a device. The others continue with a new key that it does not have."""
     with opened(context) as memory:
         if not yes:
             typer.confirm(f"Remove {device}? What it has, it keeps.", abort=True)
-        with tracker(quiet=as_json) as progress:
+        with long_work("Removing the device", kept=_KEPT, quiet=as_json) as progress:
             found = memory.sync.remove(device, progress=progress)
     give(list(found), _show_devices, as_json=as_json)
 
 
 @app.command()
 def verify(context: typer.Context, as_json: Json = False) -> None:
-    """Read everything in the remote once more: is it what was sent and read?"""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    """Check that everything in the remote is what was sent and read."""
+    with opened(context) as memory, long_work("Verifying", kept=READ, quiet=as_json) as progress:
         found = memory.sync.verify(progress=progress)
     give(found, _show_verified, as_json=as_json)
 
 
 @app.command()
 def compact(context: typer.Context, as_json: Json = False) -> None:
-    """Say all that counts again in few entries, and empty the others. It happens by itself, too."""
-    with opened(context) as memory, tracker(quiet=as_json) as progress:
+    """Rewrite the current state in few entries and empty the others. It also runs automatically."""
+    with opened(context) as memory, long_work("Compacting", kept=_KEPT, quiet=as_json) as progress:
         report = memory.sync.compact(progress=progress)
     give(report, _show_report, as_json=as_json)
 
@@ -187,7 +196,7 @@ def rollback(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Let the memories that held then hold again, on all devices. History stays."""
+    """Make the memories of that time current again, on all devices. History stays."""
     with opened(context) as memory:
         at = to if _ENTRY_ID.fullmatch(to) else time_of("to", to)
         assert at is not None
@@ -249,6 +258,24 @@ def _show_begun(status: SyncStatus) -> None:
 def _show_report(report: SyncReport) -> None:
     sent = counted(report.sent, "entry", "entries")
     console().print(f"sent {sent}, received {counted(report.received, 'entry', 'entries')}")
+    _show_conflicts(report.conflicts)
+
+
+def _show_conflicts(conflicts: Sequence[SyncConflict]) -> None:
+    """Each conflict in words, and how the other side becomes the current one."""
+    out = console()
+    for conflict in conflicts:
+        earlier, later = conflict.earlier, conflict.later
+        out.print(shown(f"conflict: {conflict.summary}", "yellow"), soft_wrap=True)
+        if earlier.current and later.current:
+            step = f"forget the wrong one: anaphora forget {short_id(earlier.memory)}"
+            step += f" (or {short_id(later.memory)})"
+        else:
+            other = later if earlier.current else earlier
+            path = shlex.quote(conflict.path)
+            step = "to make the other one current: "
+            step += f"anaphora remember {shlex.quote(other.text)} --path {path}"
+        out.print(shown(f"  next: {step}", "dim"), soft_wrap=True)
 
 
 def _show_status(status: SyncStatus) -> None:
@@ -290,14 +317,14 @@ def _show_entry(entry: SyncEntry) -> None:
 
 def _show_verified(found: SyncVerification) -> None:
     entries = counted(found.entries, "entry", "entries")
-    text = f"{entries} of {counted(found.devices, 'device')} are what they were"
-    gone = f"; {found.without_content} have lost their content, as some device said"
+    text = f"{entries} of {counted(found.devices, 'device')} are unchanged"
+    gone = f"; {found.without_content} were emptied on purpose"
     console().print(text + (gone if found.without_content else ""))
 
 
 def _show_rollback(found: SyncRollback) -> None:
     console().print(
-        f"to {shown_minute(found.to, seconds=True)}: {len(found.restated)} said again, "
+        f"to {shown_minute(found.to, seconds=True)}: {len(found.restated)} stated again, "
         f"{len(found.hidden)} hidden, {len(found.shown)} shown again"
     )
 

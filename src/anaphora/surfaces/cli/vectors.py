@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-import typer
-
 from anaphora.api.memory import Memory
 from anaphora.errors import EmbeddingError
-from anaphora.surfaces.cli.output import EXIT_INTERRUPTED, console, show_degraded, tracker
+from anaphora.surfaces.cli.output import show_degraded
+from anaphora.surfaces.cli.progress import long_work
 from anaphora.values.conversations import Degraded
 
 EMBED: Final = "Compute the vectors now; otherwise questions begin to, and words answer meanwhile."
 
 _INTERRUPTED: Final = (
-    "interrupted: everything is kept and found by its words; questions go on with the vectors, "
-    "and `anaphora reindex` computes them at once"
+    "Everything is stored and can be searched by keyword. `anaphora reindex` computes the rest of "
+    "the vectors; questions do so, too."
 )
 
 
@@ -25,10 +24,7 @@ def finish_vectors(memory: Memory, *, quiet: bool) -> None:
     An embedder that cannot be had is no failure of what was brought in: it is told.
     """
     try:
-        with tracker(quiet=quiet) as progress:
+        with long_work("Computing vectors", kept=_INTERRUPTED, quiet=quiet) as progress:
             memory.reindex(progress=progress)
     except EmbeddingError as error:
         show_degraded((Degraded("vectors", f"{error}; words find everything"),))
-    except KeyboardInterrupt:
-        console(stderr=True).print(_INTERRUPTED)
-        raise typer.Exit(EXIT_INTERRUPTED) from None

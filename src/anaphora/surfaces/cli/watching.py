@@ -1,8 +1,7 @@
-"""Watching what goes on in the background, until it stops or somebody interrupts it."""
+"""Watching what goes on in the background, until it stops or is interrupted."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -23,9 +22,11 @@ def watch_until_stopped(what: Sync | Mirror, every: float, called: str) -> None:
         # It says what to do.
         what.now()
     out.print(f"{called}; Ctrl-C ends it")
-    with suppress(KeyboardInterrupt):
+    try:
         while what.status().stopped is None and not ended.wait(1.0):
             pass
+    except KeyboardInterrupt:
+        out.print("Stopped. Everything exchanged so far is stored.")
     stopped = what.status().stopped
     if stopped is not None:
         out.print(shown(f"stopped: {stopped}", "red"))

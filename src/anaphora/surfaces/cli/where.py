@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     import typer
+
+EXIT_INTERRUPTED: Final = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +56,19 @@ def opened_at(
 
     Only a command that `begins` a namespace takes one that is not there; `NotFound` otherwise.
     """
-    memory = Memory.open(
-        where.home,
-        namespace=where.namespace,
-        conversations_dir=where.conversations,
-        embedder=embedder,
-        share_model="running",
-        warm=warm,
-    )
+    try:
+        memory = Memory.open(
+            where.home,
+            namespace=where.namespace,
+            conversations_dir=where.conversations,
+            embedder=embedder,
+            share_model="running",
+            warm=warm,
+        )
+    except KeyboardInterrupt:
+        # What the command would have done has not begun.
+        sys.stderr.write("Interrupted. Nothing was changed.\n")
+        sys.exit(EXIT_INTERRUPTED)
     if not begins and where.namespace not in memory.namespaces():
         memory.close()
         raise NotFound("namespace", where.namespace)

@@ -7,10 +7,10 @@ the work is done here. Nothing heavy is imported before that.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from anaphora.core import resident
@@ -32,7 +32,7 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
         told = json.loads(sys.stdin.buffer.read(_MOST) or b"{}")
         if not isinstance(told, dict):
             raise ValueError("the hook's JSON is not an object")
-        event = str(told.get("hook_event_name", ""))
+        event = str(told.get("hook_event_name") or told.get("hookEventName", ""))
         out = _asked(client, told, place, environ)
         if out:
             sys.stdout.write(out + "\n")
@@ -54,7 +54,8 @@ def request_of(
         told = {**told, "prompt": f"{prompt[:half]}\n{prompt[-half:]}"}
     # A folder that was given as the shell sees it means that there.
     here = {
-        name: str(Path(value).expanduser().absolute()) if name != "namespace" else value
+        # As `pathlib` has it, whose import a hook would wait for.
+        name: os.path.abspath(os.path.expanduser(value)) if name != "namespace" else value  # noqa: PTH100, PTH111
         for name, value in place.items()
     }
     if (trial := trial_namespace(environ)) is not None:

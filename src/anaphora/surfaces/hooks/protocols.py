@@ -3,7 +3,7 @@
 Claude Code, Codex and Gemini CLI take text as `hookSpecificOutput.additionalContext`, Cursor as
 `additional_context`. Codex has no event for the end of a session, so that its transcript comes in
 at the end of each turn; Cursor promises to take text at the start alone, and takes it with a prompt
-where it is new enough.
+where it is new enough. VS Code takes text at the start alone, and writes its fields in two ways.
 """
 
 from __future__ import annotations
@@ -116,10 +116,19 @@ PROTOCOLS: Final[Mapping[str, HookProtocol]] = {
             style="flat",
             silence="{}",
         ),
+        # Its transcripts have no documented form: what is said there does not come in by itself.
+        HookProtocol(
+            "vscode",
+            {"SessionStart": "start"},
+            "vscode_copilot",
+            frozenset({"start"}),
+        ),
     )
 }
 """The clients that have hooks."""
 
+# VS Code's fields, which its newer versions write as other clients do.
+_SNAKE: Final = {"hookEventName": "hook_event_name", "sessionId": "session_id"}
 # How the clients say that a session goes on after its context was compacted.
 _COMPACTED: Final = ("compact", "compress")
 
@@ -138,6 +147,8 @@ def read_event(client: str, told: Mapping[str, Any], user: Path) -> HookEvent | 
     `user` is the user's folder, where clients keep transcripts that they do not name.
     """
     protocol = PROTOCOLS[client]
+    if client == "vscode":
+        told = {_SNAKE.get(name, name): value for name, value in told.items()}
     name = _text(told, "hook_event_name")
     kind = protocol.events.get(name)
     session = _text(told, "session_id") or _text(told, "conversation_id")

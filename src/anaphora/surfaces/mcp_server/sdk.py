@@ -106,6 +106,7 @@ class _SdkCaller:
             "mcp",
             token="" if token is None else token.name,
             agent="" if client is None else client.client_info.name,
+            person="" if token is None else token.person,
         )
 
     def can_name_folders(self) -> bool:

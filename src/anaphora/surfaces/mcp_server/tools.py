@@ -326,7 +326,7 @@ _SPECS = (
         "reinforces; a new value of `path` replaces the old. Secrets are redacted.",
         {
             "content": text("", minLength=1, maxLength=65_536),
-            "path": text('What it is the value of: "user.editor".'),
+            "path": text('Key, e.g. "user.editor". A new value replaces the old one.'),
             "payload": {"type": "object"},
             **_GIVEN_LABELS,
             "type": choice(("semantic", "episodic", "procedural"), "semantic"),

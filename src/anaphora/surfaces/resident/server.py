@@ -24,19 +24,24 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.core import resident
 from anaphora.core.config import client_folders, silence_libraries
 from anaphora.core.environment import caller_mark, environment, is_trial
+from anaphora.core.heap import HeapWatch, share_heap
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.surfaces.hooks.protocols import operation_of
-from anaphora.surfaces.hooks.session import SessionHooks, answer_alone, open_memory
+from anaphora.surfaces.hooks.session import SessionHooks, answer_alone, open_home, open_memory
 from anaphora.surfaces.logs import server_logs
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener
 
     from anaphora.api.memory import Memory
+    from anaphora.container.home import Container
     from anaphora.embed.base import Embedder
 
 _LOOK: Final = 1.0
+_QUIET: Final = 10.0
+"""Seconds without a request until logs are cut."""
+
 _CLOSING: Final = 5.0
 _MOST: Final = 64 << 20
 """Bytes of one request: texts to embed come some at a time."""
@@ -56,6 +61,8 @@ class ResidentServer:
         self._ending = threading.Event()
         self._hooks: dict[str, SessionHooks] = {}
         self._memories: dict[str, Memory] = {}
+        self._homes: dict[str, Container] = {}
+        self._tidied = 0.0
         self._later: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._put_off: list[tuple[float, Callable[[], object]]] = []
         self._embedder: Embedder | None = None
@@ -67,10 +74,16 @@ class ResidentServer:
         threading.Thread(target=self._listen, args=(listener,), daemon=True).start()
         worker = threading.Thread(target=self._work, daemon=True)
         worker.start()
+        heap = HeapWatch(_free_arenas)
         while not self._ending.wait(_LOOK):
+            now = time.monotonic()
             with self._lock:
-                silent = not self._busy and time.monotonic() - self._used > self._idle
-            self._take_up(time.monotonic())
+                busy = self._busy > 0
+                silent = not busy and now - self._used > self._idle
+            heap.look(now, busy=busy)
+            if not busy and now - self._used > _QUIET:
+                self._tidy_up()
+            self._take_up(now)
             if silent and self._later.empty() and not self._put_off:
                 self._ending.set()
         listener.close()
@@ -88,6 +101,17 @@ class ResidentServer:
             self._put_off = [one for one in self._put_off if one[0] > until]
         for work in due:
             self._later.put(work)
+
+    def _tidy_up(self) -> None:
+        """Cut the logs of the databases, once after each use: nothing waits for them now."""
+        used = self._used
+        if self._tidied == used:
+            return
+        self._tidied = used
+        for home in list(self._homes.values()):
+            # What is wrong with a database the next call on it says.
+            with self._reporting("tidy"), suppress(AnaphoraError, OSError):
+                home.cut_logs()
 
     def _finish_answers(self) -> None:
         """Who was being answered when the end came gets the answer, if it is not long in coming."""
@@ -185,9 +209,11 @@ class ResidentServer:
                 if len(self._memories) >= _HOMES:
                     oldest = next(iter(self._memories))
                     self._hooks.pop(oldest, None)
+                    self._homes.pop(oldest, None)
                     self._memories.pop(oldest).close(_CLOSING)
-                memory = open_memory(request)
-                self._memories[key] = memory
+                home = open_home(request)
+                memory = open_memory(request, home)
+                self._memories[key], self._homes[key] = memory, home
                 user = client_folders(request.get("environ") or {}).user
                 self._hooks[key] = SessionHooks(
                     memory,
@@ -275,6 +301,13 @@ class ResidentServer:
             return {"failed": str(error)}
 
 
+def _free_arenas() -> None:
+    """Free what models hold for their next run, where one was loaded."""
+    module = sys.modules.get("anaphora.embed.onnx")
+    if module is not None:
+        module.shrink_arenas()
+
+
 def _is_ours(connection: Connection) -> bool:
     """Whether the caller is of the same user, as far as the system tells."""
     peer = getattr(socket, "SO_PEERCRED", None)
@@ -295,6 +328,7 @@ def main() -> None:
     minutes = resident.idle_minutes(environ)
     if not minutes:
         return
+    share_heap()
     try:
         with _alone(environ) as address:
             if address is None:

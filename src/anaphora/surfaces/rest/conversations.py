@@ -13,6 +13,7 @@ from fastapi import Path, Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
+from anaphora.core.caller import call_origin
 from anaphora.core.hidden_ids import named_so
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.secrets.masking import mask, mask_handle
@@ -78,8 +79,11 @@ def tool_calls(memory: Memory, conversation_id: Name) -> Any:
 
 @router.answers("POST /conversations/{conversation_id}/turns", "Keep turns", Appended, 201)
 def append_turns(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
-    """All or none of them. When this returns, they are on the disk."""
-    turns = [NewTurn(**turn.given()) for turn in body.turns]
+    """All or none of them. When this returns, they are on the disk.
+
+    A user's turn without a speaker gets the name of the person that the token was made for.
+    """
+    turns = [_by_person(NewTurn(**turn.given())) for turn in body.turns]
     places = memory.conversations.extend(conversation_id, turns, title=body.title)
     return {"conversation_id": conversation_id, "indexes": list(places)}
 
@@ -186,3 +190,10 @@ def _read_cursor(cursor: str | None) -> tuple[datetime, str] | None:
     except (ValueError, TypeError, binascii.Error, RecursionError):
         raise InvalidInput("cursor", cursor, "expected a cursor from an earlier page") from None
     return moment, last
+
+
+def _by_person(turn: NewTurn) -> NewTurn:
+    person = call_origin().person
+    if turn.role != "user" or turn.speaker is not None or not person:
+        return turn
+    return replace(turn, speaker=person)

@@ -259,7 +259,9 @@ class Gate:
 def _origin_of(scope: Scope) -> CallOrigin:
     """Where the calls of a request come from, as an audit trail tells it."""
     token = scope["anaphora.caller"].token
-    return CallOrigin("http", token="" if token is None else token.name)
+    if token is None:
+        return CallOrigin("http")
+    return CallOrigin("http", token=token.name, person=token.person)
 
 
 class _ResponseWriter:

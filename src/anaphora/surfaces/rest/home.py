@@ -26,12 +26,13 @@ from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import ImportQuery, Name, ReadyQuery
 from anaphora.surfaces.rest.shapes import (
+    AccessShape,
     HealthShape,
     Live,
     Ready,
     Session,
 )
-from anaphora.surfaces.wire import plain
+from anaphora.surfaces.wire import access_summary, plain
 from anaphora.values.conversations import ImportProblem, ImportReport, Stats
 from anaphora.values.namespaces import DeletedNamespace
 
@@ -54,7 +55,19 @@ def session(memory: Memory, request: Request) -> Any:
         "namespaces": memory.namespaces() if EVERYTHING in names else names,
         "read_only": token is not None and token.read_only,
         "token": None if token is None else token.name,
+        "person": "" if token is None else token.person,
         "tokens": service_of(request).options.require_token,
+    }
+
+
+@router.answers("GET /access", "Who can read this namespace", AccessShape)
+def access(memory: Memory, request: Request) -> Any:
+    """Each person or program whose token opens it, and whether it may write."""
+    readers = service_of(request).tokens.readers_of(memory.namespace)
+    return {
+        "namespace": memory.namespace,
+        "readers": readers,
+        "summary": access_summary(memory.namespace, readers),
     }
 
 

@@ -1,8 +1,9 @@
 """Errors as problem documents (RFC 9457): one form for everything that goes wrong.
 
 Our own errors, the framework's, and unexpected ones become `application/problem+json` with
-`type`, `title`, `status`, `detail`, for input the place of the mistake, and for an unexpected error
-its `incident`. They never hold a traceback, a path on the server's disk, or what was sent.
+`type`, `title`, `status`, `detail`, `next` (one sentence: what to do about it), for input the
+place of the mistake, and for an unexpected error its `incident`. They never hold a traceback, a
+path on the server's disk, or what was sent.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from starlette.types import Scope
 from anaphora import errors
 from anaphora.core.environment import environment
 from anaphora.core.incidents import Incident, report
+from anaphora.surfaces.next_steps import PROBLEMS, next_step
 from anaphora.surfaces.wire import dumps
 
 REQUEST_ID: Final = "anaphora.request"
@@ -132,6 +134,7 @@ def problem(
         "title": TITLES.get(status, "It did not work"),
         "status": status,
         "detail": detail,
+        "next": PROBLEMS.get(name, ""),
         **more,
     }
     return Response(
@@ -160,6 +163,7 @@ def _of(error: errors.AnaphoraError) -> dict[str, Any]:
     members = next((names for kind, names in _MEMBERS if isinstance(error, kind)), ())
     return {
         "error": type(error).__name__,
+        "next": next_step(error, on_this_machine=False),
         "data": {name: getattr(error, name) for name in members},
     }
 

@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -72,6 +72,17 @@ def listen(host: str, port: int) -> socket.socket:
         made.close()
         raise
     return made
+
+
+def free_port(host: str, ports: Iterable[int]) -> int:
+    """The first of these ports that nothing listens on; 0, any free one, where all are taken."""
+    for port in ports:
+        try:
+            listen(host, port).close()
+        except OSError:
+            continue
+        return port
+    return 0
 
 
 @dataclass(slots=True)

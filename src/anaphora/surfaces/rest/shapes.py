@@ -26,10 +26,11 @@ from anaphora.values.memories import (
     MemoryHit,
     MemoryRecord,
 )
+from anaphora.values.namespaces import NamespaceAccess
 from anaphora.values.projects import DiaryEntry, Observation, Project
 from anaphora.values.search import SearchHit
 from anaphora.values.sessions import ToolCallHit
-from anaphora.values.sync import SyncDevice, SyncStatus
+from anaphora.values.sync import SyncConflict, SyncDevice, SyncStatus
 
 _DATE_TIME: Any = Field(json_schema_extra={"format": "date-time"})
 
@@ -171,6 +172,7 @@ class SyncShape(BaseModel):
 
     status: SyncStatus
     devices: list[SyncDevice]
+    conflicts: list[SyncConflict] = []
 
 
 class AgentState(BaseModel):
@@ -248,12 +250,27 @@ class Titled(BaseModel):
 
 
 class Session(BaseModel):
-    """What a caller may do. `tokens` says whether requests need one."""
+    """What a caller may do. `tokens` says whether requests need one.
+
+    `person` is the name of the person that the token was made for; empty where none was named.
+    """
 
     namespaces: list[str]
     read_only: bool
     token: str | None
+    person: str = ""
     tokens: bool
+
+
+class AccessShape(BaseModel):
+    """Who can read a namespace through this server, beside the user who runs it.
+
+    `summary` says so in one sentence.
+    """
+
+    namespace: str
+    readers: list[NamespaceAccess]
+    summary: str
 
 
 class HealthShape(BaseModel):
@@ -284,12 +301,14 @@ Scalars = dict[str, str | int | float | bool | None]
 class _ProblemShape(BaseModel):
     """What every problem document (RFC 9457) has, beside its `type`.
 
-    `error` is the name of the error that a program in Python gets, `data` what it holds.
+    `next` says in one sentence what to do about it. `error` is the name of the error that a program
+    in Python gets, `data` what it holds.
     """
 
     title: str
     status: int
     detail: str
+    next: str = ""
     error: str | None = None
 
 

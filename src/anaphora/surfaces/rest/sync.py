@@ -36,7 +36,7 @@ own = LaneRouter("sync")
 
 @own.answers("GET /sync", "How this namespace is synced", SyncShape)
 def sync_status(memory: Memory, request: Request) -> Any:
-    """What waits, why it stopped, and the devices that are known; reaches for no remote.
+    """What waits, why it stopped, the devices, and open conflicts; reaches for no remote.
 
     Where the remote lies is told to who opens the whole home alone.
     """
@@ -64,7 +64,12 @@ def _shape(memory: Memory, request: Request) -> dict[str, Any]:
         # An address or a path of this machine; why it stopped can quote it.
         stopped = None if found.stopped is None else "the last exchange failed"
         found = replace(found, remote="", stopped=stopped)
-    return {"status": found, "devices": memory.sync.devices() if found.project else ()}
+    synced = bool(found.project)
+    return {
+        "status": found,
+        "devices": memory.sync.devices() if synced else (),
+        "conflicts": memory.sync.conflicts() if synced else (),
+    }
 
 
 @router.answers("GET /agent-state", "How far a project has come, and its newest entry", AgentState)

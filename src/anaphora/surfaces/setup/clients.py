@@ -15,6 +15,9 @@ from anaphora.surfaces.setup.program import command_line
 NAME: Final = "anaphora"
 """What the server is called in every client's configuration."""
 
+SKILL: Final = "anaphora-memory"
+"""The skill that says when to recall and when to store, by the standard of agentskills.io."""
+
 HOOK_TIMEOUT: Final = 10
 """Seconds that a client waits for a hook before it goes on; none takes more than a few."""
 
@@ -23,9 +26,10 @@ HOOK_TIMEOUT: Final = 10
 class Entry:
     """A value that belongs into one file: under `keys`, in the client's own `form`.
 
-    `form` is "json" or "toml". With `member_of` the value is one member of the list under `keys`:
-    the member that holds these words in its text is Anaphora's. A `given` one is what the file must
-    have beside it: it is put where nothing stands, and never taken out.
+    `form` is "json" or "toml"; of "text" the value is the whole file, and there are no keys. With
+    `member_of` the value is one member of the list under `keys`: the member that holds these words
+    in its text is Anaphora's. A `given` one is what the file must have beside it: it is put where
+    nothing stands, and never taken out.
     """
 
     path: Path
@@ -58,11 +62,22 @@ def _hooks(
     )
 
 
+def skill_text() -> str:
+    """The text of the skill, which is the same for every client."""
+    return Path(__file__).with_name("SKILL.md").read_text("utf-8")
+
+
+def _skill(folder: Path) -> Entry:
+    """The skill in a client's folder: most clients read `skills/NAME/SKILL.md` there."""
+    return Entry(folder / "skills" / SKILL / "SKILL.md", "text", (), skill_text())
+
+
 def _claude_code(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
     server = _stdio(command, typed=True)
     return (
         Entry(folders.claude_servers, "json", ("mcpServers", NAME), server),
         *_hooks("claude-code", folders.claude / "settings.json", command),
+        _skill(folders.claude),
     )
 
 
@@ -70,6 +85,7 @@ def _codex(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
     return (
         Entry(folders.codex / "config.toml", "toml", ("mcp_servers", NAME), _stdio(command)),
         *_hooks("codex", folders.codex / "hooks.json", command),
+        _skill(folders.codex),
     )
 
 
@@ -78,6 +94,7 @@ def _gemini(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]
     return (
         Entry(settings, "json", ("mcpServers", NAME), _stdio(command)),
         *_hooks("gemini", settings, command, milliseconds=True),
+        _skill(settings.parent),
     )
 
 
@@ -91,54 +108,70 @@ def _cursor(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]
             Entry(hooks, "json", ("hooks", event), run, member_of="hook cursor")
             for event in PROTOCOLS["cursor"].events
         ),
+        _skill(hooks.parent),
     )
 
 
-def _server(
-    path: Callable[[ClientFolders], Path],
-    key: str = "mcpServers",
-    form: str = "json",
-    *,
-    typed: bool = False,
-) -> Build:
-    """A client that has nothing but a table of servers, under `key`."""
-    return lambda folders, command: (
-        Entry(path(folders), form, (key, NAME), _stdio(command, typed=typed)),
+def _vscode(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+    copilot = folders.user / ".copilot"
+    run = command_line([*command, "hook", "vscode"])
+    hook = {"type": "command", "command": run, "timeout": HOOK_TIMEOUT}
+    hooks = copilot / "hooks" / f"{NAME}.json"
+    return (
+        Entry(
+            folders.applications / "Code" / "User" / "mcp.json",
+            "json",
+            ("servers", NAME),
+            _stdio(command, typed=True),
+        ),
+        *(
+            Entry(hooks, "json", ("hooks", event), hook, member_of="hook vscode")
+            for event in PROTOCOLS["vscode"].events
+        ),
+        _skill(copilot),
     )
+
+
+def _claude_desktop(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+    path = folders.applications / "Claude" / "claude_desktop_config.json"
+    return (Entry(path, "json", ("mcpServers", NAME), _stdio(command)),)
 
 
 CLIENTS: Final[Mapping[str, Build]] = {
     "claude-code": _claude_code,
-    "claude-desktop": _server(lambda at: at.applications / "Claude" / "claude_desktop_config.json"),
+    "claude-desktop": _claude_desktop,
     "codex": _codex,
     "cursor": _cursor,
-    "vscode": _server(
-        lambda at: at.applications / "Code" / "User" / "mcp.json", "servers", typed=True
-    ),
+    "vscode": _vscode,
     "gemini": _gemini,
 }
 
-_ALL_BY_ITSELF: Final = (
-    "By itself it is reminded of rules, decisions and the last sessions at its start, gets what "
-    "bears on a prompt, and its sessions are kept. After a compaction it gets back what was said."
+_AUTOMATIC: Final = (
+    "Each session starts with your rules, decisions and recent sessions; relevant memories are "
+    "added to your prompts; sessions are saved automatically."
 )
+_RESTORED: Final = "After a compaction, what you said earlier in the session is restored."
 _ON_DEMAND: Final = (
-    "It has no hooks: it recalls and keeps only when it, or you, call the memory's tools."
+    "It has no hooks: memory is read and written only when it, or you, call the memory's tools."
 )
 ABILITIES: Final[Mapping[str, str]] = {
-    "claude-code": _ALL_BY_ITSELF,
+    "claude-code": f"{_AUTOMATIC} {_RESTORED}",
     "claude-desktop": _ON_DEMAND,
-    "codex": f"{_ALL_BY_ITSELF} Codex asks you once to trust the hooks: `/hooks` shows them.",
-    "cursor": (
-        "By itself it is reminded of rules, decisions and the last sessions at its start, and its "
-        "sessions are kept. With each prompt it gets what bears on it only where Cursor takes text "
-        "there, which it does not promise; else the memory's tools are there."
+    "codex": (
+        f"{_AUTOMATIC} {_RESTORED} Codex runs hooks only after you trust them once: enter `/hooks`."
     ),
-    "vscode": _ON_DEMAND,
+    "cursor": (
+        "Each session starts with your rules, decisions and recent sessions, and sessions are "
+        "saved automatically. Memories for a prompt are added only if your version of Cursor "
+        "accepts them; the memory's tools always work."
+    ),
+    "vscode": (
+        "Each session starts with your rules, decisions and recent sessions. VS Code accepts no "
+        "memories with a prompt and its chats are not saved automatically: for these, call the "
+        "memory's tools."
+    ),
     "gemini": (
-        "By itself it is reminded of rules, decisions and the last sessions at its start, gets "
-        "what bears on a prompt, and its sessions are kept. What a compression took comes back "
-        "with the next prompt."
+        f"{_AUTOMATIC} After a compression, what was lost is restored with the next prompt."
     ),
 }
 """What each client does of its own accord once it is set up, and what not."""

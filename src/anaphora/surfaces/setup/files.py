@@ -20,7 +20,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from anaphora.errors import InvalidInput
 from anaphora.store.disk import (
@@ -33,7 +33,9 @@ from anaphora.store.disk import (
     translate,
 )
 from anaphora.surfaces.setup import jsonc
-from anaphora.surfaces.setup.clients import Entry
+from anaphora.surfaces.setup.clients import SKILL, Entry
+
+TEXT: Final = "text"
 
 
 def read_document(form: str, path: Path, content: bytes) -> dict[str, Any]:
@@ -52,11 +54,18 @@ def read_document(form: str, path: Path, content: bytes) -> dict[str, Any]:
 
 def with_entry(entry: Entry, content: bytes) -> bytes:
     """The file with the entry in it; the same bytes when it is there already."""
+    if entry.form == TEXT:
+        return str(entry.value).encode()
     return _edited(entry, content, _put, _with_table)
 
 
 def without_entry(entry: Entry, content: bytes) -> bytes:
-    """The file without the entry, and without what is empty because of that."""
+    """The file without the entry, and without what is empty because of that.
+
+    A text is the skill, of this version or another, by the name in it; any other text stays.
+    """
+    if entry.form == TEXT:
+        return b"" if _is_skill(content) else content
     return _edited(entry, content, _taken, _without_table)
 
 
@@ -85,6 +94,8 @@ def _edited(
 
 def snippet(entries: Sequence[Entry]) -> str:
     """What somebody would put into one file by hand: all that belongs there, as it stands there."""
+    if entries[0].form == TEXT:
+        return str(entries[0].value)
     if entries[0].form == "toml":
         return "\n".join(map(_table, entries))
     whole: dict[str, Any] = {}
@@ -300,6 +311,7 @@ class Change:
                 _write(real, seen, self.after)
             if self.undoes:
                 backup.unlink(missing_ok=True)
+                _drop_empty(real.parent)
         except FileChanged as error:
             raise InvalidInput(str(self.path), None, "it changed meanwhile; try again") from error
         except OSError as error:
@@ -339,8 +351,11 @@ def _planned(path: Path, mine: Sequence[Entry], *, undo: bool) -> Change:
 def _as_it_was(path: Path, entries: Sequence[Entry], after: bytes) -> bytes | None:
     """The very bytes from before, where what is left says the same; no file where none was."""
     form = entries[0].form
-    left = read_document(form, path, after)
     backup = _content(_backup(path))
+    if form == TEXT:
+        # What was there may be the skill of an earlier version.
+        return after or (None if backup is None or _is_skill(backup) else backup)
+    left = read_document(form, path, after)
     if backup is None:
         given = {one.keys[0] for one in entries if one.given}
         return after if left.keys() - given else None
@@ -359,6 +374,16 @@ def _content(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise translate(error, "read", path) from error
+
+
+def _is_skill(content: bytes) -> bool:
+    return f"name: {SKILL}\n".encode() in content
+
+
+def _drop_empty(folder: Path) -> None:
+    """Take away the folder of the skill, which nothing else is in; any other stays."""
+    if folder.name == SKILL and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def _backup(path: Path) -> Path:

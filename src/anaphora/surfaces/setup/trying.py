@@ -208,7 +208,8 @@ def _try_hooks(setup: WrittenSetup, trial: Mapping[str, str], word: str) -> Tria
     environ = {**environment(), **trial}
     try:
         for kind, fields in (("start", {"source": "startup"}), ("prompt", {"prompt": _QUESTION})):
-            event = next(name for name, of in protocol.events.items() if of == kind)
+            events = (name for name, of in protocol.events.items() if of == kind)
+            event = next(events, "")
             if (line := setup.hooks.get(event)) is None:
                 continue
             step = f"hook {event}"

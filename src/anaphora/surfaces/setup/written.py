@@ -48,6 +48,9 @@ def written_setup(client: str, folders: ClientFolders) -> WrittenSetup:
     server: WrittenServer | None = None
     hooks: dict[str, str] = {}
     for entry in entries(client, folders, _ANY_COMMAND):
+        if not entry.keys:
+            # The skill is a text that starts nothing.
+            continue
         value = _value_under(entry)
         if entry.member_of is not None:
             line = _hook_line(entry, value)

@@ -1,0 +1,132 @@
+"""What a session was about, in one or two lines: what the user stated, and what was left open.
+
+Questions and commands say little a day later; a decision, a value and what has changed do. Which
+turn is which is read from its words (`rank/statements`), in every language that is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from anaphora.core.display import cut
+from anaphora.core.recalled import strip_recalled
+from anaphora.core.small_talk import begins_as_question, is_small_talk
+from anaphora.rank.contradiction import seem_to_contradict
+from anaphora.rank.house_rules import sentences_of
+from anaphora.rank.statements import read_statement, words_of
+
+if TYPE_CHECKING:
+    from anaphora.values.conversations import Thread, Turn
+
+DECIDED: Final = (
+    r"decided|decision|agreed|chose|chosen|settled on|switched|moved (?:to|from)|migrated|"
+    r"we (?:will )?use|instead of|entschieden|decidimos|decidió"
+)
+"""Words of a decision, as a pattern."""
+
+MOST: Final = 4
+"""Statements of a session that are shown."""
+CHARACTERS: Final = 110
+"""Characters of each."""
+_PASTED: Final = 600
+"""Characters from which on a turn was pasted rather than typed, or explains."""
+_LINES: Final = 4
+"""Lines from which on it was pasted."""
+_LEAST: Final = 2
+_TELLING: Final = 4
+"""Words of a request that says what is to be done, and of a statement that stands alone."""
+_MARKS: Final = ("?", "？")
+_DECIDED: Final = re.compile(rf"\b(?:{DECIDED})\b", re.IGNORECASE)
+# What stands for a value: a figure, code, a name within the sentence.
+_VALUE: Final = re.compile(r"\d|`|(?<=[\w,] )[A-ZÀ-Þ]\w+")
+
+
+def session_statements(
+    thread: Thread, rules: Collection[str], later: Collection[str] = ()
+) -> list[str]:
+    """What the user stated in a session, in order, and last asked for; nothing of small talk.
+
+    What `rules` say is left out, and what one of the `later` statements gives another value.
+    """
+    typed = [turn for turn in _telling(thread) if turn.role == "user"]
+    new = [text for turn in typed if (text := _news(_text(turn), rules))]
+    stated, last = _statements(new), new[-1:] if _is_open(new) else []
+    return [
+        text
+        for text in new
+        if (text in stated or text in last)
+        and not any(seem_to_contradict(text, other) for other in later)
+    ]
+
+
+def in_one_line(statements: Sequence[str]) -> str:
+    """The statements of a session, each cut where it is long."""
+    return f"user: {'; '.join(cut(text, CHARACTERS) for text in statements)}"
+
+
+def _news(text: str, rules: Collection[str]) -> str:
+    """A turn's words without sentences that are rules, or small talk."""
+    sentences = sentences_of(text)
+    left = [one for one in sentences if one not in rules and not is_small_talk(one)]
+    return text if len(left) == len(sentences) else " ".join(left)
+
+
+def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
+    """The last question of a session that says what it is about, and the answer.
+
+    Nothing where the user said no more than `rules` say.
+    """
+    turns = _telling(thread)
+    typed = [turn for turn in turns if turn.role == "user" and _news(_text(turn), rules)]
+    if not typed:
+        return
+    last = next((turn for turn in reversed(typed) if _says_enough(_text(turn))), typed[-1])
+    yield f"user: {_shortened(last)}"
+    after = turns[turns.index(last) + 1 :]
+    if after and after[0].role == "assistant":
+        yield f"assistant: {_shortened(after[0])}"
+
+
+def _telling(thread: Thread) -> list[Turn]:
+    """The turns that are no small talk."""
+    return [turn for turn in thread.turns if not is_small_talk(_text(turn))]
+
+
+def _statements(texts: Sequence[str]) -> list[str]:
+    """The texts that state most, of equal ones the last, at most `MOST`."""
+    weighed = [(_weight(text), place) for place, text in enumerate(texts)]
+    best = sorted((one for one in weighed if one[0] >= _LEAST), reverse=True)[:MOST]
+    return [texts[place] for _, place in sorted(best, key=lambda one: one[1])]
+
+
+def _weight(text: str) -> int:
+    """How much of a decision or of a value a turn states: 0 for a question, or a command."""
+    if len(text) > _PASTED or text.count("\n") >= _LINES or _asks(text):
+        return 0
+    read, value = read_statement(text), _VALUE.search(text) is not None
+    weight = 3 * bool(_DECIDED.search(text)) + 2 * read.changes + bool(read.subject) + value
+    weight += _says_enough(text)
+    return weight - read.tentative - (2 if read.complains and not value else 0)
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip().endswith(_MARKS) or read_statement(text).asks or begins_as_question(text)
+
+
+def _is_open(texts: Sequence[str]) -> bool:
+    """Whether the last text asks for something to be done, in enough words to say what."""
+    return bool(texts) and _says_enough(texts[-1]) and not _asks(texts[-1])
+
+
+def _says_enough(text: str) -> bool:
+    return len(words_of(text)) >= _TELLING
+
+
+def _text(turn: Turn) -> str:
+    return strip_recalled(turn.text).strip()
+
+
+def _shortened(turn: Turn) -> str:
+    return cut(_text(turn), CHARACTERS)

@@ -1,0 +1,155 @@
+"""What can be imported or restored without a path being typed: files in their usual places.
+
+Looking reads the beginnings of files in the download folder alone. Nothing is imported unasked.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from anaphora.core.config import ClientFolders, client_folders
+from anaphora.core.display import one_line
+from anaphora.core.shown_times import shown_minute
+from anaphora.errors import AnaphoraError, InvalidInput
+from anaphora.surfaces.cli.output import console, shown
+from anaphora.surfaces.cli.progress import READ, long_work
+from anaphora.surfaces.setup.clients import CLIENTS
+from anaphora.surfaces.setup.transcripts import waiting_transcripts
+from anaphora.surfaces.wire import counted
+
+_NAMES: Final = {
+    "chatgpt": "export of ChatGPT",
+    "claude_ai": "export of Claude.ai",
+    "deepseek": "export of DeepSeek",
+    "gemini_takeout": "Google Takeout with Gemini",
+    "telegram": "export of Telegram",
+}
+_ENDINGS: Final = (".zip", ".json", ".af")
+_UNCERTAIN: Final = frozenset(("jsonl", "markdown", "sharegpt", "neo"))
+"""Formats that files of other programs are taken for."""
+_MOST_FILES: Final = 200
+"""Files of the download folder that are looked at, the newest first."""
+_PROGRAMS: Final = (
+    (".mem0/history.db", "memories of mem0"),
+    (".claude-mem/claude-mem.db", "memories of claude-mem"),
+    ("basic-memory", "notes of basic-memory"),
+)
+_NOTHING: Final = {
+    "import": "nothing was found in the download folder or the folders of coding agents; run "
+    "`anaphora import FILE` with the file's name, or drag it onto the page of `anaphora start`",
+    "restore": "no backup was found in your own folder or the download folder; run `anaphora "
+    "restore FILE` with the file's name",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A file or folder that can be imported, and what it is."""
+
+    path: Path
+    what: str
+
+
+def find_offers(folders: ClientFolders | None = None) -> list[Offer]:
+    """What lies in the usual places of this user: transcripts of agents first, then downloads."""
+    at = client_folders() if folders is None else folders
+    with long_work("Looking for exports", kept=READ):
+        return [*_transcripts(at), *_of_programs(at), *_downloads(at)]
+
+
+def find_backups(folders: ClientFolders | None = None) -> list[Offer]:
+    """The backups in the usual places of this user, the newest first."""
+    at = client_folders() if folders is None else folders
+    found = [path for place in (at.user, _download_folder(at)) for path in place.glob("*.backup")]
+    dated = sorted(((path.stat().st_mtime, path) for path in found if path.is_file()), reverse=True)
+    return [
+        Offer(path, f"backup of {shown_minute(datetime.fromtimestamp(time, UTC))}")
+        for time, path in dated
+    ]
+
+
+def choose_offers(offers: Sequence[Offer], verb: str = "import") -> list[Path]:
+    """The paths that the user chooses by number. `verb`: what is done with them, or "restore".
+
+    Raises `InvalidInput` where nothing is on offer, and where there is no terminal to ask on.
+    """
+    if not offers:
+        raise InvalidInput("path", None, _NOTHING[verb])
+    out = console(stderr=True)
+    for number, offer in enumerate(offers, 1):
+        out.print(shown(f"{number:>3}  {offer.what}: {one_line(str(offer.path), None)}"))
+    if not sys.stdin.isatty():
+        reason = f"there is no terminal to ask on: run `anaphora {verb}` with one of these paths"
+        raise InvalidInput("path", None, reason)
+    if verb == "import":
+        answer = typer.prompt("Import which? Numbers such as 1 3, all, or none", "all", err=True)
+    else:
+        answer = typer.prompt("Restore which? A number, or none", "1", err=True)
+    return [offer.path for offer in _chosen(str(answer), offers)]
+
+
+def _chosen(answer: str, offers: Sequence[Offer]) -> list[Offer]:
+    words = answer.replace(",", " ").lower().split()
+    if words in (["all"], ["a"]):
+        return list(offers)
+    if words in (["none"], ["n"], ["no"], []):
+        raise typer.Exit(0)
+    numbers = [int(word) if word.isdecimal() else 0 for word in words]
+    if not all(1 <= number <= len(offers) for number in numbers):
+        raise InvalidInput("number", answer, f"expected numbers from 1 to {len(offers)}, or all")
+    return [offers[number - 1] for number in dict.fromkeys(numbers)]
+
+
+def _transcripts(at: ClientFolders) -> Iterator[Offer]:
+    for client in CLIENTS:
+        waiting = waiting_transcripts(client, at)
+        if waiting is not None:
+            count = counted(waiting.count, "transcript")
+            yield Offer(Path(waiting.folder), f"{count} of {client}")
+
+
+def _of_programs(at: ClientFolders) -> Iterator[Offer]:
+    for relative, what in _PROGRAMS:
+        path = at.user / relative
+        if path.exists():
+            yield Offer(path, what)
+
+
+def _downloads(at: ClientFolders) -> Iterator[Offer]:
+    from anaphora.ingest.importers import detect
+
+    for path in _newest(_download_folder(at)):
+        try:
+            form = detect(path)
+        except (AnaphoraError, OSError):
+            continue
+        if form not in _UNCERTAIN:
+            yield Offer(path, _NAMES.get(form, form.replace("_", " ")))
+
+
+def _newest(folder: Path) -> list[Path]:
+    dated: list[tuple[float, Path]] = []
+    with suppress(OSError):
+        for path in folder.iterdir():
+            with suppress(OSError):
+                if path.suffix.lower() in _ENDINGS and path.is_file():
+                    dated.append((path.stat().st_mtime, path))
+    return [path for _, path in sorted(dated, reverse=True)[:_MOST_FILES]]
+
+
+def _download_folder(at: ClientFolders) -> Path:
+    """The user's download folder, which Linux desktops name in the user's language."""
+    with suppress(OSError, UnicodeError):
+        for line in (at.user / ".config" / "user-dirs.dirs").read_text("utf-8").splitlines():
+            name, _, place = line.partition("=")
+            if name.strip() == "XDG_DOWNLOAD_DIR":
+                return Path(place.strip().strip('"').replace("$HOME", str(at.user)))
+    return at.user / "Downloads"

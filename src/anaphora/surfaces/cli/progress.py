@@ -1,0 +1,117 @@
+"""Long work in a terminal: what is being done, how far it is, and what Ctrl-C leaves.
+
+One reporter for every command. What takes less than a second shows nothing. On a terminal one line
+of standard error is redrawn; in a pipe or a log there is a line every ten seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from threading import Event, Thread
+from typing import Final
+
+import typer
+
+from anaphora.core.display import one_line
+from anaphora.core.progress import Progress
+from anaphora.surfaces.cli.output import console, shown
+from anaphora.surfaces.cli.where import EXIT_INTERRUPTED
+
+SOON: Final = 1.0
+"""Seconds until something is shown on a terminal."""
+EVERY: Final = 10.0
+"""Seconds between two lines in a log."""
+_REDRAWN: Final = 0.1
+_BYTES: Final = 100_000
+AGAIN: Final = "Run the same command again to go on where it stopped."
+UNWRITTEN: Final = "Nothing was written and nothing is lost. Run the same command again."
+READ: Final = "It only read: nothing was changed. Run the same command again."
+
+
+@contextmanager
+def long_work(doing: str, *, kept: str, quiet: bool = False) -> Iterator[Progress]:
+    """What the work within reports its progress to: `(label, done, total)`, at any rate.
+
+    `doing` says what it does ("Backing up"). Ctrl-C ends the command with exit code 130 and `kept`:
+    what is stored by then, and how to go on. `quiet`: no progress, for a command whose reader is a
+    program.
+    """
+    work = _Work(doing)
+    try:
+        with nullcontext() if quiet else work.watched():
+            yield work.report
+    except KeyboardInterrupt:
+        console(stderr=True).print(shown(f"Interrupted. {kept}", "yellow"), soft_wrap=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+class _Work:
+    """The state of one piece of work. A thread draws it: a report costs no more than to note it."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+        self._state = ("", 0, 0)
+        self._ended = Event()
+
+    def report(self, label: str, done: int, total: int) -> None:
+        """Note how far it is."""
+        self._state = (label, done, total)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Show it from time to time, from a thread, until the end."""
+        draw = self._redraw if sys.stderr.isatty() else self._log
+        thread = Thread(target=draw, name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join(SOON)
+
+    def _log(self) -> None:
+        while not self._ended.wait(EVERY):
+            label, done, total = self._state
+            named = f": {one_line(label)}" if label else ""
+            amount = f", {_amount(done, total)}" if total else ""
+            console(stderr=True).print(shown(f"{self._doing}{named}{amount}"))
+
+    def _redraw(self) -> None:
+        if self._ended.wait(SOON):
+            return
+        # Loading it takes longer than most commands do.
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=10),
+            TextColumn("{task.fields[amount]}", markup=False),
+            TimeRemainingColumn(),
+            TextColumn("Ctrl-C stops", style="dim"),
+        )
+        with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+            task, current = progress.add_task(self._doing, total=None, amount=""), ""
+            while not self._ended.wait(_REDRAWN):
+                label, done, total = self._state
+                if label != current:
+                    current = label
+                    progress.reset(task, description=f"{self._doing}: {one_line(label)}")
+                amount = _amount(done, total)
+                progress.update(task, completed=done, total=total or None, amount=amount)
+
+
+def _amount(done: int, total: int) -> str:
+    """How far it is; of so many that they are bytes, the share alone."""
+    if not total:
+        return ""
+    counts = f" ({done:,} of {total:,})" if total < _BYTES else ""
+    return f"{done * 100 // total} %{counts}"

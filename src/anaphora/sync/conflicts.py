@@ -1,0 +1,158 @@
+"""What two devices said of one thing while neither had read the other.
+
+An entry names the entries that its device had read. A value in one of them, and a value of this
+device in an entry behind those, were therefore said without knowledge of each other. Sync lets the
+later one be current; the user should know.
+
+Only ids are stored: words are read where the memories are, so that a forgotten one is in no
+conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from anaphora.core.shown_times import in_shown_zone
+from anaphora.store.records.rows import MEMORY
+from anaphora.sync.changes import Patch
+from anaphora.sync.clock import Stamp
+from anaphora.sync.items import kind_and_key
+from anaphora.values.memories import MemoryRecord
+from anaphora.values.sync import SyncConflict, SyncSide
+
+MOST: Final = 100
+"""Conflicts that a device keeps, the last ones."""
+CONFLICT_AGE: Final = timedelta(days=30)
+_SHOWN: Final = 120
+"""Characters of a memory in a sentence."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+Key = tuple[str, str]
+"""What two values are of: ("path", a path), or ("version", the id that both replace)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value as a device said it: the memory's id, its words, and when which device said it."""
+
+    id: str
+    text: str
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Two values of one thing, the earlier first."""
+
+    earlier: Value
+    later: Value
+
+    def line(self) -> list[Any]:
+        """Itself as JSON, without words."""
+        sides = (self.earlier, self.later)
+        return [[side.id, side.stamp.device, side.stamp.time] for side in sides]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEntry:
+    """What was read of another device: its patches, and the last entry of this one that it knew."""
+
+    patches: Sequence[Patch]
+    known: int
+
+
+def find_clashes(own: Mapping[int, Sequence[Patch]], read: Iterable[ReadEntry]) -> list[Clash]:
+    """The clashes of what was read with this device's patches, by the number of their entry.
+
+    Of each thing the last value of each device counts.
+    """
+    found: dict[tuple[str, str], Clash] = {}
+    for entry in read:
+        mine = _last_values(
+            patch for number, patches in own.items() if number > entry.known for patch in patches
+        )
+        for key, theirs in _last_values(entry.patches).items():
+            ours = mine.get(key)
+            if ours is None or ours.text == theirs.text or ours.id == theirs.id:
+                continue
+            if ours.stamp.device != theirs.stamp.device:
+                clash = Clash(*sorted((ours, theirs), key=lambda value: value.stamp))
+                found[key[1], theirs.stamp.device] = clash
+    return list(dict.fromkeys(found.values()))
+
+
+def has_values(patches: Iterable[Patch]) -> bool:
+    """Whether a patch among these can clash with another."""
+    return any(True for patch in patches for _ in _keys(patch))
+
+
+def _last_values(patches: Iterable[Patch]) -> dict[Key, Value]:
+    last: dict[Key, Value] = {}
+    for patch in sorted(patches, key=lambda patch: patch.stamp):
+        for key in _keys(patch):
+            last[key] = Value(kind_and_key(patch.item)[1], str(patch.set["text"]), patch.stamp)
+    return last
+
+
+def _keys(patch: Patch) -> Iterator[Key]:
+    if kind_and_key(patch.item)[0] != MEMORY or "text" not in patch.set:
+        return
+    if path := patch.set.get("path"):
+        yield "path", str(path)
+    elif replaced := patch.set.get("supersedes"):
+        yield "version", str(replaced)
+
+
+def conflict_of(
+    line: Sequence[Any],
+    find: Callable[[str], MemoryRecord | None],
+    names: Mapping[str, str],
+    since: datetime,
+) -> SyncConflict | None:
+    """A stored conflict in words; None where it is older, settled, or a side was forgotten."""
+    sides: list[SyncSide] = []
+    paths: list[str] = []
+    for memory, device, time in line:
+        record = find(memory)
+        at = _EPOCH + timedelta(microseconds=time)
+        if record is None or record.forgotten or at < since:
+            return None
+        current = record.superseded_by is None and record.valid_to is None
+        if current and record.last_reinforced > at:
+            # Said again since: the user has seen it and agrees.
+            return None
+        name = names.get(device, device)
+        # When it was said: a device that was offline notices it for sync long after.
+        sides.append(SyncSide(memory, record.text, name, record.created_at, current))
+        paths.append(record.path or "")
+    # The order of stamps is that of exchanges: they were not said in it.
+    earlier, later = sorted(sides, key=lambda side: side.at)
+    # Of two versions without a path one that is replaced was settled; a path has one value.
+    if not (earlier.current or later.current if paths[0] else earlier.current and later.current):
+        return None
+    return SyncConflict(paths[0], earlier, later, _summary(paths[0], earlier, later))
+
+
+def _summary(path: str, earlier: SyncSide, later: SyncSide) -> str:
+    first, second = (f'{side.device} said "{_cut(side.text)}"' for side in (earlier, later))
+    days = [_day(side.at) for side in (earlier, later)]
+    if days[0] == days[1]:
+        said = f"On {days[0]} {first}, and {second}."
+    else:
+        said = f"On {days[0]} {first}; on {days[1]} {second}."
+    if earlier.current and later.current:
+        return f"{said} Both are current."
+    named = f"{path}: " if path else ""
+    return f"{named}{said} Current is what {(later if later.current else earlier).device} said."
+
+
+def _day(at: datetime) -> str:
+    local = in_shown_zone(at)
+    return f"{local.day} {local:%B %Y}"
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

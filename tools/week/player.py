@@ -1,0 +1,220 @@
+"""Plays the week: each hook is the command that `anaphora setup` wrote, run as the client does.
+
+All lies in one folder: the user's home, the memory, two repositories. Where the agent `stores`,
+each session has a memory server beside it, and facts go there as tool calls.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from bench.measuring import memory_of, plain_environment, size_of
+from tools.week.clock import MovedClock
+from tools.week.story import Prompt, Session
+from tools.week.transcripts import Transcript
+
+from anaphora.surfaces.setup.dialogue import ServerDialogue
+
+PROGRAM: Final = str(Path(sys.executable).with_name("anaphora"))
+CONFIGURATION: Final[Mapping[str, str]] = {
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+}
+"""Where each client's hooks stand, under the user's folder."""
+_PROMPTS: Final = {"gemini": "BeforeAgent"}
+_QUIET: Final = 0.5
+_LONGEST: Final = 60.0
+_BARE: Final = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a hook printed for the agent, how many seconds it took, and its exit code."""
+
+    text: str
+    seconds: float
+    code: int
+
+
+@dataclass(slots=True)
+class Played:
+    """What came of a week: what each session and each prompt was given, and what it cost.
+
+    `memory` is in MB, `home` and `transcripts` in bytes, `bare` the seconds in which the bare
+    interpreter starts.
+    """
+
+    starts: list[tuple[Session, Given]] = field(default_factory=list)
+    prompts: list[tuple[Session, Prompt, Given]] = field(default_factory=list)
+    others: list[Given] = field(default_factory=list)
+    incidents: list[str] = field(default_factory=list)
+    memory: float = 0.0
+    home: int = 0
+    transcripts: int = 0
+    bare: float = 0.0
+
+
+class WeekPlayer:
+    """Plays sessions in the folder `root`, which is empty before. `stores`: facts are stored."""
+
+    def __init__(self, root: Path, *, stores: bool) -> None:
+        self._root = root
+        self._stores = stores
+        self._clock = MovedClock(root)
+        self._user = root / "user"
+        for name in ("user", "run", "state"):
+            (root / name).mkdir(mode=0o700)
+        self._environ = {
+            **plain_environment(),
+            **self._clock.variables,
+            "HOME": str(self._user),
+            "XDG_RUNTIME_DIR": str(root / "run"),
+            "XDG_STATE_HOME": str(root / "state"),
+            "XDG_DATA_HOME": str(root / "data"),
+            "TZ": "UTC",
+        }
+        self._hooks: dict[str, Mapping[str, str]] = {}
+
+    def play(self, sessions: Sequence[Session]) -> Played:
+        """The whole week. Processes that it started are ended."""
+        played = Played()
+        self._clock.set(sessions[0].at)
+        for client in sorted({session.client for session in sessions}):
+            self._set_up(client)
+        try:
+            for session in sessions:
+                self._play(session, played)
+            self._measure(played)
+        finally:
+            for process in self._residents():
+                os.kill(process, signal.SIGTERM)
+        return played
+
+    def _set_up(self, client: str) -> None:
+        subprocess.run(
+            [PROGRAM, "setup", client, "--yes"],
+            env=self._environ,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        written = json.loads((self._user / CONFIGURATION[client]).read_text("utf-8"))
+        self._hooks[client] = {
+            event: groups[0]["hooks"][0]["command"] for event, groups in written["hooks"].items()
+        }
+
+    def _play(self, session: Session, played: Played) -> None:
+        project = self._root / "code" / session.project
+        if not project.exists():
+            project.mkdir(parents=True)
+            subprocess.run(["git", "init", "-q", str(project)], check=True)
+        self._clock.set(session.at)
+        transcript = Transcript(session, self._user, project)
+        common = {
+            "session_id": transcript.id,
+            "transcript_path": str(transcript.path),
+            "cwd": str(project),
+        }
+        start = self._hook(session.client, "SessionStart", common | {"source": "startup"})
+        played.starts.append((session, start))
+        server = self._server(project) if self._stores else None
+        for prompt in session.prompts:
+            self._clock.set(prompt.at)
+            event = _PROMPTS.get(session.client, "UserPromptSubmit")
+            given = self._hook(session.client, event, common | {"prompt": prompt.text})
+            played.prompts.append((session, prompt, given))
+            transcript.add(prompt, given.text)
+            for fact in prompt.facts if server else ():
+                assert server is not None
+                server.call("store_memory", {"content": fact})
+            if "Stop" in self._hooks[session.client]:
+                played.others.append(self._hook(session.client, "Stop", common))
+        if server is not None:
+            server.finish()
+        if not session.crashes and "SessionEnd" in self._hooks[session.client]:
+            ended = common | {"reason": "prompt_input_exit"}
+            played.others.append(self._hook(session.client, "SessionEnd", ended))
+        self._wait_until_quiet()
+
+    def _hook(self, client: str, event: str, fields: Mapping[str, str]) -> Given:
+        line = self._hooks[client].get(event)
+        if line is None:
+            raise ValueError(f"{client} has no hook for {event}")
+        began = time.perf_counter()
+        done = subprocess.run(
+            ["/bin/sh", "-c", line],
+            input=json.dumps({"hook_event_name": event, **fields}).encode(),
+            env=self._environ,
+            cwd=fields["cwd"],
+            capture_output=True,
+            check=False,
+        )
+        seconds = time.perf_counter() - began
+        told: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip() else {}
+        text = str(told.get("hookSpecificOutput", {}).get("additionalContext", ""))
+        return Given(text, seconds, done.returncode if not done.stderr else done.returncode or 1)
+
+    def _server(self, project: Path) -> ServerDialogue:
+        server = ServerDialogue((PROGRAM, "mcp"), self._environ, str(project), 60.0)
+        about = {"name": "week", "version": "1"}
+        server.ask(
+            "initialize",
+            {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about},
+        )
+        server.notify("notifications/initialized")
+        return server
+
+    def _residents(self) -> Iterator[int]:
+        mark = f"XDG_RUNTIME_DIR={self._environ['XDG_RUNTIME_DIR']}".encode()
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                ours = mark in (place / "environ").read_bytes()
+                if ours and b"resident" in (place / "cmdline").read_bytes():
+                    yield int(place.name)
+            except OSError:
+                continue
+
+    def _wait_until_quiet(self) -> None:
+        """Until the resident process has done what was left to do after a session."""
+        end, before = time.monotonic() + _LONGEST, -1
+        while time.monotonic() < end:
+            spent = sum(map(_ticks, self._residents()))
+            if spent == before:
+                return
+            before = spent
+            time.sleep(_QUIET)
+
+    def _measure(self, played: Played) -> None:
+        played.memory = max((memory_of("VmRSS", one) for one in self._residents()), default=0.0)
+        played.home = size_of(self._root / "data")
+        played.transcripts = sum(
+            size_of(self._user / name, "**/*.jsonl") for name in (".claude", ".codex", ".gemini")
+        )
+        log = [path for path in (self._root / "state").rglob("*") if path.is_file()]
+        played.incidents = [
+            line for path in log for line in path.read_text("utf-8", "replace").splitlines()
+        ]
+        bare = []
+        for _ in range(_BARE):
+            began = time.perf_counter()
+            command = [sys.executable, "-I", "-c", "pass"]
+            subprocess.run(command, env=self._environ, check=True)
+            bare.append(time.perf_counter() - began)
+        played.bare = sorted(bare)[_BARE // 2]
+
+
+def _ticks(process: int) -> int:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
