@@ -783,7 +783,7 @@ def test_what_goes_wrong_is_said_in_words(seen: Watched) -> None:
     """The detail of a problem document is on the page, with a way to try again."""
     page = seen.go("memories/there-is-none", wait=".note.bad")
     expect(page.locator(".note.bad")).to_contain_text("there-is-none")
-    expect(page.locator(".note.bad .next")).to_contain_text("Go back to the list")
+    expect(page.locator(".note.bad .next")).to_contain_text("Go back and reload")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     page = seen.go("memories?tag=nowhere")
     expect(page.locator(".empty")).to_contain_text("No memory fits these filters.")

@@ -2,11 +2,12 @@
 
 /** A refusal of the server (problem+json), or no answer at all (status 0). */
 export class Problem extends Error {
-  constructor({ status = 0, title = "That did not work", detail = "", errors = [] }) {
+  constructor({ status = 0, title = "That did not work", detail = "", errors = [], next = "" }) {
     super(detail || title);
     this.status = status;
     this.title = title;
     this.detail = detail;
+    this.next = next;
     this.fields = errors.filter((one) => one?.at && !detail.includes(one.reason)).map((one) => `${one.at}: ${one.reason}`);
   }
 }

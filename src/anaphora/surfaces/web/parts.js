@@ -70,23 +70,8 @@ export function waitsForVectors(entry) {
   return entry.part === "embeddings" && /no vector yet/.test(entry.reason);
 }
 
-// What to do next, by the status of a refusal.
-const NEXT = {
-  0: "Start Anaphora again on this computer (anaphora start), then try again.",
-  401: "Open the link that Anaphora showed when it was started, or enter a token with the button at the top.",
-  403: "Choose another memory at the top of the page, or use a token that may do this.",
-  404: "It may have been forgotten meanwhile. Go back to the list, or search for it.",
-  409: "Load the page again to see what was changed meanwhile, then try again.",
-  413: "Divide it into smaller files and import them one after the other.",
-  415: "Choose a file of another kind: Import at the top of the page names what can be read.",
-  422: "Change what is named here, then try again.",
-  429: "Wait for a few seconds, then try again.",
-  501: "Ask the person who installed Anaphora here to add this part.",
-  502: "Check that the model is running, then try again.",
-  503: "Wait for a minute, then try again. If it stays, Status shows which part fails.",
-  504: "Ask a shorter question, or try again in a minute.",
-  507: "Make room on the disk, then try again. Nothing that was stored is lost.",
-};
+// What to do where the server has named no step.
+const START = "Start Anaphora again on this computer (anaphora start), then try again.";
 const ELSE = "Try again. If it comes back, load the page anew; nothing that was stored is lost.";
 
 /** An error as the server told it, or in plain words; what to do next, and a way to try again. */
@@ -94,7 +79,7 @@ export function trouble(error, again = null) {
   const known = error instanceof Problem;
   const title = known ? error.title : "That did not work";
   const detail = known ? error.detail : String(error?.message ?? error);
-  const next = (known ? NEXT[error.status] : null) ?? ELSE;
+  const next = known && error.status === 0 ? START : (known && error.next) || ELSE;
   announce(`${title}. ${detail} ${next}`);
   return h("div", { class: "note bad", role: "alert" },
     h("strong", null, title), detail ? h("p", null, detail) : null,
