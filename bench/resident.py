@@ -28,8 +28,8 @@ from corpus.reading import FOLDER, Story, read_stories
 
 from anaphora.core import resident
 from anaphora.embed.service import spec_for
-from bench.figures import Figure, at_most, keep, percentile, show
-from bench.hooks import SCRIPT, residents, seconds_of, stop_residents
+from bench.figures import Figure, at_most, keep, percentile
+from bench.hooks import SCRIPT, seconds_of, stop_residents
 from bench.measuring import memory_of, plain_environment, size_of
 
 SESSIONS: Final = 15
@@ -106,12 +106,13 @@ class Transcript:
 
 def run(data: Path | None = None, *, large: bool = True) -> list[Figure]:
     """Every figure, kept in bench/results/."""
-    weeks: dict[str, Week] = {}
-    figures: list[Figure] = []
-    for reader in ("off", "on"):
-        weeks[reader] = play_week(reader, large=large)
-        figures += _figures(reader, weeks[reader])
-        show(f"reader {reader}", figures)
+    weeks = {reader: play_week(reader, large=large) for reader in ("off", "on")}
+    return report(weeks)
+
+
+def report(weeks: Mapping[str, Week]) -> list[Figure]:
+    """The figures of the weeks without the reader and with it, kept in bench/results/."""
+    figures = [figure for reader, week in weeks.items() for figure in _figures(reader, week)]
     gap = weeks["on"].memory["after the week"]["RSS"] - weeks["off"].memory["after the week"]["RSS"]
     figures.append(at_most("the reader, more after the week", gap, READER_LIMIT, "MB"))
     keep("resident", "The resident process after a week of use", figures)
@@ -338,8 +339,10 @@ def _processor_time(environ: Mapping[str, str]) -> int:
 
 
 def _process(environ: Mapping[str, str]) -> int:
-    """The resident process: the only one that stays."""
-    return min(residents(environ))
+    """The resident process that answers programs with these variables."""
+    with resident.reach(environ, 10.0) as connection:
+        hello = {"call": "hello", "stamp": resident.program_stamp()}
+        return int(resident.ask(connection, hello, 10.0)["pid"])
 
 
 def _memory(environ: Mapping[str, str]) -> dict[str, float]:
