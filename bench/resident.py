@@ -43,6 +43,9 @@ DISK_LIMIT: Final = 8.0
 LARGE_TURNS: Final = 500
 LARGE_MEMORY: Final = 60_000
 FILLING: Final = 1_000
+QUIET: Final = 13.0
+"""Seconds without work until memory is measured: after ten the process has cut its logs."""
+
 SETTLE: Final = 60.0
 """Seconds that the process has, at most, to make vectors and to give memory back."""
 
@@ -322,19 +325,20 @@ def _embedding(environ: Mapping[str, str]) -> tuple[float, float]:
 
 
 def _settle(environ: Mapping[str, str]) -> None:
-    """Wait until the process has been idle for four seconds."""
-    end, idle = time.monotonic() + SETTLE, 0
-    before = _processor_time(environ)
-    while idle < 8 and time.monotonic() < end:
+    """Wait until the process has had nothing to do for `QUIET` seconds."""
+    process, end = _process(environ), time.monotonic() + SETTLE
+    before, since = _processor_time(process), time.monotonic()
+    while time.monotonic() < min(end, since + QUIET):
         time.sleep(0.5)
-        now = _processor_time(environ)
-        idle = idle + 1 if now - before <= 1 else 0
-        before = now
+        ticks = _processor_time(process)
+        if ticks - before > 1:
+            since = time.monotonic()
+        before = ticks
 
 
-def _processor_time(environ: Mapping[str, str]) -> int:
-    """Ticks of the processor that the process has used."""
-    fields = Path(f"/proc/{_process(environ)}/stat").read_text("utf-8").rpartition(")")[2].split()
+def _processor_time(process: int) -> int:
+    """Ticks of the processor that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
 
