@@ -28,8 +28,8 @@ from corpus.reading import FOLDER, Story, read_stories
 
 from anaphora.core import resident
 from anaphora.embed.service import spec_for
-from bench.figures import Figure, at_most, keep, percentile, show
-from bench.hooks import SCRIPT, residents, seconds_of, stop_residents
+from bench.figures import Figure, at_most, keep, percentile
+from bench.hooks import SCRIPT, seconds_of, stop_residents
 from bench.measuring import memory_of, plain_environment, size_of
 
 SESSIONS: Final = 15
@@ -43,6 +43,9 @@ DISK_LIMIT: Final = 8.0
 LARGE_TURNS: Final = 500
 LARGE_MEMORY: Final = 60_000
 FILLING: Final = 1_000
+QUIET: Final = 13.0
+"""Seconds without work until memory is measured: after ten the process has cut its logs."""
+
 SETTLE: Final = 60.0
 """Seconds that the process has, at most, to make vectors and to give memory back."""
 
@@ -106,12 +109,13 @@ class Transcript:
 
 def run(data: Path | None = None, *, large: bool = True) -> list[Figure]:
     """Every figure, kept in bench/results/."""
-    weeks: dict[str, Week] = {}
-    figures: list[Figure] = []
-    for reader in ("off", "on"):
-        weeks[reader] = play_week(reader, large=large)
-        figures += _figures(reader, weeks[reader])
-        show(f"reader {reader}", figures)
+    weeks = {reader: play_week(reader, large=large) for reader in ("off", "on")}
+    return report(weeks)
+
+
+def report(weeks: Mapping[str, Week]) -> list[Figure]:
+    """The figures of the weeks without the reader and with it, kept in bench/results/."""
+    figures = [figure for reader, week in weeks.items() for figure in _figures(reader, week)]
     gap = weeks["on"].memory["after the week"]["RSS"] - weeks["off"].memory["after the week"]["RSS"]
     figures.append(at_most("the reader, more after the week", gap, READER_LIMIT, "MB"))
     keep("resident", "The resident process after a week of use", figures)
@@ -321,25 +325,28 @@ def _embedding(environ: Mapping[str, str]) -> tuple[float, float]:
 
 
 def _settle(environ: Mapping[str, str]) -> None:
-    """Wait until the process has been idle for four seconds."""
-    end, idle = time.monotonic() + SETTLE, 0
-    before = _processor_time(environ)
-    while idle < 8 and time.monotonic() < end:
+    """Wait until the process has had nothing to do for `QUIET` seconds."""
+    process, end = _process(environ), time.monotonic() + SETTLE
+    before, since = _processor_time(process), time.monotonic()
+    while time.monotonic() < min(end, since + QUIET):
         time.sleep(0.5)
-        now = _processor_time(environ)
-        idle = idle + 1 if now - before <= 1 else 0
-        before = now
+        ticks = _processor_time(process)
+        if ticks - before > 1:
+            since = time.monotonic()
+        before = ticks
 
 
-def _processor_time(environ: Mapping[str, str]) -> int:
-    """Ticks of the processor that the process has used."""
-    fields = Path(f"/proc/{_process(environ)}/stat").read_text("utf-8").rpartition(")")[2].split()
+def _processor_time(process: int) -> int:
+    """Ticks of the processor that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
 
 def _process(environ: Mapping[str, str]) -> int:
-    """The resident process: the only one that stays."""
-    return min(residents(environ))
+    """The resident process that answers programs with these variables."""
+    with resident.reach(environ, 10.0) as connection:
+        hello = {"call": "hello", "stamp": resident.program_stamp()}
+        return int(resident.ask(connection, hello, 10.0)["pid"])
 
 
 def _memory(environ: Mapping[str, str]) -> dict[str, float]:

@@ -241,6 +241,7 @@ OFFERED = (
     "anaphora.core.analyser",
     "anaphora.core.config",
     "anaphora.core.display",
+    "anaphora.core.heap",
     "anaphora.core.incidents",
     "anaphora.core.languages.language",
     "anaphora.core.repositories",
