@@ -207,7 +207,7 @@ class _SocketConnection:
         self.close()
 
     def __del__(self) -> None:
-        # As those of `multiprocessing` do: who holds a model holds one for as long as it lives.
+        # As those of `multiprocessing` do: a client of the model keeps one for its whole life.
         if hasattr(self, "_socket"):
             self._socket.close()
 
