@@ -96,7 +96,9 @@ def report(runs: Mapping[str, tuple[Played, list[Verdict]]]) -> None:
                     {"session": session.id, "text": given.text, "seconds": given.seconds}
                     for session, given in played.starts
                 ],
-                "failed_starts": failed_starts((one, given.text) for one, given in played.starts),
+                "failed_starts": failed_starts(
+                    (session, start.text) for session, start in played.starts
+                ),
                 "prompts": [asdict(verdict) for verdict in verdicts],
                 "incidents": played.incidents,
             }
@@ -114,15 +116,15 @@ def report(runs: Mapping[str, tuple[Played, list[Verdict]]]) -> None:
         "|---|" + "---:|" * len(tables),
     ]
     for row in zip(*tables.values(), strict=True):
-        cells = " | ".join(f"{one.value:,.2f}".removesuffix(".00") for one in row)
+        cells = " | ".join(f"{figure.value:,.2f}".removesuffix(".00") for figure in row)
         lines.append(f"| {row[0].name}{f', {row[0].unit}' if row[0].unit else ''} | {cells} |")
     for name, (played, verdicts) in runs.items():
-        missed = [one for one in verdicts if one.met_by == "missed"]
+        missed = [verdict for verdict in verdicts if verdict.met_by == "missed"]
         lines += ["", f"Missed with {_TITLES[name]}:", ""]
-        lines += [f"- {one.session}: {one.prompt}" for one in missed]
+        lines += [f"- {verdict.session}: {verdict.prompt}" for verdict in missed]
         lines += [
             f"- at the start of {line}"
-            for line in failed_starts((one, given.text) for one, given in played.starts)
+            for line in failed_starts((session, start.text) for session, start in played.starts)
         ]
     write("week", json.dumps(value, indent=1, ensure_ascii=False), "\n".join(lines))
 
@@ -135,18 +137,19 @@ def main() -> None:
     parser.add_argument("--story", type=Path, default=STORY, help="another week")
     parser.add_argument("--keep", type=Path, help="a folder in which the homes stay")
     parser.add_argument("--only", choices=RUNS, help="one of the two runs; nothing is written")
-    given = parser.parse_args()
-    names = [given.only] if given.only else list(RUNS)
-    runs = {name: play(name, given.keep, given.story) for name in names}
-    if given.only:
+    options = parser.parse_args()
+    names = [options.only] if options.only else list(RUNS)
+    runs = {name: play(name, options.keep, options.story) for name in names}
+    if options.only:
         ((played, verdicts),) = runs.values()
-        show(f"The week, {_TITLES[given.only]}", figures_of(played, verdicts))
-        for session, given_text in played.starts:
-            print(f"\n@ {session.id}\n{given_text.text}")
-        for one in verdicts:
-            print(f"\n{one.session} > {one.prompt}\n  {one.met_by or 'idle'} {one.needs}")
-            print("\n".join(one.lines))
-        print("\n".join(failed_starts((one, g.text) for one, g in played.starts)))
+        show(f"The week, {_TITLES[options.only]}", figures_of(played, verdicts))
+        for session, start in played.starts:
+            print(f"\n@ {session.id}\n{start.text}")
+        for verdict in verdicts:
+            print(f"\n{verdict.session} > {verdict.prompt}")
+            print(f"  {verdict.met_by or 'idle'} {verdict.needs}")
+            print("\n".join(verdict.lines))
+        print("\n".join(failed_starts((session, start.text) for session, start in played.starts)))
     else:
         report(runs)
 

@@ -113,7 +113,7 @@ def _sort(items: Iterable[str], expected: Expectation) -> tuple[int, int, tuple[
     seen: set[str] = set()
     for item in items:
         text = item.casefold()
-        named = {one for one in (*expected.needs, *expected.useful) if one in text}
+        named = {need for need in (*expected.needs, *expected.useful) if need in text}
         if not named:
             noise.append(item)
         elif named <= seen:

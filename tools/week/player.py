@@ -38,7 +38,7 @@ _BARE: Final = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class HookAnswer:
     """What a hook printed for the agent, how many seconds it took, and its exit code."""
 
     text: str
@@ -54,9 +54,9 @@ class Played:
     interpreter starts.
     """
 
-    starts: list[tuple[Session, Given]] = field(default_factory=list)
-    prompts: list[tuple[Session, Prompt, Given]] = field(default_factory=list)
-    others: list[Given] = field(default_factory=list)
+    starts: list[tuple[Session, HookAnswer]] = field(default_factory=list)
+    prompts: list[tuple[Session, Prompt, HookAnswer]] = field(default_factory=list)
+    others: list[HookAnswer] = field(default_factory=list)
     incidents: list[str] = field(default_factory=list)
     memory: float = 0.0
     home: int = 0
@@ -130,9 +130,9 @@ class WeekPlayer:
         for prompt in session.prompts:
             self._clock.set(prompt.at)
             event = _PROMPTS.get(session.client, "UserPromptSubmit")
-            given = self._hook(session.client, event, common | {"prompt": prompt.text})
-            played.prompts.append((session, prompt, given))
-            transcript.add(prompt, given.text)
+            answer = self._hook(session.client, event, common | {"prompt": prompt.text})
+            played.prompts.append((session, prompt, answer))
+            transcript.add(prompt, answer.text)
             for fact in prompt.facts if server else ():
                 assert server is not None
                 server.call("store_memory", {"content": fact})
@@ -145,7 +145,7 @@ class WeekPlayer:
             played.others.append(self._hook(session.client, "SessionEnd", ended))
         self._wait_until_quiet()
 
-    def _hook(self, client: str, event: str, fields: Mapping[str, str]) -> Given:
+    def _hook(self, client: str, event: str, fields: Mapping[str, str]) -> HookAnswer:
         line = self._hooks[client].get(event)
         if line is None:
             raise ValueError(f"{client} has no hook for {event}")
@@ -159,9 +159,11 @@ class WeekPlayer:
             check=False,
         )
         seconds = time.perf_counter() - began
-        told: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip() else {}
-        text = str(told.get("hookSpecificOutput", {}).get("additionalContext", ""))
-        return Given(text, seconds, done.returncode if not done.stderr else done.returncode or 1)
+        printed: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip() else {}
+        text = str(printed.get("hookSpecificOutput", {}).get("additionalContext", ""))
+        return HookAnswer(
+            text, seconds, done.returncode if not done.stderr else done.returncode or 1
+        )
 
     def _server(self, project: Path) -> ServerDialogue:
         server = ServerDialogue((PROGRAM, "mcp"), self._environ, str(project), 60.0)
@@ -194,7 +196,9 @@ class WeekPlayer:
             time.sleep(_QUIET)
 
     def _measure(self, played: Played) -> None:
-        played.memory = max((memory_of("VmRSS", one) for one in self._residents()), default=0.0)
+        played.memory = max(
+            (memory_of("VmRSS", process) for process in self._residents()), default=0.0
+        )
         played.home = size_of(self._root / "data")
         played.transcripts = sum(
             size_of(self._user / name, "**/*.jsonl") for name in (".claude", ".codex", ".gemini")

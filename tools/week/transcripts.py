@@ -115,8 +115,13 @@ class Transcript:
         for tool, file in prompt.calls:
             self._count += 1
             key = f"call_{self._count}"
-            given = json.dumps({"command": [tool.lower(), file]})
-            call = {"type": "function_call", "name": "shell", "arguments": given, "call_id": key}
+            arguments = json.dumps({"command": [tool.lower(), file]})
+            call = {
+                "type": "function_call",
+                "name": "shell",
+                "arguments": arguments,
+                "call_id": key,
+            }
             yield _item(at, call)
             yield _item(at, {"type": "function_call_output", "call_id": key, "output": "ok"})
         yield _item(later, _message("assistant", "output_text", prompt.answer))

@@ -124,10 +124,10 @@ def _runtime_folder(environ: Mapping[str, str]) -> str:
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)  # noqa: PTH102
     # Anybody may make a folder of that name in /tmp.
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise OSError(f"{folder} belongs to another user")
-    if found.st_mode & _OTHERS:
+    if status.st_mode & _OTHERS:
         os.chmod(folder, 0o700)  # noqa: PTH101
     return folder
 
@@ -207,7 +207,7 @@ class _SocketConnection:
         self.close()
 
     def __del__(self) -> None:
-        # As those of `multiprocessing` do: who holds a model holds one for as long as it lives.
+        # As those of `multiprocessing` do: a client of the model keeps one for its whole life.
         if hasattr(self, "_socket"):
             self._socket.close()
 

@@ -57,7 +57,7 @@ def session_statements(
         text
         for text in new
         if (text in stated or text in last)
-        and not any(seem_to_contradict(text, other) for other in later)
+        and not any(seem_to_contradict(text, newer) for newer in later)
     ]
 
 
@@ -69,7 +69,7 @@ def in_one_line(statements: Sequence[str]) -> str:
 def _news(text: str, rules: Collection[str]) -> str:
     """A turn's words without sentences that are rules, or small talk."""
     sentences = sentences_of(text)
-    left = [one for one in sentences if one not in rules and not is_small_talk(one)]
+    left = [part for part in sentences if part not in rules and not is_small_talk(part)]
     return text if len(left) == len(sentences) else " ".join(left)
 
 
@@ -97,8 +97,8 @@ def _telling(thread: Thread) -> list[Turn]:
 def _statements(texts: Sequence[str]) -> list[str]:
     """The texts that state most, of equal ones the last, at most `MOST`."""
     weighed = [(_weight(text), place) for place, text in enumerate(texts)]
-    best = sorted((one for one in weighed if one[0] >= _LEAST), reverse=True)[:MOST]
-    return [texts[place] for _, place in sorted(best, key=lambda one: one[1])]
+    best = sorted((row for row in weighed if row[0] >= _LEAST), reverse=True)[:MOST]
+    return [texts[place] for _, place in sorted(best, key=lambda row: row[1])]
 
 
 def _weight(text: str) -> int:

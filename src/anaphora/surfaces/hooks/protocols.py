@@ -148,7 +148,7 @@ def read_event(client: str, told: Mapping[str, Any], user: Path) -> HookEvent | 
     """
     protocol = PROTOCOLS[client]
     if client == "vscode":
-        told = {_SNAKE.get(name, name): value for name, value in told.items()}
+        told = {_SNAKE.get(key, key): value for key, value in told.items()}
     name = _text(told, "hook_event_name")
     kind = protocol.events.get(name)
     session = _text(told, "session_id") or _text(told, "conversation_id")
