@@ -43,9 +43,20 @@ LIMITS: tuple[Claim, ...] = (
     ),
     _claim(
         "prompt_tokens",
-        "(at most {prompt} tokens), and nothing when nothing fits",
+        "(at most {prompt} tokens), and nothing if nothing is",
         "what [stands out](../ranking.md), in {prompt} tokens",
         prompt=_PROMPT,
+    ),
+    _claim(
+        "read_again",
+        "each knows the other one's turns within about {seconds} seconds",
+        "the transcript so far is imported about {seconds} seconds later",
+        seconds=constant("surfaces.hooks.session:REREAD"),
+    ),
+    _claim(
+        "restart",
+        "it is given {seconds} seconds, and a write waits for it",
+        seconds=default("client.connection:Patience", "restart"),
     ),
     _claim(
         "idle",
@@ -407,6 +418,12 @@ NO_LIMITS: tuple[NoClaim, ...] = (
     NoClaim(r"\bhalf a head\b|\bone of two ways\b", "no number", "docs/"),
     NoClaim(r"\b\w+ packages in pure Python\b", "named beside it", "docs/how-to/documents.md"),
     NoClaim(r"\b3\.1\d\b", "the version of Python", "docs/platforms.md"),
+    NoClaim(r"\b[Aa]lways included\b", "the name of a view", "docs/"),
+    NoClaim(
+        r"\bWCAG 2\.2 AA\b|\b1280 and 390 pixels\b",
+        "a standard and the widths of its test",
+        "docs/the-page.md",
+    ),
     NoClaim(
         r"\bone half of the data\b|\bthe tenth hit\b|\bthirty times\b",
         "no measurement",
