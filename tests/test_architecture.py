@@ -164,8 +164,8 @@ def test_no_room_talks_to_the_network() -> None:
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 # That part of urllib only takes addresses apart.
                 names = [node.module] if node.module != "urllib.parse" else []
-            # The resident process and its callers have a Unix socket; a server that the user named is
-            # what devices sync through, or what embeds.
+            # The resident process and its callers have a Unix socket; devices sync through a server
+            # that the user named, and such a one may embed.
             allowed = ALLOWED.get("/".join(file.parts[-2:]), set())
             found = {n.split(".")[0] for n in names} & network - allowed
             assert not found, f"{file} imports {names}"
