@@ -541,7 +541,7 @@ def test_what_was_forgotten_is_undone(seen: Watched, memory: Memory) -> None:
     assert {one.text for one in memory.list().items}.isdisjoint({"Soup is served on Tuesdays."})
     page.keyboard.press("Control+z")
     expect(page.locator(".memories")).to_contain_text("Soup is served on Tuesdays.")
-    page.get_by_label("Choose all that are shown").check()
+    page.get_by_label("Select all on this page").check()
     page.get_by_role("button", name=f"Forget {len(before)} memories").click()
     page.click("dialog button.danger")
     expect(page.locator(".empty")).to_contain_text("Nothing is remembered here yet.")

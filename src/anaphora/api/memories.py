@@ -236,7 +236,7 @@ class LastingMemories(NamespaceView):
         other_id: str,
         verdict: Verdict,
     ) -> Contradiction:
-        """Say what holds: `id` "replaces" `other_id`, "both_hold", or `id` is "wrong".
+        """Resolve a contradiction: `id` "replaces" `other_id`, "both_hold", or `id` is "wrong".
 
         What no longer holds stays in history and is recalled no more. Raises `NotFound` unless the
         two are there and contradict each other, `InvalidInput`, `StoreError`.
@@ -249,7 +249,7 @@ class LastingMemories(NamespaceView):
         id: str,  # noqa: A002 - the field's own name
         other_id: str,
     ) -> Contradiction:
-        """Take the verdict on two memories back: what it ended holds again.
+        """Undo the resolution of two memories: what it ended is current again.
 
         Raises `NotFound`, `InvalidInput` where it is not settled or the path of what was ended has
         another value by now, `StoreError`.

@@ -42,7 +42,7 @@ class Contradictions:
         return tuple(islice(self._listed(settled=settled), limit))
 
     def settle(self, record_id: str, other_id: str, verdict: Verdict) -> Contradiction:
-        """Say what holds of two: the first replaces the other, both hold, or the first is wrong.
+        """Resolve a contradiction: the first replaces the other, both hold, or the first is wrong.
 
         `NotFound` unless they contradict each other and are both there, `InvalidInput` for another
         verdict, or where it is settled already.
@@ -67,7 +67,7 @@ class Contradictions:
             return _as_it_is(work, replace(link, kind=verdict))
 
     def reopen(self, record_id: str, other_id: str) -> Contradiction:
-        """Take a verdict back: what it ended holds again, and the contradiction is open.
+        """Undo a resolution: what it ended is current again, and the contradiction is open.
 
         `NotFound` unless the two are there and contradict each other, `InvalidInput` where nobody
         has settled it, or where the path of what was ended has another value by now.

@@ -205,7 +205,7 @@ def contradictions(memory: Memory, given: Given, context: CallContext) -> Answer
 
 
 def settle_contradiction(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Say what holds."""
+    """Resolve a contradiction."""
     done = memory.settle_contradiction(**given)
     return Answer(plain(done), render.contradictions_text([done]))
 

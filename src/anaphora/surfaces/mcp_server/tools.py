@@ -555,7 +555,7 @@ _SPECS = (
     ),
     ToolSpec(
         "settle_contradiction",
-        "Say what holds",
+        "Resolve a contradiction",
         "Of two memories that contradict each other: id replaces otherId, both_hold, or id is "
         "wrong. What no longer holds stays in history; reopen_contradiction takes it back.",
         {
@@ -571,7 +571,7 @@ _SPECS = (
     ToolSpec(
         "reopen_contradiction",
         "Take a verdict back",
-        "Undo settle_contradiction: what it ended holds again.",
+        "Undo settle_contradiction: what it ended is current again.",
         {
             "id": text("One of the two memories.", minLength=1),
             "otherId": text("The other one.", minLength=1),

@@ -105,7 +105,7 @@ def contradictions(memory: Memory, query: ContradictionQuery) -> Any:
     return memory.contradictions(settled=query.settled, limit=query.limit)
 
 
-@router.answers("POST /contradictions/settle", "Say what holds", Contradiction)
+@router.answers("POST /contradictions/settle", "Resolve a contradiction", Contradiction)
 def settle_contradiction(memory: Memory, body: Settling) -> Any:
     """What no longer holds stays in history and is recalled no more."""
     return memory.settle_contradiction(body.id, body.other_id, body.verdict)

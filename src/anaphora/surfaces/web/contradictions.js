@@ -31,7 +31,7 @@ export async function showOpenCount() {
   }
 }
 
-/** Say what holds of a pair, and offer the way back. */
+/** Resolve a pair, and offer to undo it. */
 export async function settle(pair, verdict) {
   const { newer, older } = pair;
   await api.settle(newer.id, older.id, verdict);

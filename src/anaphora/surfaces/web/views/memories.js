@@ -137,7 +137,7 @@ function rowsOf(summary) {
   const rows = rowsList([], "Memories");
   const picks = () => [...rows.querySelectorAll("input.pick")];
   const chosen = () => picks().filter((box) => box.checked);
-  const all = h("input", { type: "checkbox", "aria-label": "Choose all that are shown", onchange: () => {
+  const all = h("input", { type: "checkbox", "aria-label": "Select all on this page", onchange: () => {
     for (const box of picks()) box.checked = all.checked;
     changed();
   } });

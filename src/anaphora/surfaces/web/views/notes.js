@@ -87,7 +87,7 @@ async function note() {
     title: "Take a note",
     body: [field("Text", h("textarea", { name: "text", rows: 4, required: true, dir: "auto" }), "Name the files and symbols that it is about: it is linked to them"),
       field("Kind", choice({ name: "kind" }, KINDS, "note")),
-      field("Project", h("input", { name: "project", autocomplete: "off", spellcheck: "false" }), "Its name; empty: all of them")],
+      field("Project", h("input", { name: "project", autocomplete: "off", spellcheck: "false" }), "Name (blank for all)")],
     confirm: "Save it",
     deed: async (form) => {
       const data = Object.fromEntries(new FormData(form));

@@ -98,7 +98,7 @@ function packaged(found) {
     degraded(found.degraded),
     found.brief.length ? h("ul", { class: "brief" }, found.brief.map((line) => h("li", { dir: "auto" }, line))) : null,
     h("h2", null, "Look here first"),
-    found.primary_targets.length ? h("ol", { class: "hits" }, found.primary_targets.map((one) => h("li", null, target(one)))) : empty("Nothing here is about this."),
+    found.primary_targets.length ? h("ol", { class: "hits" }, found.primary_targets.map((one) => h("li", null, target(one)))) : empty("No results."),
     legend(signals),
     h("h2", null, "Memories of the project"),
     found.memories.length ? h("ul", { class: "plain" }, found.memories.map((one) => h("li", { class: "card" }, memory(one)))) : h("p", { class: "faint" }, "None fits."),

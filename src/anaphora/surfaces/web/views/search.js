@@ -162,7 +162,7 @@ function listed(hits, query, best = false) {
 /** That there is nothing; what came nearest is shown on demand. */
 function nothing(recall, query) {
   if (!recall.nearest?.length) return empty("Nothing that is stored fits this.", "Other words or fewer filters may find something.");
-  return [empty("Nothing that is stored seems to answer this.", "Ask with other words, or look at what came nearest."),
+  return [empty("No confident match.", "Ask in other words, or see the closest results."),
     h("details", { class: "rejected" }, h("summary", null, "Show what came nearest"), listed(recall.nearest, query))];
 }
 
