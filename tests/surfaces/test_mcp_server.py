@@ -407,6 +407,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("forget", {}, "id"),
     ("fetch", {"id": "turn:none#4"}, "none#4"),
     ("fetch", {"id": "what"}, "id"),
+    ("store_memory", {"content": "word " * 20_000}, "at most 65,536, it has 100,000"),
 ]
 
 

@@ -637,7 +637,7 @@ def checked(spec: ToolSpec, given: Mapping[str, Any] | None) -> dict[str, Any]:
             raise InvalidInput(name, None, "is required")
     wrong = min(_validator(spec.name).iter_errors(kept), key=_place, default=None)
     if wrong is not None:
-        raise InvalidInput(_place(wrong), wrong.instance, wrong.message[:_MOST])
+        raise InvalidInput(_place(wrong), wrong.instance, _reason(wrong))
     defaults = {n: s["default"] for n, s in spec.parameters.items() if "default" in s}
     kept = {**defaults, **{name: _whole(spec, name, value) for name, value in kept.items()}}
     return {spec.parameter(name): value for name, value in kept.items()}
@@ -658,6 +658,16 @@ def _given(spec: ToolSpec, name: str, value: Any) -> Any:
 
 def _is_nothing(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.strip() in _NOTHING)
+
+
+def _reason(error: ValidationError) -> str:
+    """What is wrong with a value; a long one, which the error quotes, is not in it."""
+    if len(error.message) <= _MOST:
+        return error.message
+    reason = error.message.removeprefix(repr(error.instance)).strip()
+    if error.validator in {"maxLength", "maxItems"}:
+        reason += f": at most {error.validator_value:,}, it has {len(error.instance):,}"
+    return reason[:_MOST]
 
 
 def _place(error: ValidationError) -> str:
