@@ -297,7 +297,9 @@ def test_writing_and_forgetting_agree(tmp_path: Path) -> None:
     forgotten.append(told(home, "forget", "--filters", json.dumps(NOBODY)))
     done = commanding(home, "forget", "none")
     assert done.returncode == 3
-    said.append(done.stderr.removeprefix("anaphora: ").strip())
+    message, _, step = done.stderr.removeprefix("anaphora: ").partition("\n  next: ")
+    assert "anaphora list" in step
+    said.append(message)
 
     async def scenario() -> None:
         async with connected(home, "--tools", "all") as session:

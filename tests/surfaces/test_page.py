@@ -706,19 +706,26 @@ def test_a_document_is_read_and_forgotten(seen: Watched, memory: Memory) -> None
 
 @pytest.mark.promise("sync.surfaces")
 def test_devices_exchange_and_one_is_removed(seen: Watched, memory: Memory, tmp_path: Path) -> None:
-    """The page shows them, exchanges at a click, and asks before it removes one."""
+    """The page shows them and their conflicts, exchanges at a click, and asks before it removes
+    one."""
     (tmp_path / "remote").mkdir()
+    memory.remember("The kettle costs 20.", path="kettle.price")
     memory.sync.init(str(tmp_path / "remote"), name="laptop")
     with Memory.open(tmp_path / "other", embedder="hashing", warm=False) as other:
         other.sync.init(
             str(tmp_path / "remote"), key=memory.sync.export_key(), name="<b>old phone</b>"
         )
-        other.remember("The kettle is blue.")
+        other.remember("The kettle costs 30.", path="kettle.price")
         other.sync.now()
     page = seen.go("status")
+    expect(page.locator("main")).to_contain_text("only the user who runs the server can read it")
     page.get_by_role("link", name="Devices").click()
     page.get_by_role("button", name="Exchange now").click()
     expect(page.locator("main")).to_contain_text("received 2 entries")
+    expect(page.locator(".note.warn")).to_contain_text("1 conflict of two devices")
+    expect(page.locator(".note.warn")).to_contain_text(
+        '<b>old phone</b> said "The kettle costs 30."'
+    )
     row = page.locator("main tr", has_text="<b>old phone</b>")
     row.get_by_role("button", name="Remove").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()

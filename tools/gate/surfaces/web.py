@@ -32,7 +32,7 @@ _SHOWN: Final[Mapping[str, tuple[str, str]]] = {
     "questions": ("questions", "Zanzibar"),
     "status": ("status", "All is well"),
     "contradictions": ("contradictions", "contradict"),
-    "devices": ("devices", "this machine alone"),
+    "devices": ("devices", "this computer alone"),
 }
 """A view's address and words that it must show. One that is not here is held to the rest."""
 

@@ -90,6 +90,7 @@ class Api {
   }
 
   // Devices.
+  access(signal) { return this.#json("v1/access", { signal }); }
   sync(signal) { return this.#json("v1/sync", { signal }); }
   exchange(signal) { return this.#json("v1/sync", { method: "POST", signal }); }
   removeDevice(device) { return this.#json("v1/sync/remove", { method: "POST", body: { device } }); }

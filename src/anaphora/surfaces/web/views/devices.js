@@ -53,13 +53,16 @@ function backlog(status) {
   return made || more ? `${[made, more].filter(Boolean).join(" and ")} to be sent` : "nothing to send";
 }
 
-function shown({ status, devices }, remove) {
+function shown({ status, devices, conflicts }, remove) {
   if (!status.project) {
     return empty("This memory is on this computer alone.",
       "A folder that Syncthing or Dropbox carries, a server, or S3 storage can share it: run anaphora sync init with its address.");
   }
   return [
     status.stopped ? h("div", { class: "note bad", role: "alert" }, h("strong", null, "It has stopped. "), status.stopped) : null,
+    conflicts.length ? h("section", { class: "note warn", "aria-label": "Conflicts" },
+      h("strong", null, `${many(conflicts.length, "conflict")} of two devices. `), "Nothing is lost: the earlier value is in the history. Edit the memory to decide.",
+      h("ul", null, conflicts.map((conflict) => h("li", { dir: "auto" }, conflict.path ? h("b", null, `${conflict.path}: `) : null, conflict.summary)))) : null,
     meta(["Remote ", h("code", { class: "id" }, status.remote)], backlog(status),
       status.last_synced ? ["last exchange ", when(status.last_synced)] : "never exchanged"),
     table("Devices", ["Device", { name: "Entries", number: true }, "Last written", ""], devices.map((one) => h("tr", { class: one.removed ? "faint" : null },

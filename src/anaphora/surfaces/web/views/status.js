@@ -19,10 +19,12 @@ export const view = {
   show(main, route, signal) {
     const parts = h("div", null, waiting());
     const sizes = h("div", null, waiting());
+    const people = h("div", null, waiting());
     const plots = h("div", null, waiting());
     const paused = h("button", { type: "button", class: "quiet", "aria-pressed": "false" }, "Pause");
     add(main, heading("Status", h("a", { class: "button quiet", href: "#/devices" }, "Devices"), paused), h("section", { class: "results", "aria-label": "Parts" }, h("h2", null, "Parts"), parts),
       h("section", { class: "results", "aria-label": "Sizes" }, h("h2", null, "What there is"), sizes),
+      h("section", { class: "results", "aria-label": "Access" }, h("h2", null, "Who can read it"), people),
       h("section", { class: "results", "aria-label": "Latency" }, h("h2", null, "How fast it answers"),
         h("p", { class: "faint small" }, `Measured by the server; this page asks it every ${EVERY / 1000} seconds while it is open.`), plots));
     let stopped = false;
@@ -40,6 +42,8 @@ export const view = {
       }, look),
     ]);
     look();
+    const names = () => into(people, signal, async () => readers(...await Promise.all([api.access(signal), api.session(signal)])), names);
+    names();
     const timer = setInterval(() => { if (!stopped && document.visibilityState === "visible") look(); }, EVERY);
     signal.addEventListener("abort", () => clearInterval(timer), { once: true });
     return null;
@@ -62,6 +66,13 @@ function kept(stats) {
     h("dl", { class: "figures" }, rows.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", { class: "number" }, value))),
       bytes.map(([name, value]) => h("div", null, h("dt", null, `${PARTS[name] ?? name} on disk`), h("dd", { class: "number" }, size(value))))),
     meta(["Meaning by ", h("code", { class: "id" }, stats.embedder)], stats.home ? ["Folder ", h("code", { class: "id" }, stats.home)] : null, ["Memory ", h("code", { class: "id" }, stats.namespace)]));
+}
+
+function readers(access, session) {
+  return h("div", { class: "card" }, h("p", { dir: "auto" }, access.summary),
+    session.person ? h("p", { class: "faint", dir: "auto" }, `You are signed in as ${session.person}.`) : null,
+    access.readers.length ? table("Who can read it", ["Name", "May"], access.readers.map((reader) => h("tr", null,
+      h("th", { scope: "row", dir: "auto" }, reader.name), h("td", null, reader.writes ? "read and change" : "read")))) : null);
 }
 
 function take(text) {
