@@ -82,7 +82,7 @@ class ResidentServer:
                 silent = not busy and now - self._used > self._idle
             heap.look(now, busy=busy)
             if not busy and now - self._used > _QUIET:
-                self._tidy_up()
+                self._tidy_up(now)
             self._take_up(now)
             if silent and self._later.empty() and not self._put_off:
                 self._ending.set()
@@ -102,12 +102,12 @@ class ResidentServer:
         for work in due:
             self._later.put(work)
 
-    def _tidy_up(self) -> None:
-        """Cut the logs of the databases, once after each use: nothing waits for them now."""
-        used = self._used
-        if self._tidied == used:
+    def _tidy_up(self, now: float) -> None:
+        """Cut the logs of the databases: nothing waits for them. Work behind the calls, such as a
+        reading that was put off, lets them grow again without a call, so this is done again."""
+        if now - self._tidied < _QUIET:
             return
-        self._tidied = used
+        self._tidied = now
         for home in list(self._homes.values()):
             # What is wrong with a database the next call on it says.
             with self._reporting("tidy"), suppress(AnaphoraError, OSError):
