@@ -43,10 +43,10 @@ DISK_LIMIT: Final = 8.0
 LARGE_TURNS: Final = 500
 LARGE_MEMORY: Final = 60_000
 FILLING: Final = 1_000
-QUIET: Final = 13.0
+QUIET: Final = 45.0
 """Seconds without work until memory is measured: after ten the process has cut its logs."""
 
-SETTLE: Final = 60.0
+SETTLE: Final = 120.0
 """Seconds that the process has, at most, to make vectors and to give memory back."""
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[1]
