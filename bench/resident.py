@@ -44,7 +44,8 @@ LARGE_TURNS: Final = 500
 LARGE_MEMORY: Final = 60_000
 FILLING: Final = 1_000
 QUIET: Final = 45.0
-"""Seconds without work until memory is measured: after ten the process has cut its logs."""
+"""Seconds without work until it is measured: by then readings that were put off are done, and the
+logs are cut."""
 
 SETTLE: Final = 120.0
 """Seconds that the process has, at most, to make vectors and to give memory back."""

@@ -662,9 +662,10 @@ def _is_nothing(value: Any) -> bool:
 
 def _reason(error: ValidationError) -> str:
     """What is wrong with a value; a long one, which the error quotes, is not in it."""
-    if len(error.message) <= _MOST:
-        return error.message
-    reason = error.message.removeprefix(repr(error.instance)).strip()
+    message = str(error.message)
+    if len(message) <= _MOST:
+        return message
+    reason = message.removeprefix(repr(error.instance)).strip()
     if error.validator in {"maxLength", "maxItems"}:
         reason += f": at most {error.validator_value:,}, it has {len(error.instance):,}"
     return reason[:_MOST]
