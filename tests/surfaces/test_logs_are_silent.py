@@ -131,7 +131,7 @@ def until(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
 def user() -> Iterator[User]:
     folder = Path(tempfile.mkdtemp(prefix="anl"))
     yield User(folder)
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def ask(port: int, method: str, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
