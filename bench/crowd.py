@@ -29,7 +29,7 @@ from bench.changes import read_stories as read_changes
 from bench.datasets import haystacks
 from bench.homes import home_of, load_reader, tell_once
 from bench.silence import ANSWERED, NEVER_SAID, OF_OTHERS, READ_FITTED, Asked, watched
-from bench.told import Clock, find_hits
+from bench.told import Clock, find_hits, session_turns, spread_questions, turn_texts
 
 __all__ = ["LARGE", "NAMED", "REWORDED", "ask_crowd", "read_statements"]
 
@@ -41,7 +41,6 @@ LEFT_OUT: Final = 5
 EVERY: Final = 2
 """Of a story's questions, one in so many is asked."""
 CHATS, FILLING = "realtalk", "beam"
-OF_CHAT: Final = 40
 FITTED_CHATS: Final = 5
 NOW: Final = datetime(2026, 11, 25, tzinfo=UTC)
 A_MINUTE: Final = timedelta(minutes=1)
@@ -149,14 +148,9 @@ def _named_by_stories(lane: Lane, data: Path, reading: bool) -> Iterator[Probe]:
 
 def _named_by_chats(data: Path) -> Iterator[Probe]:
     for _, chat in haystacks(data, CHATS):
-        texts = {
-            (part.conversation_id, turn.key): turn.text
-            for part in chat.conversations
-            for turn in part.turns
-        }
+        texts = turn_texts(chat)
         now = max(turn.ts for part in chat.conversations for turn in part.turns if turn.ts)
-        questions = [q for q in chat.questions if q.evidence and not q.left_out]
-        for question in questions[:: max(1, len(questions) // OF_CHAT)][:OF_CHAT]:
+        for question in spread_questions(chat):
             right = {texts[key] for key in question.evidence if key in texts}
             yield Probe(
                 question.text,
@@ -220,10 +214,7 @@ def _tell_turns(memory: Memory, data: Path) -> int:
     sessions: dict[str, list[NewTurn]] = {}
     for story in _parted()[0]:
         for session in story.sessions:
-            sessions[f"{story.id} {session.id}"] = [
-                NewTurn(turn.role, turn.text, ts=session.when + at * A_MINUTE, speaker=turn.speaker)
-                for at, turn in enumerate(session.turns)
-            ]
+            sessions[f"{story.id} {session.id}"] = session_turns(session)
     for stories in read_changes(data).values():
         for changes in stories:
             for part in changes["sessions"]:

@@ -51,7 +51,7 @@ from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import RESULTS, machine_and_day, write
 from bench.fitting import fit_added, fit_logistic
 from bench.homes import home_of, load_reader, tell_once
-from bench.told import asked_story, read_everyday_stories
+from bench.told import asked_story, read_everyday_stories, spread_questions, turn_texts
 
 if TYPE_CHECKING:
     from anaphora.recall.currency import Candidate
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
 FLOORS: Final = tuple(
     sorted({0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, TURN_FLOOR, FACT_FLOOR})
 )
-# Questions of each chat, and of another one, evenly spread.
-OF_CHAT: Final = 40
 OF_OTHER_STORY: Final = 8
 """Questions of the next story of a corpus that each story is asked."""
 READ_FITTED: Final = 3
@@ -238,18 +236,13 @@ def _ask_chat(
     read: int,
 ) -> Iterator[Asked]:
     now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
-    texts = {
-        (one.conversation_id, turn.key): turn.text
-        for one in chat.conversations
-        for turn in one.turns
-    }
+    texts = turn_texts(chat)
     author = f"{where.partition(',')[0]} {chat.number}"
     with Memory.open(home, clock=lambda: now) as memory:
         tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready()))
         load_reader(memory, read)
         for kind, of in asked.items():
-            questions = [q for q in of.questions if q.evidence and not q.left_out]
-            for question in questions[:: max(1, len(questions) // OF_CHAT)][:OF_CHAT]:
+            for question in spread_questions(of):
                 evidence = {texts.get(key) for key in question.evidence if kind == ANSWERED}
                 with watched() as seen_of:
                     found = memory.recall_conversation(

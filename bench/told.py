@@ -10,20 +10,33 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from corpus.reading import Key, Lane, Question, Story, parse_story
+from corpus.reading import Key, Lane, Question, Session, Story, parse_story
 
 from anaphora import Memory
 from anaphora.embed.base import Embedder
 from anaphora.values import NewTurn
 from bench.datasets import Haystack
+from bench.datasets.common import MessageKey
+from bench.datasets.common import Question as ChatQuestion
 from bench.homes import home_of, load_reader, tell_once
 
-__all__ = ["Ask", "Clock", "asked_chat", "asked_story", "find_hits", "read_everyday_stories"]
+__all__ = [
+    "Ask",
+    "Clock",
+    "asked_chat",
+    "asked_story",
+    "find_hits",
+    "read_everyday_stories",
+    "session_turns",
+    "spread_questions",
+    "turn_texts",
+]
 
 Ask: TypeAlias = Callable[[Question], list[Any]]
 """A question of a story to its hits, whatever their probability."""
 
 MANY = 10
+OF_CHAT = 40
 _BUDGET = 100_000
 _A_TURN = timedelta(minutes=1)
 
@@ -97,14 +110,33 @@ def _tell(
                 memory.remember(fact.text, type=fact.type)
     else:
         for session in story.sessions:
-            turns = [
-                NewTurn(turn.role, turn.text, ts=session.when + at * _A_TURN, speaker=turn.speaker)
-                for at, turn in enumerate(session.turns)
-                if only is None or (session.id, at) in only
-            ]
-            if turns:
+            if turns := session_turns(session, only):
                 memory.conversations.extend(session.id, turns)
     memory.ready(600)
+
+
+def session_turns(session: Session, only: Collection[Key] | None = None) -> list[NewTurn]:
+    """The turns of a session of a story, a minute apart; `only` some of them."""
+    return [
+        NewTurn(turn.role, turn.text, ts=session.when + at * _A_TURN, speaker=turn.speaker)
+        for at, turn in enumerate(session.turns)
+        if only is None or (session.id, at) in only
+    ]
+
+
+def turn_texts(chat: Haystack) -> dict[MessageKey, str]:
+    """The text of every turn of a chat, by its conversation's id and its key there."""
+    return {
+        (conversation.conversation_id, turn.key): turn.text
+        for conversation in chat.conversations
+        for turn in conversation.turns
+    }
+
+
+def spread_questions(chat: Haystack) -> list[ChatQuestion]:
+    """At most `OF_CHAT` questions of a chat that can be scored, evenly spread."""
+    questions = [q for q in chat.questions if q.evidence and not q.left_out]
+    return questions[:: max(1, len(questions) // OF_CHAT)][:OF_CHAT]
 
 
 @contextmanager
