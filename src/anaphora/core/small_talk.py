@@ -21,7 +21,7 @@ LONGEST: Final = 240
 LEAST_WORDS: Final = 2
 """Words of a prompt that can be looked up, without which it asks memory for nothing."""
 
-_MARKS: Final = ("?", "？")
+QUESTION_MARKS: Final = ("?", "？")
 _NAME: Final = r"[^\W\d_]+(?:[ ](?-i:[A-ZÀ-Þ])\w+)?(?=\s*(?:[.!,;:…-]|$))"
 
 
@@ -58,7 +58,7 @@ def _asks(said: str) -> bool:
     said = said.strip(" ,.;:!…-")
     if _request().search(said):
         return False
-    return any(mark in said for mark in _MARKS) or _question().match(said) is not None
+    return any(mark in said for mark in QUESTION_MARKS) or _question().match(said) is not None
 
 
 def _without(text: str, name: str) -> str:

@@ -14,12 +14,12 @@ from typing import Final
 
 from anaphora.core.folding import typed_text
 from anaphora.core.languages.language import languages
+from anaphora.core.small_talk import QUESTION_MARKS
 from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.rank.statements import read_statement, words_of
 
 LONGEST: Final = 200
 """Characters of a sentence that is a rule; what is longer explains something."""
-_ASKING: Final = ("?", "？")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+|;\s+")
 _LOOKED: Final = 2_000
 _AGAIN: Final = 0.8
@@ -33,7 +33,7 @@ _ABOUT_SELF: Final = re.compile(r"\bI\b|\bi (?:always|never)\b|\bit (?:always|ne
 def tells_rule(text: str) -> bool:
     """Whether a text, its first 2,000 characters, is worded as a rule anywhere."""
     said = typed_text(text[:_LOOKED])
-    return not said.endswith(_ASKING) and _worded().search(said) is not None
+    return not said.endswith(QUESTION_MARKS) and _worded().search(said) is not None
 
 
 def sentences_of(text: str) -> list[str]:
@@ -78,7 +78,7 @@ def takes_back(later: str, rule: str) -> bool:
     words, said = words_of(rule) - _OF_RULES, words_of(later) - _OF_RULES
     ends = _withdraws().search(later) is not None
     read = read_statement(later)
-    if ends or not words & said or later.rstrip().endswith(_ASKING):
+    if ends or not words & said or later.rstrip().endswith(QUESTION_MARKS):
         return ends and bool(words & said)
     if read.changes and read.negated and not read_statement(rule).negated:
         # "We no longer …": of most of what the rule says.

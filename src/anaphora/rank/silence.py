@@ -125,7 +125,7 @@ class HitEvidence:
     holds nowhere, `place` its place from 0, `few` the `scarcity` of its home. `asks`: it only
     asks itself. `read` are the log-odds of a reader (None: not read). `sought`: it is all that was
     asked for by a name, a time or an identifier. `many` is the `abundance` of what was searched,
-    `named`: it is by a speaker whose name stands in the question.
+    `named`, among many: it is by a speaker whose name stands in the question.
     """
 
     meaning: float

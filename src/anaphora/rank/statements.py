@@ -17,6 +17,7 @@ from anaphora.core.analyser import QueryWord, analyse, query_words
 from anaphora.core.dates import MONTH_OF, WEEKDAYS
 from anaphora.core.folding import typed_text
 from anaphora.core.languages.language import ENGLISH, Language, language_of, languages, loose
+from anaphora.core.small_talk import QUESTION_MARKS
 
 HEAD: Final = 600
 """Characters of a text that are read: what is pasted below says nothing of change."""
@@ -27,7 +28,6 @@ _FRAME: Final = 24
 
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
-_ASKING_MARKS: Final = ("?", "？")
 # A speaker's name before the text, and the mark with which a Spanish question opens.
 _BEFORE_QUESTION: Final = re.compile(r"^(?:[^\W\d_]\w{1,20}: )?[¿¡\"“'(]*\s*")
 _LAST_MARKS: Final = " .!?…。！？\n"
@@ -177,7 +177,7 @@ def _asking_sentences(text: str, code: str) -> list[str]:
     What ends the text is left out: with a mark or without, it asks the same.
     """
     *others, last = _sentences(text) or [""]
-    asking = [one for one in others if one.rstrip("\"')”’ ").endswith(_ASKING_MARKS)]
+    asking = [one for one in others if one.rstrip("\"')”’ ").endswith(QUESTION_MARKS)]
     bare = _BEFORE_QUESTION.sub("", last.strip())
     opening = _question_word(code).match(bare)
     # "Do not push" asks for nothing.

@@ -133,7 +133,7 @@ class Likelihood:
             lead=_meaning(candidate) - others if self.calibrated else 0.0,
             few=self.few,
             many=self.many,
-            named=self._is_named(candidate),
+            named=self.many > 0.0 and self._is_named(candidate),
             read=None if math.isnan(candidate.read) else candidate.read,
             sought=self._is_sought(candidate, sought, held),
         )

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from anaphora.core.small_talk import begins_as_question, is_small_talk
+from anaphora.core.small_talk import QUESTION_MARKS, begins_as_question, is_small_talk
 from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.rank.statements import read_statement, words_of
 from anaphora.values.search import SearchHit
@@ -33,7 +33,6 @@ _MADE: Final = 0.5
 _SHORT: Final = 240
 """Characters of a turn that may be a mere question; a longer one tells something beside it."""
 _LABEL: Final = re.compile(r"\s*[^\W_][\w./-]{0,30}: ")
-_MARKS: Final = ("?", "？")
 _DIGITS: Final = re.compile(r"\d")
 _ANCIENT: Final = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -113,7 +112,7 @@ def say_the_same(one: SearchHit, other: SearchHit) -> bool:
 
 def restated(prompt: str, hit: SearchHit) -> bool:
     """Whether a prompt that asks nothing gives another value of what a hit tells."""
-    asks = any(mark in prompt for mark in _MARKS) or begins_as_question(prompt)
+    asks = any(mark in prompt for mark in QUESTION_MARKS) or begins_as_question(prompt)
     return not (asks or read_statement(prompt).asks) and seem_to_contradict(hit.text, prompt)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.display import cut
 from anaphora.core.recalled import strip_recalled
-from anaphora.core.small_talk import begins_as_question, is_small_talk
+from anaphora.core.small_talk import QUESTION_MARKS, begins_as_question, is_small_talk
 from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.rank.house_rules import sentences_of
 from anaphora.rank.statements import read_statement, words_of
@@ -37,7 +37,6 @@ _LINES: Final = 4
 _LEAST: Final = 2
 _TELLING: Final = 4
 """Words of a request that says what is to be done, and of a statement that stands alone."""
-_MARKS: Final = ("?", "？")
 _DECIDED: Final = re.compile(rf"\b(?:{DECIDED})\b", re.IGNORECASE)
 # What stands for a value: a figure, code, a name within the sentence.
 _VALUE: Final = re.compile(r"\d|`|(?<=[\w,] )[A-ZÀ-Þ]\w+")
@@ -112,7 +111,11 @@ def _weight(text: str) -> int:
 
 
 def _asks(text: str) -> bool:
-    return text.rstrip().endswith(_MARKS) or read_statement(text).asks or begins_as_question(text)
+    return (
+        text.rstrip().endswith(QUESTION_MARKS)
+        or read_statement(text).asks
+        or begins_as_question(text)
+    )
 
 
 def _is_open(texts: Sequence[str]) -> bool:

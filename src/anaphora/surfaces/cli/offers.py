@@ -6,7 +6,7 @@ Looking reads the beginnings of files in the download folder alone. Nothing is i
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -68,11 +68,11 @@ def find_offers(folders: ClientFolders | None = None) -> list[Offer]:
 def find_backups(folders: ClientFolders | None = None) -> list[Offer]:
     """The backups in the usual places of this user, the newest first."""
     at = client_folders() if folders is None else folders
-    found = [path for place in (at.user, _download_folder(at)) for path in place.glob("*.backup")]
-    dated = sorted(((path.stat().st_mtime, path) for path in found if path.is_file()), reverse=True)
+    folders_of_user = (at.user, _download_folder(at))
+    paths = (path for folder in folders_of_user for path in folder.glob("*.backup"))
     return [
         Offer(path, f"backup of {shown_minute(datetime.fromtimestamp(time, UTC))}")
-        for time, path in dated
+        for time, path in _newest_first(paths)
     ]
 
 
@@ -126,7 +126,10 @@ def _of_programs(at: ClientFolders) -> Iterator[Offer]:
 def _downloads(at: ClientFolders) -> Iterator[Offer]:
     from anaphora.ingest.importers import detect
 
-    for path in _newest(_download_folder(at)):
+    paths: list[Path] = []
+    with suppress(OSError):
+        paths = [p for p in _download_folder(at).iterdir() if p.suffix.lower() in _ENDINGS]
+    for _, path in _newest_first(paths)[:_MOST_FILES]:
         try:
             form = detect(path)
         except (AnaphoraError, OSError):
@@ -135,14 +138,14 @@ def _downloads(at: ClientFolders) -> Iterator[Offer]:
             yield Offer(path, _NAMES.get(form, form.replace("_", " ")))
 
 
-def _newest(folder: Path) -> list[Path]:
+def _newest_first(paths: Iterable[Path]) -> list[tuple[float, Path]]:
+    """Files with the time of their last change; what cannot be looked at is left out."""
     dated: list[tuple[float, Path]] = []
-    with suppress(OSError):
-        for path in folder.iterdir():
-            with suppress(OSError):
-                if path.suffix.lower() in _ENDINGS and path.is_file():
-                    dated.append((path.stat().st_mtime, path))
-    return [path for _, path in sorted(dated, reverse=True)[:_MOST_FILES]]
+    for path in paths:
+        with suppress(OSError):
+            if path.is_file():
+                dated.append((path.stat().st_mtime, path))
+    return sorted(dated, reverse=True)
 
 
 def _download_folder(at: ClientFolders) -> Path:
