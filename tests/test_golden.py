@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import typer
 from tests.conftest import Clock
+from tools.golden.commands import play_commands
 from tools.golden.recording import Recording, differences
 from tools.golden.scenario import Script, play, write_project
 
 from anaphora import Memory
 from anaphora.deep.models.scripted import ScriptedModel
+from anaphora.surfaces.cli.app import app
 
 # How a memory is opened and closed, and what looks at the machine rather than at what is kept.
 OF_THE_MACHINE = {
@@ -80,3 +84,42 @@ def test_every_method_of_the_facade_is_recorded(tmp_path: Path, clock: Clock) ->
     record.close()
     public = {name for name in dir(Memory) if not name.startswith("_")}
     assert public - OF_THE_MACHINE - watched.members == set()
+
+
+# They serve until they are stopped, read a terminal, or open a browser.
+OF_A_TERMINAL = {
+    "anaphora start", "anaphora mcp", "anaphora serve", "anaphora conversation watch",
+    "anaphora mirror watch", "anaphora sync watch", "anaphora sync pair", "anaphora hook",
+}  # fmt: skip
+
+
+class ListedCommands:
+    """A command line that runs nothing and notes the words of each call."""
+
+    def __init__(self) -> None:
+        self.calls: set[tuple[str, ...]] = set()
+
+    def run(self, _name: str, words: Any, **_extra: Any) -> str:
+        """Note the words."""
+        self.calls.add(tuple(str(word) for word in words))
+        return ""
+
+
+def leaf_commands(command: Any, path: str) -> Iterator[str]:
+    """The full name of each command that is no group."""
+    if not hasattr(command, "commands"):
+        yield path
+        return
+    for name, child in command.commands.items():
+        yield from leaf_commands(child, f"{path} {name}")
+
+
+@pytest.mark.promise("package.golden")
+def test_every_command_is_recorded(tmp_path: Path) -> None:
+    """A new command must be run by the recorder, with `--json` if it has that."""
+    line = ListedCommands()
+    play_commands(cast("Any", line), tmp_path)
+    prefixes = {f"anaphora {' '.join(words[:length])}" for words in line.calls for length in (1, 2)}
+    every = set(leaf_commands(typer.main.get_command(app), "anaphora"))
+    assert every - OF_A_TERMINAL - prefixes == set()
+    assert every >= OF_A_TERMINAL

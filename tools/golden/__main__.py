@@ -23,7 +23,8 @@ from tools.golden.recording import differences
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED_OF_DATA = ("chats", "projects")
-PARTS = ("surfaces", "calls", *ASKED_OF_DATA)
+OF_CODE = ("surfaces", "calls", "client", "imports", "devices", "commands", "hooks")
+PARTS = (*OF_CODE, *ASKED_OF_DATA)
 
 
 def main() -> int:

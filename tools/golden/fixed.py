@@ -6,6 +6,7 @@ In: nothing, or texts. Out: the same bytes, times and vectors in every run and e
 
 from __future__ import annotations
 
+import datetime as datetime_module
 import hashlib
 import itertools
 import os
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Clock", "KeptVectors", "fix_randomness", "stop_timers"]
+__all__ = ["Clock", "KeptVectors", "fix_randomness", "fix_time", "move_time", "stop_timers"]
 
 START = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)
 # What is this short names temporary files, which must differ; longer ones are keys, nonces, salts.
@@ -104,3 +105,48 @@ class KeptVectors:
         digest = hashlib.sha256(f"{self.name}\0{kind}\0{text}".encode("utf-8", "surrogatepass"))
         name = digest.hexdigest()
         return self._folder / name[:2] / f"{name[2:]}.npy"
+
+
+def fix_time() -> None:
+    """Have the wall clock begin at START and go on by a second each time it is read.
+
+    `move_time` sets it forward. What reads the clock through `datetime.now` or `time.time` sees
+    this time; the class must be replaced before the build imports it.
+    """
+
+    class AnyDatetime(type(datetime)):  # type: ignore[misc]
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, datetime)
+
+    class FixedDatetime(datetime, metaclass=AnyDatetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> FixedDatetime:
+            moment = _WALL.read()
+            return cls.fromtimestamp(moment, tz)
+
+        @classmethod
+        def utcnow(cls) -> FixedDatetime:
+            return cls.fromtimestamp(_WALL.read(), UTC).replace(tzinfo=None)
+
+    datetime_module.datetime = FixedDatetime  # type: ignore[misc]
+    time.time = _WALL.read
+    time.time_ns = lambda: int(_WALL.read()) * 1_000_000_000
+
+
+def move_time(minutes: int) -> None:
+    """Set the fixed wall clock forward, and the counter of fixed randomness with it."""
+    _WALL.seconds += 60.0 * minutes
+    for _ in range(1_000):
+        uuid.uuid4()
+
+
+class _Wall:
+    def __init__(self) -> None:
+        self.seconds = START.timestamp()
+
+    def read(self) -> float:
+        self.seconds += 1.0
+        return self.seconds
+
+
+_WALL = _Wall()

@@ -8,11 +8,14 @@ from __future__ import annotations
 # Before anything of the build is imported: it binds its randomness then.
 import sys
 
-from tools.golden.fixed import Clock, KeptVectors, fix_randomness, stop_timers
+from tools.golden.fixed import Clock, KeptVectors, fix_randomness, fix_time, stop_timers
 
+OF_THE_WALL_CLOCK = frozenset({"commands", "devices", "hooks", "imports"})
 fix_randomness()
-if sys.argv[-1] == "calls":
+if sys.argv[-1] in OF_THE_WALL_CLOCK | {"calls"}:
     stop_timers()
+if sys.argv[-1] in OF_THE_WALL_CLOCK:
+    fix_time()
 
 import argparse
 import asyncio
@@ -25,6 +28,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tools.golden.commands import CommandLine, diagnose_damage, play_commands, play_hooks
+from tools.golden.devices import play_mirror, play_sync
+from tools.golden.imports import play_imports
 from tools.golden.questions import ask_chats, ask_projects
 from tools.golden.recording import Recording
 from tools.golden.scenario import Script, play, write_project
@@ -125,6 +131,75 @@ def calls(given: argparse.Namespace, place: Path, record: Recording) -> None:
                     keep_postgresql(url, record, under)
 
 
+def client(given: argparse.Namespace, place: Path, record: Recording) -> None:
+    """The same week of calls through the client of a server, and what the server then holds."""
+    del given
+    import threading
+
+    import uvicorn
+
+    from anaphora import RemoteMemory
+    from anaphora.deep.models.scripted import ScriptedModel
+    from anaphora.surfaces.rest import ServerOptions, create_app
+
+    project = write_project(place / "aviary")
+    script = Script()
+    with anaphora.Memory.open(
+        place / "home",
+        embedder="hashing",
+        model=ScriptedModel(script),
+        clock=Clock(),
+        warm=False,
+    ) as memory:
+        app = create_app(memory, settings=ServerOptions(page=None))
+        config = uvicorn.Config(app, port=0, log_level="error", access_log=False, ws="none")
+        server, socket = uvicorn.Server(config), config.bind_socket()
+        socket.listen()
+        thread = threading.Thread(target=server.run, args=([socket],))
+        thread.start()
+        port = socket.getsockname()[1]
+        try:
+            with RemoteMemory.connect(f"http://127.0.0.1:{port}") as remote:
+                play(remote, project, place, record, "client")
+        finally:
+            server.should_exit = True
+            thread.join()
+    record.keep("client/prompts", script.asked)
+    keep_files(place / "home", record, "client")
+    keep_sqlite(place / "home" / "anaphora.db", record, "client")
+
+
+def imports(given: argparse.Namespace, place: Path, record: Recording) -> None:
+    """Every importer and document reader over its fixtures."""
+    del given
+    play_imports(_open_hashing, place, record)
+
+
+def devices(given: argparse.Namespace, place: Path, record: Recording) -> None:
+    """Two devices that sync, and a folder of Markdown."""
+    del given
+    play_sync(_open_hashing, place / "sync", record)
+    play_mirror(_open_hashing, place / "mirror", record)
+
+
+def commands(given: argparse.Namespace, place: Path, record: Recording) -> None:
+    """Every command of the command line."""
+    del given
+    line = CommandLine(place, record, "cli")
+    play_commands(line, place)
+    diagnose_damage(line, place)
+
+
+def hooks(given: argparse.Namespace, place: Path, record: Recording) -> None:
+    """Sessions of each client that has hooks."""
+    del given
+    play_hooks(place, record)
+
+
+def _open_hashing(home: Path) -> Any:
+    return anaphora.Memory.open(home, embedder="hashing", clock=Clock(), warm=False)
+
+
 @contextmanager
 def _database(kind: str) -> Iterator[str | None]:
     """A fresh PostgreSQL for one home; None where truth is a file."""
@@ -175,6 +250,11 @@ def _tell(line: str) -> None:
 PARTS: dict[str, Callable[[argparse.Namespace, Path, Recording], None]] = {
     "surfaces": surfaces,
     "calls": calls,
+    "client": client,
+    "imports": imports,
+    "devices": devices,
+    "commands": commands,
+    "hooks": hooks,
     "chats": chats,
     "projects": projects,
 }
