@@ -154,7 +154,7 @@ def min_score(desk: Desk) -> str:
     return f"at the score {best:.2f} it comes, above it goes; nan is refused"
 
 
-@row("14 default", "no floor", on_purpose="docs/seeds.md#silence-where-nothing-answers")
+@row("14 default", "no floor", on_purpose="docs/seeds.md#silence-when-nothing-answers")
 def floor(desk: Desk) -> str:
     memory = known(desk)
     answer = memory.recall(ELSEWHERE)
@@ -379,7 +379,7 @@ def three_factors(desk: Desk) -> str:
 @row(
     "63 order",
     "hits in descending order of score",
-    on_purpose="docs/seeds.md#what-holds-now-comes-first",
+    on_purpose="docs/seeds.md#current-values-come-first",
 )
 def groups(desk: Desk) -> str:
     newer, older = of_staging(desk)
