@@ -26,8 +26,6 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 OUT: Final = ROOT / "docs" / "reference"
 MADE: Final = "<!-- Built by tools/reference.py (`make reference`): change the code instead. -->"
-    "<!-- Made by tools/reference.py (`make reference`): change the code, not this page. -->"
-)
 WIDTH: Final = 96
 
 
