@@ -404,7 +404,7 @@ def variants() -> Iterator[Variant]:
 
 
 def _second_pass() -> Iterator[Variant]:
-    """What the second pass tried and left out (docs/decisions/0007)."""
+    """What the second pass tried and left out (docs/decisions/0020)."""
     for weight in (0.2, 0.4):
         yield Variant(f"left out: bare questions -{weight}", extra=tried.bare_question(weight))
     for share in (0.1, 0.2):
@@ -438,7 +438,7 @@ def _second_pass() -> Iterator[Variant]:
 
 def _third_pass() -> Iterator[Variant]:
     """Ten that differ for questions in the plural, and what else than the order of events could be
-    spread over stages (docs/decisions/0007)."""
+    spread over stages (docs/decisions/0033)."""
     for penalty in (0.05, 0.1):
         for name, close in (
             ("neighbours", tried.adjacent),
