@@ -28,7 +28,7 @@ NAME ?= trained
 TRAINER ?= .train-venv/bin/python
 TORCH_FROM ?= --index-url https://download.pytorch.org/whl/cpu
 
-.PHONY: help setup demo test adapters fuzz attacks laws check proofs fit bench format lint types imports wheel release-check docs claims promises lock model models reader train clean
+.PHONY: help setup demo test adapters fuzz attacks laws check proofs fit bench format lint types imports wheel release-check reference docs claims promises lock model models reader train clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -123,8 +123,10 @@ release-check: setup  ## the same with each extra alone and the how-to pages whe
 	@tools/bring_tools.sh
 	$(BIN)/python -m tools.gate --release $(foreach python,$(or $(PYTHONS),$(INSTALLED_PYTHONS)),--python $(python))
 
-docs: setup  ## make the reference and the plugins again, and what the pages show as printed
+reference: setup  ## build docs/reference from the code (git ignores it)
 	$(BIN)/python tools/reference.py
+
+docs: reference  ## build the reference and the plugins, and refresh the outputs shown on pages
 	$(BIN)/python -m tools.plugins
 	$(BIN)/python -m pytest -q -n 0 tests/docs --rewrite
 	$(BIN)/python -m bench.results_page
@@ -173,4 +175,4 @@ train: setup $(if $(filter .train-venv/%,$(TRAINER)),.train-venv/.ready)  ## pre
 	PYTHONPATH=src $(TRAINER) -m tools.models build --run $(RUN) --name $(NAME)
 
 clean:  ## remove what setup, demo and tests made
-	rm -rf $(VENV) .wheelhouse .gate .adapters .demo .demo-venv .train-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/reference $(VENV) .wheelhouse .gate .adapters .demo .demo-venv .train-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

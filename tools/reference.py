@@ -1,14 +1,17 @@
-"""The reference of docs/reference/, made out of the code: nobody writes a signature twice.
+"""Builds docs/reference/ from the code. Git ignores the folder; `make reference` fills it.
 
-In: the package as it is imported. Out: pages of Markdown. With `--check` it writes nothing and
-fails when a page is not what the code says.
+In: the package as it is imported. Out: pages of Markdown, and the stub of the async API, which is
+committed. `--out` builds the pages somewhere else. `--check` writes nothing and fails if the stub
+does not match the code.
 
     python tools/reference.py
+    python tools/reference.py --out FOLDER
     python tools/reference.py --check
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import inspect
 import json
@@ -20,31 +23,45 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-OUT: Final = Path(__file__).resolve().parents[1] / "docs" / "reference"
-MADE: Final = "<!-- Made by tools/reference.py (`make docs`): change the code, not this page. -->"
+ROOT: Final = Path(__file__).resolve().parents[1]
+OUT: Final = ROOT / "docs" / "reference"
+MADE: Final = "<!-- Built by tools/reference.py (`make reference`): change the code instead. -->"
 WIDTH: Final = 96
 
 
 def main(arguments: list[str]) -> int:
-    """Write the pages and the stub, or with `--check` compare them; 1 when one differs."""
-    wrong = 0
-    # As a script this file sees its own folder, and not the one that holds it.
-    sys.path.insert(0, str(OUT.parents[1]))
+    """Write the pages and the stub, or with `--check` compare the stub; 1 if it differs."""
+    parser = argparse.ArgumentParser(description="Build docs/reference from the code.")
+    parser.add_argument("--out", type=Path, default=OUT, help="where the pages go")
+    parser.add_argument("--check", action="store_true", help="only compare the async stub")
+    options = parser.parse_args(arguments)
+    # Run as a script, this file sees its own folder but not the one above it.
+    sys.path.insert(0, str(ROOT))
     from tools import async_stub
 
-    made = {OUT / name: f"{MADE}\n\n{make().strip()}\n" for name, make in PAGES.items()}
-    for place, text in {**made, async_stub.PLACE: async_stub.stub()}.items():
-        known = place.read_text("utf-8") if place.exists() else ""
-        if text == known:
-            continue
-        if "--check" in arguments:
-            wrong = 1
-            print(f"{place.name} is not what the code says: make docs")
-        else:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, "utf-8")
-            print(f"wrote {place.name}")
-    return wrong
+    stub = async_stub.stub()
+    if options.check:
+        if async_stub.PLACE.read_text("utf-8") == stub:
+            return 0
+        print(f"{async_stub.PLACE.name} does not match the code: make reference")
+        return 1
+    _write(async_stub.PLACE, stub)
+    for name in PAGES:
+        _write(options.out / name, page(name))
+    return 0
+
+
+def page(name: str) -> str:
+    """The text of one page of the reference."""
+    return f"{MADE}\n\n{PAGES[name]().strip()}\n"
+
+
+def _write(path: Path, text: str) -> None:
+    if path.exists() and path.read_text("utf-8") == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    print(f"wrote {path.name}")
 
 
 def doc_of(thing: object) -> str:

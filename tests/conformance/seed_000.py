@@ -48,7 +48,7 @@ def verbatim(desk: Desk) -> str:
 @row(
     "14 newer",
     "of two turns about one thing the more relevant comes first",
-    on_purpose="docs/seeds.md#what-holds-now-comes-first",
+    on_purpose="docs/seeds.md#current-values-come-first",
 )
 def newer_first(desk: Desk) -> str:
     memory = desk.memory("minilm")
@@ -411,7 +411,7 @@ def query_embedded(desk: Desk) -> str:
     return "two questions, one asked twice: 2 embeddings"
 
 
-@row("57", "descending by score", on_purpose="docs/seeds.md#what-holds-now-comes-first")
+@row("57", "descending by score", on_purpose="docs/seeds.md#current-values-come-first")
 def groups(desk: Desk) -> str:
     thread = desk.shared.thread
     best = {}
@@ -448,7 +448,7 @@ def at_least_one(desk: Desk) -> str:
 @row(
     "58 unrelated",
     "at least one hit, whatever the question",
-    on_purpose="docs/seeds.md#silence-where-nothing-answers",
+    on_purpose="docs/seeds.md#silence-when-nothing-answers",
 )
 def silent(desk: Desk) -> str:
     memory = desk.shared.thread

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.desk import NOW, Desk
-from tests.conformance.table import ROOT, Seed, refusal
+from tests.conformance.table import Seed, refusal
 from tests.conformance.threads import append as append_as_daemon
 from tests.conformance.threads import as_go_writes, listed, not_of_go
+from tests.docs.reference_pages import reference_page
 
 import anaphora
 from anaphora import ConversationStore, conversations_dir
@@ -461,7 +462,7 @@ def directory(desk: Desk) -> str:
     assert conversations_dir(None, "cortex") == Path("conversations")
     assert conversations_dir(None, None) is None
     assert conversations_dir("", "") is None
-    page = (ROOT / "docs/reference/python.md").read_text("utf-8")
+    page = reference_page("python.md")
     assert re.search(r"def conversations_dir\(", page)
     return "anaphora.conversations_dir, on the page of the Python reference"
 

@@ -16,7 +16,8 @@ from unittest import mock
 import numpy as np
 from tests.conformance.desk import Desk, Placed
 from tests.conformance.preferences import PREFERRED, TESTING, VITEST, preferring
-from tests.conformance.table import ROOT, Seed, refusal, refusals
+from tests.conformance.table import Seed, refusal, refusals
+from tests.docs.reference_pages import reference_page
 
 from anaphora import AsyncMemory, Memory
 from anaphora.core.config import EXACT_CAP, load_settings
@@ -118,7 +119,7 @@ def lancedb(desk: Desk) -> str:
         env={"ANAPHORA_EXACT_CAP": "0", "HOME": str(desk.folder)},
     )
     assert done.stdout.strip() == "False"
-    page = (ROOT / "docs/reference/configuration.md").read_text("utf-8")
+    page = reference_page("configuration.md")
     assert f"the first {STEP:,} always are" in page
     return f"an exact scan up to {EXACT_CAP:,} vectors, LanceDB beyond; never below {STEP:,}"
 
@@ -153,7 +154,7 @@ def min_score(desk: Desk) -> str:
     return f"at the score {best:.2f} it comes, above it goes; nan is refused"
 
 
-@row("14 default", "no floor", on_purpose="docs/seeds.md#silence-where-nothing-answers")
+@row("14 default", "no floor", on_purpose="docs/seeds.md#silence-when-nothing-answers")
 def floor(desk: Desk) -> str:
     memory = known(desk)
     answer = memory.recall(ELSEWHERE)
@@ -378,7 +379,7 @@ def three_factors(desk: Desk) -> str:
 @row(
     "63 order",
     "hits in descending order of score",
-    on_purpose="docs/seeds.md#what-holds-now-comes-first",
+    on_purpose="docs/seeds.md#current-values-come-first",
 )
 def groups(desk: Desk) -> str:
     newer, older = of_staging(desk)

@@ -104,7 +104,7 @@ def tool_min_score(desk: Desk) -> str:
 @row(
     "14 tool default",
     "no floor over MCP",
-    on_purpose="docs/seeds.md#silence-where-nothing-answers",
+    on_purpose="docs/seeds.md#silence-when-nothing-answers",
 )
 def tool_floor(desk: Desk) -> str:
     tools = desk.shared.tools

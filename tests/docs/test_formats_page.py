@@ -1,4 +1,4 @@
-"""docs/what-comes-in.md says what becomes of a sample of every format: each is imported."""
+"""docs/import-formats.md says what becomes of a sample of every format: each is imported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from anaphora.values import documents
 from anaphora.values.conversations import ImportProblem, ImportReport
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGE: Final = ROOT / "docs" / "what-comes-in.md"
+PAGE: Final = ROOT / "docs" / "import-formats.md"
 _SAMPLE: Final = re.compile(r"\[(?P<name>[^\]]+)\]\((?P<path>[^)]+)\)")
 _NOTHING: Final = "–"
 _LONGEST_REASON: Final = 90

@@ -11,6 +11,7 @@ from tests.adapters.frameworks import FRAMEWORKS
 from tests.commands import program_folder
 from tests.deep.openai_server import OpenAIServer
 from tests.docs.pages import anchors, blocks, links
+from tests.docs.reference_pages import REFERENCE, exists, text_of
 from tests.docs.running import ROOT, Shown, World, commands
 
 DOCS = ROOT / "docs"
@@ -21,7 +22,9 @@ PAGES = sorted(
 ELSEWHERE = {one.page for one in FRAMEWORKS if not one.is_installed}
 # Pages whose blocks run here; the README's run in processes of their own (tests/test_readme.py).
 RUN = [page for page in PAGES if blocks(page.read_text("utf-8")) and page.name not in ELSEWHERE]
-LINKING = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md")), ROOT / "examples" / "README.md"]
+WRITTEN = sorted(page for page in DOCS.rglob("*.md") if page.parent.name != "reference")
+BUILT = [DOCS / "reference" / name for name in REFERENCE]
+LINKING = [*WRITTEN, *BUILT, *sorted(ROOT.glob("*.md")), ROOT / "examples" / "README.md"]
 # What cannot be run where the tests run. Nothing else is left out.
 NOT_RUN = 18
 
@@ -119,15 +122,15 @@ def _rewrite(page: Path, text: str, wrong: list[Shown]) -> None:
 @pytest.mark.parametrize("page", LINKING, ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
     """Every link of the page to a file, a picture or a heading leads to one that is there."""
-    for link in links(page.read_text("utf-8")):
+    for link in links(text_of(page)):
         if link.startswith(("http://", "https://", "mailto:")):
             continue
         where, _, anchor = link.partition("#")
         target = page if not where else (page.parent / where).resolve()
-        assert target.exists(), f"{named(page)} links to {link}"
+        assert exists(target), f"{named(page)} links to {link}"
         assert target == page or target.is_relative_to(ROOT), f"{link} leads out of the project"
         if anchor:
-            assert anchor in anchors(target.read_text("utf-8")), f"{named(page)}: no {link}"
+            assert anchor in anchors(text_of(target)), f"{named(page)}: no {link}"
 
 
 @pytest.mark.promise("docs.links")
@@ -140,13 +143,13 @@ def test_every_page_is_reached() -> None:
         if page in reached:
             continue
         reached.add(page)
-        for link in links(page.read_text("utf-8")):
+        for link in links(text_of(page)):
             target = (page.parent / link.partition("#")[0]).resolve()
-            if "://" not in link and target.suffix == ".md" and target.exists():
+            if "://" not in link and target.suffix == ".md" and exists(target):
                 waiting.append(target)
             if "://" not in link and target.is_dir():
                 waiting += target.glob("*.md")
-    assert [named(page) for page in DOCS.rglob("*.md") if page not in reached] == []
+    assert [named(page) for page in (*WRITTEN, *BUILT) if page not in reached] == []
 
 
 @pytest.mark.promise("docs.run")

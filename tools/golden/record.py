@@ -22,6 +22,7 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,6 +66,8 @@ def main() -> None:
 
 def surfaces(given: argparse.Namespace, place: Path, record: Recording) -> None:
     """The reference, the HTTP description, the list of MCP tools, what the embedder gives."""
+    # The reference is built, not committed.
+    subprocess.run([sys.executable, "tools/reference.py"], cwd=given.tree, check=True)
     for page in sorted((given.tree / "docs" / "reference").glob("*.md")):
         record.keep(f"reference {page.name}", page.read_text("utf-8").splitlines())
     with anaphora.Memory.open(place / "home", embedder="hashing", warm=False) as memory:

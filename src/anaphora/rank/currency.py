@@ -8,7 +8,7 @@ For a pair, an older and a newer one, `rank/replacement` says whether the newer 
 older, whatever is asked. A logistic regression of features of the pair and the question says
 whether it should stand before the older, if one of the two is right at all. It is fitted by
 `python -m tools.fit_currency` on stories in which facts change and on questions of real chats
-(`currency_weights`): docs/decisions/0027 and 0054.
+(`currency_weights`): docs/decisions/0027.
 
 Where the question asks for the past, those stand first that held then. A short turn that only asks,
 or says that it does not know, counts for less.

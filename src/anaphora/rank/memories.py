@@ -8,7 +8,7 @@
     decay         = exp(-ln 2 / half-life of the type · days since it was last reinforced)
     reinforcement = 1 + ln(1 + times it was restated)
 
-`mode="hybrid"` keeps the product and changes two things (docs/decisions/0012 and 0021 have the
+`mode="hybrid"` keeps the product and changes two things (docs/decisions/0012 has the
 ablation). Words raise similarity: 1 - (1 - cosine)(1 - share · (0.5 + 0.4 · share⁴)), the share of
 the question's IDF mass that the text matches. And relevance comes before time and count, so that
 neither can make an unrelated memory pass for an answer nor hide an exact one: age takes at most

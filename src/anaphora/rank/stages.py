@@ -5,7 +5,7 @@
 "In which order did I bring up …" asks for one turn of each stage, and the turns that are most like
 such a question are mostly of the stage that has most about the topic. The best candidates are cut
 into stages of as many turns each, by when they were said. Within a stage the order stays. Only
-questions that ask for an order are read so: lists and summaries lose by it (decision 0033).
+questions that ask for an order are read so: lists and summaries lose by it (decision 0007).
 """
 
 from __future__ import annotations

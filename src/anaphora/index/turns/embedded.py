@@ -1,7 +1,7 @@
 """What of a turn becomes its vectors: what people write whole, of what is pasted how it begins.
 
 Code, traces and logs take most of the word pieces of a coding agent's turns, and little of what is
-asked about them is told by their meaning: they are found by their words. Decision 0044 has figures.
+asked about them is told by their meaning: they are found by their words. Decision 0022 has figures.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class PartSizes:
     """How many documents lie in a part: `least`, or one of `share` equal shares if that is more.
 
     A search looks into every part, and what was forgotten makes a whole part anew
-    (docs/decisions/0048). Above `most` parts the smallest ones are joined.
+    (docs/decisions/0022). Above `most` parts the smallest ones are joined.
     """
 
     least: int = 2_500

@@ -156,7 +156,7 @@ def embedded_text(section: SectionRow | Section) -> str:
     """What of a section becomes its vector: headings and title, and how its text begins.
 
     A signature, what is said of it and the first lines tell what a section is about; what comes
-    after is found by its words, and would take four times as long (decision 0043).
+    after is found by its words, and would take four times as long (decision 0022).
     """
     whole = whole_text(section.title, section.heading, section.text)
     return first_pieces(whole, EMBEDDED_PIECES)
