@@ -1,7 +1,8 @@
-"""The bundled embedder with its vectors kept on disk, so that a ranking is measured in seconds.
+"""An embedder whose vectors are kept, and whose time is measured.
 
-In: texts. Out: the vectors that the embedder gives, under its name, so that nothing downstream can
-tell. The model is loaded only where a vector is missing.
+In: texts. Out: the vectors of another embedder, under its name, so that nothing downstream can
+tell. A text is embedded once; with a folder its vectors are there for the next run too. Totals of
+texts and seconds say what embedding took, so that it can be taken off.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import threading
+import time
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Final
@@ -19,31 +21,40 @@ from numpy.typing import NDArray
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 
-__all__ = ["CachedEmbedder"]
+__all__ = ["KeptEmbedder"]
 
 Floats = NDArray[np.float32]
 
 _STORED, _ASKED = "stored", "asked"
-_FILE: Final = "vectors.sqlite"
 # Texts embedded before they are written down: a run that is interrupted loses no more.
 _STEP: Final = 512
 
 
-class CachedEmbedder:
-    """An `Embedder` whose vectors are kept by a digest of the text; safe for several threads.
+class KeptEmbedder:
+    """An `Embedder` that is asked once for each text; safe for several threads.
 
-    `folder` keeps them for the next run; None keeps them in memory alone.
+    `folder` keeps vectors for the next run, None in memory alone. With `ask_anew` each question is
+    embedded again, as its time is to be measured. `texts` and `seconds` total the embedding of
+    texts that are stored, `query_seconds` that of questions.
     """
 
-    def __init__(self, folder: Path | None = None, embedder: str = "minilm") -> None:
+    def __init__(
+        self,
+        embedder: str | Embedder = "minilm",
+        folder: Path | None = None,
+        *,
+        ask_anew: bool = False,
+    ) -> None:
         self._spec = spec_for(embedder)
+        self._ask_anew = ask_anew
         self._lock = threading.RLock()
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        place = ":memory:" if folder is None else str(folder / _FILE)
+        place = ":memory:" if folder is None else str(folder / "vectors.sqlite")
         self._rows = sqlite3.connect(place, check_same_thread=False)
         self._rows.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, data BLOB)")
         self._inner: Embedder | None = None
+        self.texts, self.seconds, self.query_seconds = 0, 0.0, 0.0
 
     @property
     def name(self) -> str:
@@ -61,18 +72,25 @@ class CachedEmbedder:
             missing = [text for text in dict.fromkeys(texts) if self._read(_STORED, text) is None]
             for start in range(0, len(missing), _STEP):
                 step = missing[start : start + _STEP]
-                for text, rows in zip(step, self._model().embed(step), strict=True):
+                model, began = self._model(), time.perf_counter()
+                vectors = model.embed(step)
+                self.seconds += time.perf_counter() - began
+                self.texts += len(step)
+                for text, rows in zip(step, vectors, strict=True):
                     self._write(_STORED, text, rows)
                 self._rows.commit()
-                if len(missing) > _STEP:
-                    print(f"embedded {start + len(step):,} of {len(missing):,}", flush=True)
             return [self._known(_STORED, text) for text in texts]
 
     def embed_query(self, text: str) -> Floats:
         """As the embedder inside: (dimensions,)."""
         with self._lock:
-            if self._read(_ASKED, text) is None:
-                self._write(_ASKED, text, self._model().embed_query(text)[None, :])
+            if self._ask_anew or self._read(_ASKED, text) is None:
+                model, began = self._model(), time.perf_counter()
+                vector = model.embed_query(text)
+                self.query_seconds += time.perf_counter() - began
+                if self._ask_anew:
+                    return vector
+                self._write(_ASKED, text, vector[None, :])
                 self._rows.commit()
             row: Floats = self._known(_ASKED, text)[0]
             return row
