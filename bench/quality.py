@@ -48,6 +48,7 @@ TITLES: Final = {"realtalk": "REALTALK", "beam": "BEAM-100K"}
 STORIES: Final = {
     "changes": "stories in which facts change",
     "stories": "questions in other words",
+    "everyday": "everyday facts in five languages",
 }
 # Categories of BEAM whose questions without evidence Ogham counts as found.
 _WORTH_ONE: Final = ("abstention", "summarization")

@@ -29,6 +29,7 @@ DEPTH: Final = 100
 # No answer is to fall out for its length.
 _NO_BUDGET: Final = 10**9
 _WHOLE: Final = -1
+_EVERYDAY: Final = tuple((Path(__file__).parent / "stories" / "everyday").glob("*.json"))
 _START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 
 Key: TypeAlias = tuple[str, int]
@@ -150,12 +151,9 @@ def _turns(room: Memory, names: Iterable[str]) -> tuple[dict[Key, str], dict[Key
 
 
 def story_scopes(data: Path, name: str, lane: str, memory: Memory, clock: Clock) -> Iterator[Scope]:
-    """The stories of "changes" (the half that is held out) or of "stories", in one lane."""
-    if name == "stories":
-        stories: list[Story] = json.loads((data / "stories" / "stories.json").read_text("utf-8"))
-    else:
-        stories = read_stories(data)[HELD_OUT]
-    for story in stories:
+    """The stories of "changes" (the half that is held out), of "stories" or of "everyday", in one
+    lane."""
+    for story in _stories(data, name):
         room = memory.scoped(f"{name}-{story['id']}-{lane}")
         tell = _told_as_turns if lane == "turns" else _told_as_facts
         texts, ask = tell(story, room, clock)
@@ -166,6 +164,43 @@ def story_scopes(data: Path, name: str, lane: str, memory: Memory, clock: Clock)
             if (answers := _answers(asked, texts, lane))
         ]
         yield Scope(0, texts, questions, ask)
+
+
+def _stories(data: Path, name: str) -> list[Story]:
+    if name == "changes":
+        return read_stories(data)[HELD_OUT]
+    if name == "everyday":
+        return [_everyday(json.loads(file.read_text("utf-8"))) for file in sorted(_EVERYDAY)]
+    stories: list[Story] = json.loads((data / "stories" / "stories.json").read_text("utf-8"))
+    return stories
+
+
+def _everyday(written: Mapping[str, Any]) -> Story:
+    """Unrelated facts of a household, asked by name and in other words, in the form of a story."""
+    language, days = written["language"], [_START + timedelta(days=4 * n) for n in range(100)]
+    facts = [text for text, *_ in written["facts"]]
+    return {
+        "id": language,
+        "facts": [
+            {"text": text, "when": f"{days[at]}", "type": "semantic"}
+            for at, text in enumerate(facts)
+        ],
+        "sessions": [
+            {"id": f"{at}", "when": f"{days[at]}", "turns": [{"role": "user", "text": text}]}
+            for at, text in enumerate(facts)
+        ],
+        "questions": [
+            {
+                "q": question,
+                "kind": f"{language}, {way}",
+                "now": f"{days[-1]}",
+                "evidence": [[f"{at}", 0]],
+                "facts": [at],
+            }
+            for at, (_, *questions) in enumerate(written["facts"])
+            for way, question in zip(("named", "in other words"), questions, strict=True)
+        ],
+    }
 
 
 def _told_as_turns(story: Story, room: Memory, clock: Clock) -> tuple[dict[Key, str], Ask]:
