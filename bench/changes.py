@@ -144,13 +144,10 @@ def story_turns(session: dict[str, Any]) -> Iterator[NewTurn]:
 
 def _shares(question: Story, texts: Sequence[str]) -> dict[str, bool]:
     right = [holds_any(text, question["answer"]) for text in texts]
-    either = [
-        own or holds_any(text, question["stale"]) for own, text in zip(right, texts, strict=True)
-    ]
+    telling = [own for own, text in zip(right, texts, strict=True)
+               if own or holds_any(text, question["stale"])]  # fmt: skip
     return {
-        "right first": next(
-            (own for own, any_of in zip(right, either, strict=True) if any_of), False
-        ),
+        "right first": any(telling[:1]),
         "first of all": any(right[:1]),
         f"among {FIRST}": any(right[:FIRST]),
         "silent": not texts,

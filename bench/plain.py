@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -34,8 +34,9 @@ class Bm25:
     The IDF is log(1 + (N - n + 0.5) / (n + 0.5)), which is never negative.
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._counts = [Counter(words_of(text)) for text in texts]
+    def __init__(self, texts: Sequence[str], words: Callable[[str], list[str]] = words_of) -> None:
+        self._words_of = words
+        self._counts = [Counter(words(text)) for text in texts]
         lengths = np.array([counts.total() for counts in self._counts], np.float64)
         mean = lengths.mean() if len(lengths) and lengths.any() else 1.0
         self._norms = K1 * (1.0 - B + B * lengths / mean)
@@ -49,7 +50,7 @@ class Bm25:
     def scores(self, question: str) -> Floats:
         """The score of each text, (N,)."""
         total = np.zeros(len(self._counts), np.float64)
-        for word in dict.fromkeys(words_of(question)):
+        for word in dict.fromkeys(self._words_of(question)):
             if self._holding[word]:
                 often = np.array([counts[word] for counts in self._counts], np.float64)
                 total += self.idf(word) * often * (K1 + 1.0) / (often + self._norms)

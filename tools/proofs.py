@@ -61,8 +61,9 @@ class Repository:
         # A hook of git names its repository by these.
         variables = {name: v for name, v in os.environ.items() if not name.startswith("GIT_")}
         command = ["git", *words]
+        folder = folder or self.root
         done = subprocess.run(
-            command, cwd=folder or self.root, env=variables, capture_output=True, text=True
+            command, cwd=folder, env=variables, capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise Misuse(f"git {words[0]} failed: {done.stderr.strip()}")
@@ -134,11 +135,10 @@ def _functions(body: Iterable[ast.stmt], owner: str) -> Iterator[tuple[str, str]
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from _functions(node.body, f"{node.name}::")
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if node.name.startswith("test"):
-                parts = node.body[1:] if ast.get_docstring(node) else node.body
-                cases = [ast.dump(mark) for mark in node.decorator_list]
-                yield owner + node.name, str([*cases, *map(ast.dump, parts)])
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+            parts = node.body[1:] if ast.get_docstring(node) else node.body
+            cases = [ast.dump(mark) for mark in node.decorator_list]
+            yield owner + node.name, str([*cases, *map(ast.dump, parts)])
 
 
 def judge(
@@ -185,6 +185,7 @@ def _run(tree: Path, tests: Sequence[str], seconds: float, test_seconds: float) 
             env=variables,
             capture_output=True,
             timeout=max(seconds, 1),
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return dict.fromkeys(tests, "not run: out of time")
