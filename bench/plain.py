@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 __all__ = ["Bm25", "cosines", "ranked", "words_of"]
 
 Floats = NDArray[np.float64]
+Words: TypeAlias = Callable[[str], Sequence[str]]
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -34,8 +35,9 @@ class Bm25:
     The IDF is log(1 + (N - n + 0.5) / (n + 0.5)), which is never negative.
     """
 
-    def __init__(self, texts: Sequence[str], words: Callable[[str], list[str]] = words_of) -> None:
-        self._words_of = words
+    def __init__(self, texts: Sequence[str], words: Words = words_of, asked: Words | None = None):
+        """`words` are those of a text, `asked` those of a question (by default the same)."""
+        self._asked = asked or words
         self._counts = [Counter(words(text)) for text in texts]
         lengths = np.array([counts.total() for counts in self._counts], np.float64)
         mean = lengths.mean() if len(lengths) and lengths.any() else 1.0
@@ -50,7 +52,7 @@ class Bm25:
     def scores(self, question: str) -> Floats:
         """The score of each text, (N,)."""
         total = np.zeros(len(self._counts), np.float64)
-        for word in dict.fromkeys(self._words_of(question)):
+        for word in dict.fromkeys(self._asked(question)):
             if self._holding[word]:
                 often = np.array([counts[word] for counts in self._counts], np.float64)
                 total += self.idf(word) * often * (K1 + 1.0) / (often + self._norms)

@@ -213,12 +213,11 @@ class _WholeFiles:
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self._paths = list(files)
-        self._words = Bm25([" ".join(analyse(text)) for text in files.values()], str.split)
+        self._words = Bm25(list(files.values()), analyse, query_terms)
 
     def ask(self, question: str) -> tuple[str, ...]:
         """The paths that match, best first."""
-        scores = self._words.scores(" ".join(query_terms(question)))
-        return tuple(self._paths[at] for at in ranked(scores, 0.0))
+        return tuple(self._paths[at] for at in ranked(self._words.scores(question), 0.0))
 
 
 def run(data: Path, cache: Path | None = None) -> list[Figure]:

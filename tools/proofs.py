@@ -135,7 +135,8 @@ def _functions(body: Iterable[ast.stmt], owner: str) -> Iterator[tuple[str, str]
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from _functions(node.body, f"{node.name}::")
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        if isinstance(node, kinds) and node.name.startswith("test"):
             parts = node.body[1:] if ast.get_docstring(node) else node.body
             cases = [ast.dump(mark) for mark in node.decorator_list]
             yield owner + node.name, str([*cases, *map(ast.dump, parts)])

@@ -1,7 +1,7 @@
 """What is asked of every contestant: chats with their questions, and files cut into pieces.
 
 In: the folder of shared data. Out: frozen values with ids that mean the same to all contestants.
-Questions and evidence are those of `python -m bench conversations` on chats 6 to 10, the half that
+Questions and evidence are those of `python -m bench.quality` on chats 6 to 10, the half that
 no weight of Anaphora was fitted on.
 """
 
@@ -15,7 +15,17 @@ from typing import Final
 
 from bench.datasets import haystacks
 
-__all__ = ["PIECE", "Chat", "Item", "Question", "chats", "cut", "owner", "prepared"]
+__all__ = [
+    "HELD_OUT",
+    "PIECE",
+    "Chat",
+    "Item",
+    "Question",
+    "cut",
+    "owner",
+    "prepared",
+    "read_chats",
+]
 
 HELD_OUT: Final = range(6, 11)
 PIECE: Final = 1_000
@@ -51,7 +61,7 @@ class Chat:
     questions: tuple[Question, ...]
 
 
-def chats(data: Path) -> list[Chat]:
+def read_chats(data: Path) -> list[Chat]:
     """REALTALK and BEAM, chats 6 to 10. Blank turns, which no product keeps, are left out."""
     found = []
     for form, chat in haystacks(data):
