@@ -375,14 +375,14 @@ def measured(seen: Sequence[Injected]) -> list[Figure]:
     ]
 
 
-def main() -> None:
-    """Run with the arguments of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench.injection", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    data = parser.parse_args().data
-    seen = [*ask_chats(data), *ask_stories(data)]
-    keep("injection", "What is put into prompts unasked", measured(seen))
+def run(data: Path) -> list[Figure]:
+    """Ask everything; print and keep the figures."""
+    figures = measured([*ask_chats(data), *ask_stories(data)])
+    keep("injection", "What is put into prompts unasked", figures)
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(prog="python -m bench.injection", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    run(parser.parse_args().data)

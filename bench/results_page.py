@@ -25,7 +25,6 @@ COMMANDS: Mapping[str, str] = {
     "changes": f"python -m bench.changes {_DATA}",
     "silence": f"python -m bench.silence {_DATA}",
     "calibration": f"python -m bench.calibration {_DATA}",
-    "everyday": "python -m bench.everyday",
     "injection": f"python -m bench.injection {_DATA}",
     "project": f"python -m bench.projects {_DATA}",
     "deep_aggregation": f"python -m bench {_DATA} --only deep_aggregation",

@@ -463,21 +463,22 @@ def farthest(asked: Sequence[Asked], where: str) -> float:
     return max((abs(said - right) for said, right, _ in tenths), default=0.0)
 
 
-def main() -> None:
-    """Run with the arguments of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench.silence", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    parser.add_argument("--homes", type=Path, help="keep the homes here, to ask again")
-    chosen = parser.parse_args()
-    data, homes = chosen.data, chosen.homes
+def run(data: Path, homes: Path | None = None) -> list[Figure]:
+    """Ask everything; print and keep the figures. `homes` keeps the homes, to ask again."""
     asked = [
         *ask_stories(data, homes),
         *ask_chats(data, homes),
         *ask_corpus(read_everyday_stories(data), homes, name="stories"),
         *ask_corpus(read_corpus(authors=read_split().held_out), homes),
     ]
-    keep("silence", "Silence, as shipped", list(figures_of(asked)))
+    figures = list(figures_of(asked))
+    keep("silence", "Silence, as shipped", figures)
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(prog="python -m bench.silence", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    parser.add_argument("--homes", type=Path, help="keep the homes here, to ask again")
+    chosen = parser.parse_args()
+    run(chosen.data, chosen.homes)
