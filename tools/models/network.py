@@ -31,6 +31,8 @@ LONG_CHARACTERS = 960
 # The product's window, which says nothing of what was trained on: positions beyond it stay known.
 WINDOW = 256
 DIMENSIONS = 384
+ORIGINAL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of the weights of all-MiniLM-L6-v2 as its authors published them."""
 WORD_TABLE = "embeddings.word_embeddings.weight"
 
 
