@@ -35,7 +35,7 @@ from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import Figure, at_least, at_most, exactly, keep
 from bench.fitting import fit_logistic
 from bench.homes import home_of, load_reader, tell_once
-from bench.project.sets import ProjectSet, read_project_sets
+from bench.projects import ProjectSet, read_project_sets
 
 CLIENT: Final = "claude-code"
 NEEDED: Final = "answered here"
