@@ -9,8 +9,6 @@ reading and scores; only the BM25 over one chat is computed here, by the word in
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,15 +73,14 @@ class Chat:
 # -- reading the data
 
 
-def load(data: Path, cache: Path | None, model: Embedder) -> dict[str, list[Chat]]:
+def load(data: Path, model: Embedder) -> dict[str, list[Chat]]:
     """The chats of both data sets, embedded."""
     return {
-        name: [_chat(haystack, model, cache) for _, haystack in haystacks(data, name)]
-        for name, _ in SETS
+        name: [_chat(haystack, model) for _, haystack in haystacks(data, name)] for name, _ in SETS
     }
 
 
-def _chat(haystack: Haystack, model: Embedder, cache: Path | None) -> Chat:
+def _chat(haystack: Haystack, model: Embedder) -> Chat:
     (conversation,) = haystack.conversations
     turns = conversation.turns
     row = {turn.key: place for place, turn in enumerate(turns)}
@@ -106,7 +103,7 @@ def _chat(haystack: Haystack, model: Embedder, cache: Path | None) -> Chat:
         speakers=names,
     )
     texts = [turn.text for turn in turns]
-    vectors, owner = vectors_of(texts, model, cache)
+    vectors, owner = vectors_of(texts, model)
     bm25 = Words(tokens)
     present = speakers_present(table)
     asked = []
@@ -144,21 +141,11 @@ def nicknames_in(
 
 
 def vectors_of(
-    texts: Sequence[str], model: Embedder, cache: Path | None
+    texts: Sequence[str], model: Embedder
 ) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
-    """The vectors of all parts of the texts, and the text of each; kept in `cache` if there is."""
-    digest = hashlib.sha256(json.dumps([model.name, *texts]).encode()).hexdigest()[:24]
-    kept = cache / f"{digest}.npz" if cache else None
-    if kept and kept.is_file():
-        with np.load(kept) as found:
-            return found["vectors"], found["owner"]
+    """The vectors of all parts of the texts, and the text of each."""
     parts = model.embed(texts)
-    vectors = np.concatenate(parts)
-    owner = np.repeat(np.arange(len(parts)), [len(some) for some in parts])
-    if kept:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, vectors=vectors, owner=owner)
-    return vectors, owner
+    return np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(rows) for rows in parts])
 
 
 class Words:

@@ -153,12 +153,14 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         head = f"{row['contestant']} | {row['form']} | {row['group']} | {row['questions']}"
         lines.append(f"| {head} | {cells} |")
     kinds = [row for row in rows if row["category"] != ALL]
-    lines += ["", "| recall@10 | " + " | ".join(dict.fromkeys(_who(row) for row in kinds)) + " |"]
-    lines.append("|---|" + "---:|" * len(dict.fromkeys(_who(row) for row in kinds)))
+    columns = list(dict.fromkeys(_who(row) for row in kinds))
+    lines += ["", f"| recall@10 | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     for group, category in dict.fromkeys((row["group"], row["category"]) for row in kinds):
         own = {_who(r): r for r in kinds if (r["group"], r["category"]) == (group, category)}
-        cells = (f"{row['figures']['recall@10']:.3f}" for row in own.values())
-        lines.append(f"| {group}, {category} | {' | '.join(cells)} |")
+        shares = (
+            f"{own[name]['figures']['recall@10']:.3f}" if name in own else "-" for name in columns
+        )
+        lines.append(f"| {group}, {category} | {' | '.join(shares)} |")
     return lines
 
 

@@ -17,6 +17,7 @@ from unittest import mock
 import numpy as np
 from bench.changes import FITTED
 from bench.datasets import SETS, haystacks
+from bench.embedder import KeptEmbedder
 from bench.told import asked_story
 from corpus.reading import Story, read_split, read_stories
 from numpy.typing import NDArray
@@ -81,8 +82,9 @@ class Given:
         return self.kept / "vectors"
 
     def model(self) -> Embedder:
-        """The embedder, loaded."""
-        return spec_for(self.embedder, settings=load_settings()).load()
+        """The embedder; its vectors are kept."""
+        spec = spec_for(self.embedder, settings=load_settings())
+        return KeptEmbedder(spec.load(), self.vectors)
 
     def corpus(self, *, held_out: bool) -> list[Story]:
         """The stories to fit on, or those that are held out."""
@@ -128,7 +130,7 @@ TRIED: Final[Mapping[str, tuple[float, ...]]] = {
 
 def fit_turn_weights(given: Given) -> Outcome:
     """The weights of words and meaning: one after the other, by recall@10 and the first place."""
-    chats = fit_turns.load(given.data, given.vectors, given.model())
+    chats = fit_turns.load(given.data, given.model())
     weights = turns.DEFAULT_WEIGHTS
     for name, values in TRIED.items():
         in_use = getattr(weights, name)
@@ -319,7 +321,7 @@ def _closeness(given: Given, model: Embedder) -> _Closeness:
     for story in given.corpus(held_out=True):
         texts = story.texts("facts")
         place = {key: at for at, key in enumerate(texts)}
-        rows, owner = fit_turns.vectors_of(list(texts.values()), model, given.vectors)
+        rows, owner = fit_turns.vectors_of(list(texts.values()), model)
         first = rows[np.searchsorted(owner, np.arange(len(texts)))]
         cosines = first @ first.T
         kinds = {

@@ -142,8 +142,9 @@ def _embed(tokenizer: Any, model: Path, texts: Sequence[str]) -> Floats:
     """Unit vectors: (texts, dimensions)."""
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     hidden = [session.run(None, _feed(tokenizer, text))[0][0].mean(axis=0) for text in texts]
-    rows: Floats = np.stack(hidden)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = np.stack(hidden)
+    unit: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
 
 
 def _feed(tokenizer: Any, text: str) -> Feed:
