@@ -31,6 +31,9 @@ from typing import Final
 import numpy as np
 
 from anaphora.core.analyser import query_terms
+from anaphora.embed.base import Vectors
+from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.errors import EmbeddingError
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.state import MemoryQuery
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, Rule, rank_memories
@@ -93,7 +96,8 @@ def ask_halves(
     data: Path, cache: Path | None = None, embedder: str = "minilm"
 ) -> tuple[list[Asked], list[Asked]]:
     """The questions of chats 1 to 5 and those of chats 6 to 10, with their candidates."""
-    service = KeptEmbedder(embedder, cache)
+    # As the product asks it: texts without the marks that end them.
+    service = EmbedderService(spec_for(KeptEmbedder(embedder, cache)), cache_size=0)
     with tempfile.TemporaryDirectory(prefix="anaphora-fit-") as home:
         truth = open_database(Path(home) / "anaphora.db")
         fit, report = (
@@ -104,7 +108,7 @@ def ask_halves(
 
 
 def _asked(
-    home: Path, truth: Database, embedder: KeptEmbedder, data: Path, *, first: bool
+    home: Path, truth: Database, embedder: EmbedderService, data: Path, *, first: bool
 ) -> list[Asked]:
     """The questions of one half, with their candidates."""
     namespace = "fit" if first else "report"
@@ -117,7 +121,7 @@ def _asked(
         for turn in c.turns
     ]
     texts = [text for *_, text in turns]
-    keep_with(records, vectors, embedder.name, texts, embedder.embed(texts))
+    keep_with(records, vectors, embedder.name, texts, _vectors(embedder, texts))
     ids = [record.id for record in sorted(records.changed_since(-1, 2**30), key=lambda r: r.seq)]
     named = {(space, of, key): i for (space, of, key, _), i in zip(turns, ids, strict=True)}
     index = MemoryIndex(
@@ -138,8 +142,18 @@ def _asked(
     return found
 
 
-def _candidates(index: MemoryIndex, embedder: KeptEmbedder, text: str) -> MemoryCandidates:
-    wanted = MemoryQuery(NOW, OVERFETCH * K, embedder.embed_query(text), query_terms(text))
+def _vectors(embedder: EmbedderService, texts: Sequence[str]) -> list[Vectors]:
+    """The vectors of each text's parts. Raises `EmbeddingError`."""
+    rows = []
+    for vectors in embedder.embed(texts):
+        if isinstance(vectors, EmbeddingError):
+            raise vectors
+        rows.append(vectors)
+    return rows
+
+
+def _candidates(index: MemoryIndex, embedder: EmbedderService, text: str) -> MemoryCandidates:
+    wanted = MemoryQuery(NOW, OVERFETCH * K, embedder.query(text), query_terms(text))
     return index.candidates(wanted).columns
 
 
