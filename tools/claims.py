@@ -79,6 +79,11 @@ def _split(text: str) -> list[str]:
     return re.split(r"\s+", text)
 
 
+def claim(words: str, **values: Value) -> Claim:
+    """A claim with its values by name."""
+    return Claim(words, values)
+
+
 def figure(result: str, name: str, form: str = ".2f", *, times: float = 1) -> Value:
     """A figure that `bench.figures` wrote, by its name."""
     return Value(result, lambda content: _figure(content, name)["value"] * times, form)
@@ -189,50 +194,40 @@ TABLES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Claim, ...]]]] = {
     "quality": (
         ("what was measured", "plain method", "Anaphora"),
         (
-            Claim(
+            claim(
                 "people chatting for weeks (REALTALK, {n} questions): share of the evidence among"
                 " the first ten turns | {plain} (the better of BM25 and cosine) | **{value}**",
-                {
-                    "n": _questions(_REALTALK),
-                    "plain": _better(_REALTALK, "recall@10"),
-                    "value": _quality(_REALTALK, "recall@10"),
-                },
+                n=_questions(_REALTALK),
+                plain=_better(_REALTALK, "recall@10"),
+                value=_quality(_REALTALK, "recall@10"),
             ),
-            Claim(
+            claim(
                 "long chats with an assistant (BEAM-100K, {n} questions): the same | {plain} (the"
                 " same) | **{value}**",
-                {
-                    "n": _questions(_BEAM),
-                    "plain": _better(_BEAM, "recall@10"),
-                    "value": _quality(_BEAM, "recall@10"),
-                },
+                n=_questions(_BEAM),
+                plain=_better(_BEAM, "recall@10"),
+                value=_quality(_BEAM, "recall@10"),
             ),
-            Claim(
+            claim(
                 "precision of injected context | {plain} (the five best hits, always)"
                 " | **{value}**",
-                {
-                    "plain": figure("injection", "the five best hits, always: evidence"),
-                    "value": figure("injection", "chats and facts: of what is put in, evidence"),
-                },
+                plain=figure("injection", "the five best hits, always: evidence"),
+                value=figure("injection", "chats and facts: of what is put in, evidence"),
             ),
-            Claim(
+            claim(
                 "{n} commit subjects: share of the files they touch among the first ten"
                 " | {plain} | **{value}**",
-                {
-                    "n": _commits("recall package", "questions", ".0f"),
-                    "plain": _commits("BM25 of files", "recall@10"),
-                    "value": _commits("recall package", "recall@10"),
-                },
+                n=_commits("recall package", "questions", ".0f"),
+                plain=_commits("BM25 of files", "recall@10"),
+                value=_commits("recall package", "recall@10"),
             ),
-            Claim(
+            claim(
                 "{tasks} exact questions over {turns} turns (how often, when first, who): right |"
                 " {plain} (recall, 20 hits) | **{value}** (a scripted program in place of a model)",
-                {
-                    "tasks": figure("deep_aggregation", "tasks", ".0f"),
-                    "turns": figure("deep_aggregation", "turns", ",.0f"),
-                    "plain": figure("deep_aggregation", "exact by plain recall, 20 hits"),
-                    "value": figure("deep_aggregation", "exact by deep recall"),
-                },
+                tasks=figure("deep_aggregation", "tasks", ".0f"),
+                turns=figure("deep_aggregation", "turns", ",.0f"),
+                plain=figure("deep_aggregation", "exact by plain recall, 20 hits"),
+                value=figure("deep_aggregation", "exact by deep recall"),
             ),
         ),
     ),
@@ -301,13 +296,11 @@ TABLES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Claim, ...]]]] = {
     "compare": (
         ("", "recall@5", "recall@10", "MRR"),
         tuple(
-            Claim(
+            claim(
                 f"{words} | {{five}} | {{ten}} | {{mrr}}",
-                {
-                    "five": _compared("conversations", contestant, "recall@5"),
-                    "ten": _compared("conversations", contestant, "recall@10"),
-                    "mrr": _compared("conversations", contestant, "MRR"),
-                },
+                five=_compared("conversations", contestant, "recall@5"),
+                ten=_compared("conversations", contestant, "recall@10"),
+                mrr=_compared("conversations", contestant, "MRR"),
             )
             for contestant, words in (
                 ("Anaphora", "Anaphora"),
@@ -324,12 +317,10 @@ TABLES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Claim, ...]]]] = {
         ("recall@10, macro", "model", "all chats", "chats 6 to 10"),
         (
             *(
-                Claim(
+                claim(
                     f"{words} | {{whole}} | {{half}}",
-                    {
-                        "whole": _quality("REALTALK, all chats", _MACRO, method, ".3f"),
-                        "half": _quality(_REALTALK, _MACRO, method, ".3f"),
-                    },
+                    whole=_quality("REALTALK, all chats", _MACRO, method, ".3f"),
+                    half=_quality(_REALTALK, _MACRO, method, ".3f"),
                 )
                 for method, words in (
                     ("Anaphora", "Anaphora | its own, 22 M"),
@@ -350,12 +341,10 @@ TABLES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Claim, ...]]]] = {
         ("recall@10", "chats", "abstention as 1.0", "without it"),
         (
             *(
-                Claim(
+                claim(
                     f"{words} | {{ones}} | {{without}}",
-                    {
-                        "ones": _quality(name, _ONES, method, ".3f"),
-                        "without": _quality(name, _WITHOUT, method, ".3f"),
-                    },
+                    ones=_quality(name, _ONES, method, ".3f"),
+                    without=_quality(name, _WITHOUT, method, ".3f"),
                 )
                 for method, name, words in (
                     ("Anaphora", _BEAM, "Anaphora | 6 to 10"),
@@ -378,44 +367,36 @@ _TURNS, _FILES = "1,511 turns", "flask, 214 files"
 _FIRST, _VECTORS = "first answer, s", "all vectors there, s"
 
 CLAIMS: Final = (
-    Claim(
+    claim(
         "of facts that change without sharing a word it puts {share} in order",
-        {"share": figure("changes", "held out, implicit: right first")},
+        share=figure("changes", "held out, implicit: right first"),
     ),
-    Claim(
+    claim(
         "that were never answered it is silent for at most {most} in 100",
-        {"most": figure("silence", "never said: silent, at most, of all groups", ".0f", times=100)},
+        most=figure("silence", "never said: silent, at most, of all groups", ".0f", times=100),
     ),
-    Claim(
+    claim(
         "of {turns} turns acknowledged by processes killed at random moments, {lost} were lost",
-        {
-            "turns": figure("durability", "turns acknowledged", ",.0f"),
-            "lost": figure("durability", "acknowledged turns lost", ".0f"),
-        },
+        turns=figure("durability", "turns acknowledged", ",.0f"),
+        lost=figure("durability", "acknowledged turns lost", ".0f"),
     ),
-    Claim(
+    claim(
         "{lost} of the writes of {killed} processes killed while they remembered, forgot,"
         " reindexed and backed up",
-        {
-            "killed": total("memory_faults", "kills during "),
-            "lost": total("memory_faults", "acknowledged writes lost"),
-        },
+        killed=total("memory_faults", "kills during "),
+        lost=total("memory_faults", "acknowledged writes lost"),
     ),
-    Claim(
+    claim(
         "LanceDB's hybrid search finds {lance} of the evidence in conversations, Chroma, mem0 and"
         " LangGraph's stores {chroma}, and Anaphora {ours}",
-        {
-            "lance": _short(_compared("conversations", _LANCE, "recall@10")),
-            "chroma": _short(_compared("conversations", "Chroma", "recall@10")),
-            "ours": _short(_compared("conversations", _OURS, "recall@10")),
-        },
+        lance=_short(_compared("conversations", _LANCE, "recall@10")),
+        chroma=_short(_compared("conversations", "Chroma", "recall@10")),
+        ours=_short(_compared("conversations", _OURS, "recall@10")),
     ),
-    Claim(
+    claim(
         "on lasting memories without speakers it is level with LanceDB ({lance} and {ours})",
-        {
-            "lance": _short(_compared("memories", _LANCE, "recall@10")),
-            "ours": _short(_compared("memories", _OURS, "recall@10")),
-        },
+        lance=_short(_compared("memories", _LANCE, "recall@10")),
+        ours=_short(_compared("memories", _OURS, "recall@10")),
     ),
     Claim(
         "(recall@10 {lance} and {fused}; Anaphora {ours}), and better on BEAM's chats"
@@ -430,34 +411,28 @@ CLAIMS: Final = (
             for ending, group in (("", "all"), ("_beam", "beam"))
         },
     ),
-    Claim(
+    claim(
         "({ours} of the files that a commit touched among ten; LanceDB {lance})",
-        {
-            "ours": _compared("projects", _OURS, "recall@10", "history, all"),
-            "lance": _compared("projects", _LANCE, "recall@10", "history, all"),
-        },
+        ours=_compared("projects", _OURS, "recall@10", "history, all"),
+        lance=_compared("projects", _LANCE, "recall@10", "history, all"),
     ),
-    Claim(
+    claim(
         "Bulk adds with known vectors: LanceDB {lance} texts a second, Anaphora {ours} (it"
         " compares each text with all others and links similar ones), Chroma {chroma}.",
-        {
-            "lance": _cost(_LANCE, _BULK, ",.0f"),
-            "ours": _cost(_OURS, _BULK, ",.0f"),
-            "chroma": _cost("Chroma", _BULK, ",.0f"),
-        },
+        lance=_cost(_LANCE, _BULK, ",.0f"),
+        ours=_cost(_OURS, _BULK, ",.0f"),
+        chroma=_cost("Chroma", _BULK, ",.0f"),
     ),
-    Claim(
+    claim(
         "takes {lance} ms in LanceDB, {ours} in Anaphora, {chroma} in Chroma; removing one"
         " {lance_gone}, {ours_gone} and {chroma_gone}, and closing then {closing} s in Anaphora",
-        {
-            "lance": _cost(_LANCE, _ADD),
-            "ours": _cost(_OURS, _ADD),
-            "chroma": _cost("Chroma", _ADD),
-            "lance_gone": _cost(_LANCE, _GONE),
-            "ours_gone": _cost(_OURS, _GONE),
-            "chroma_gone": _cost("Chroma", _GONE),
-            "closing": _cost(_OURS, "closed after that, s"),
-        },
+        lance=_cost(_LANCE, _ADD),
+        ours=_cost(_OURS, _ADD),
+        chroma=_cost("Chroma", _ADD),
+        lance_gone=_cost(_LANCE, _GONE),
+        ours_gone=_cost(_OURS, _GONE),
+        chroma_gone=_cost("Chroma", _GONE),
+        closing=_cost(_OURS, "closed after that, s"),
     ),
     Claim(
         "A query without its embedding, over 7,035 turns: Chroma {chroma} ms, Anaphora {ours},"
@@ -474,28 +449,24 @@ CLAIMS: Final = (
             )
         },
     ),
-    Claim(
+    claim(
         "In an earlier run: mem0 {add} texts a second, {one} and {query} ms",
-        {
-            "add": _cost("mem0", _BULK, ".0f"),
-            "one": _cost("mem0", _ADD),
-            "query": _cost("mem0", _LESS, ".0f"),
-        },
+        add=_cost("mem0", _BULK, ".0f"),
+        one=_cost("mem0", _ADD),
+        query=_cost("mem0", _LESS, ".0f"),
     ),
-    Claim(
+    claim(
         "a conversation of 1,511 turns answers after {ours} s (vectors after {ours_vectors};"
         " Chroma {chroma}, LanceDB {lance}), the 214 files of flask after {files} s"
         " ({files_vectors}; {chroma_files} and {lance_files})",
-        {
-            "ours": _waiting(_OURS, f"{_TURNS}: {_FIRST}"),
-            "ours_vectors": _waiting(_OURS, f"{_TURNS}: {_VECTORS}"),
-            "chroma": _waiting("Chroma", f"{_TURNS}: {_FIRST}"),
-            "lance": _waiting(_LANCE, f"{_TURNS}: {_FIRST}"),
-            "files": _waiting(_OURS, f"{_FILES}: {_FIRST}"),
-            "files_vectors": _waiting(_OURS, f"{_FILES}: {_VECTORS}"),
-            "chroma_files": _waiting("Chroma", f"{_FILES}: {_FIRST}", ".0f"),
-            "lance_files": _waiting(_LANCE, f"{_FILES}: {_FIRST}", ".0f"),
-        },
+        ours=_waiting(_OURS, f"{_TURNS}: {_FIRST}"),
+        ours_vectors=_waiting(_OURS, f"{_TURNS}: {_VECTORS}"),
+        chroma=_waiting("Chroma", f"{_TURNS}: {_FIRST}"),
+        lance=_waiting(_LANCE, f"{_TURNS}: {_FIRST}"),
+        files=_waiting(_OURS, f"{_FILES}: {_FIRST}"),
+        files_vectors=_waiting(_OURS, f"{_FILES}: {_VECTORS}"),
+        chroma_files=_waiting("Chroma", f"{_FILES}: {_FIRST}", ".0f"),
+        lance_files=_waiting(_LANCE, f"{_FILES}: {_FIRST}", ".0f"),
     ),
 )
 
