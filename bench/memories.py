@@ -39,7 +39,10 @@ def keep_with(
         rows = []
         with records.change() as work:
             for at in some:
-                one = MemoryRecord(ids(), texts[at], "semantic", NOW, NOW, NOW, 0)
+                one = MemoryRecord(
+                    ids(), texts[at], "semantic", NOW, NOW, NOW, 0,
+                    category=f"c{at % 20}", tags=(f"t{at % 7}",),
+                )  # fmt: skip
                 work.add(one, STANDS_ALONE)
                 for number, part in enumerate(parts[at]):
                     data = np.asarray(part, "<f2").tobytes()

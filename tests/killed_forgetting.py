@@ -1,4 +1,4 @@
-"""Forgetting for good under `kill -9`: `python -m bench.forgetting [ACKNOWLEDGED]`.
+"""Forgetting for good under `kill -9`.
 
 A process remembers, mirrors, exchanges with a remote, forgets for good and says so; it is killed at
 a random moment. The next one opens the same home, mirrors and exchanges, and so does another
@@ -11,7 +11,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -74,11 +73,6 @@ def killed_forgets(place: Path, *, acknowledged: int, chance: random.Random) -> 
         for home in homes:
             _settle(home, mirrored=home is homes[0])
         tally.back += _found(words, [*homes, place / "vault"])
-        print(
-            f"{tally.kills} kills, {len(words)} acknowledged, {len(tally.back)} back",
-            file=sys.stderr,
-            flush=True,
-        )
     return tally
 
 
@@ -114,18 +108,3 @@ def _found(words: list[str], places: list[Path]) -> list[str]:
             data = file.read_bytes()
             found += [f"{word.decode()} in {file}" for word in wanted if word in data]
     return found
-
-
-def main() -> int:
-    """Run it, and say what came of it."""
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    with tempfile.TemporaryDirectory(prefix="anaphora-forgetting-") as folder:
-        tally = killed_forgets(Path(folder), acknowledged=wanted, chance=random.Random(11))
-    print(f"{tally.kills} kills, {tally.acknowledged} acknowledged, {len(tally.back)} back")
-    for line in tally.back:
-        print(line)
-    return 1 if tally.back else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
