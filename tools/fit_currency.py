@@ -569,7 +569,7 @@ def _without_doubt(pairs: Iterable[Pair]) -> list[Pair]:
 def source_of(fit: Fit) -> str:
     """The module of weights."""
     lines = [
-        '"""Weights of `rank/currency` and `rank/replacement`: `python -m tools.fit_currency` '
+        '"""Weights of `rank/currency` and `rank/replacement`: `make fit ONLY=currency` '
         'writes them."""',
         "",
         "from typing import Final",
