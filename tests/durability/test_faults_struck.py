@@ -1,7 +1,4 @@
-"""Each call under each fault of the operating system, at some of the calls where it can strike.
-
-bench/syscall_faults.py does the same at every one of them.
-"""
+"""Each call under each fault of the operating system, at some of the calls where it can strike."""
 
 from __future__ import annotations
 
