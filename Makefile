@@ -28,7 +28,7 @@ NAME ?= trained
 TRAINER ?= .train-venv/bin/python
 TORCH_FROM ?= --index-url https://download.pytorch.org/whl/cpu
 
-.PHONY: help setup demo test adapters fuzz attacks laws check proofs fit bench format lint types imports wheel release-check reference docs claims promises lock model models reader train clean
+.PHONY: help setup demo test adapters fuzz attacks laws check proofs fit bench format lint types imports wheel release-check reference docs claims lock model models reader train clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -132,12 +132,8 @@ docs: reference  ## build the reference and the plugins, and refresh the outputs
 	$(BIN)/python -m bench.results_page
 	$(BIN)/python -m tools.claims
 
-claims: setup  ## check every figure and promise of README and docs against what shows it
+claims: setup  ## check every figure of README and docs/comparison.md against its result
 	$(BIN)/python -m tools.claims --check
-
-promises: setup  ## run every test and record in docs/claims.md which promises held
-	$(BIN)/python -m pytest --junitxml .promises.xml; status=$$?; \
-	  $(BIN)/python -m tools.claims --ran .promises.xml && rm -f .promises.xml && exit $$status
 
 lock:  ## pin every dependency again
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \

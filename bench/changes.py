@@ -1,4 +1,4 @@
-"""Does recall say what holds now? `python -m bench.changes --data DIR [--details FILE]`.
+"""Does recall say what holds now? `python -m bench.changes --data DIR`.
 
 Stories in which facts change, are contradicted, repeated and asked about again (`DIR/changes`),
 told once as chat turns and once as lasting facts; each way is a namespace of its own, asked through
@@ -16,28 +16,18 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from anaphora import Memory
 from anaphora.values import NewTurn
-from bench.figures import machine_and_day, write
+from bench.figures import Figure, keep
 from bench.homes import load_reader, tell_once
 
-KINDS: Final = (
-    "current",
-    "current-explicit",
-    "past",
-    "stable",
-    "echo",
-    "negation",
-    "person",
-    "number",
-    "implicit",
-)
 ABSENT: Final = "absent"
+ALL: Final = "all that can be answered"
 MANY, FIRST = 10, 3
 # The parts of the report.
 FITTED: Final = "first half: weights were fitted on it"
@@ -53,58 +43,25 @@ Story: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one question got: `right` is None where no hit holds an answer or an outdated value.
+    """What one question got: whether the first hit that holds an answer or an outdated value holds
+    the answer, whether the first of all and one of the first three do, and whether none came."""
 
-    `outdated` and `answers` are (how many hits hold one and no answer, how many say that they were
-    replaced).
-    """
-
-    story: str
     part: str
     told: str
     kind: str
-    question: str
-    right: bool | None
-    first: bool
-    among: bool
-    silent: bool
-    outdated: tuple[int, int]
-    answers: tuple[int, int]
+    shares: Mapping[str, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table: shares of `asked` questions of one kind, told one way."""
-
-    told: str
-    kind: str
-    part: str
-    asked: int
-    right_first: float
-    first_of_all: float
-    among_first: float
-    silent: float
-
-
-def run(data: Path, details: Path | None = None) -> list[Row]:
-    """Tell every story both ways, ask, keep the figures."""
-    parts = read_stories(data)
+def run(data: Path) -> list[Figure]:
+    """Tell every story both ways, ask; print and keep the figures."""
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="anaphora-changes-") as home:
-        for part, stories in parts.items():
+        for part, stories in read_stories(data).items():
             for story in stories:
                 outcomes += _asked(Path(home) / story["id"], part, story)
-    rows = [
-        row
-        for part in parts
-        for told in (CHATS, FACTS)
-        for row in _rows(told, part, [o for o in outcomes if (o.part, o.told) == (part, told)])
-    ]
-    marks = [_mark(part, told, outcomes) for part in parts for told in (CHATS, FACTS)]
-    if details is not None:
-        details.write_text(json.dumps([asdict(one) for one in outcomes], indent=1), "utf-8")
-    _keep(rows, parts, marks)
-    return rows
+    figures = list(_figures(outcomes))
+    keep("changes", "What holds now", figures)
+    return figures
 
 
 def read_stories(data: Path) -> dict[str, list[Story]]:
@@ -173,7 +130,8 @@ def _asked(home: Path, part: str, story: Story) -> Iterator[Outcome]:
     with told_both_ways(home, story) as ways:
         for question in story["questions"]:
             for told, ask in ways.items():
-                yield _outcome((story["id"], part, told), question, ask(question))
+                texts = [text for text, _ in ask(question)]
+                yield Outcome(part, told, question["kind"], _shares(question, texts))
 
 
 def story_turns(session: dict[str, Any]) -> Iterator[NewTurn]:
@@ -184,30 +142,16 @@ def story_turns(session: dict[str, Any]) -> Iterator[NewTurn]:
         yield NewTurn(turn["role"], turn["text"], ts=ts, speaker=turn.get("speaker"))
 
 
-def _outcome(place: tuple[str, str, str], question: dict[str, Any], found: Found) -> Outcome:
-    right = None
-    texts = [text for text, _ in found]
-    answers = [now for text, now in found if holds_any(text, question["answer"])]
-    outdated = [
-        now
-        for text, now in found
-        if holds_any(text, question["stale"]) and not holds_any(text, question["answer"])
-    ]
-    for text in texts:
-        if holds_any(text, question["answer"]) or holds_any(text, question["stale"]):
-            right = holds_any(text, question["answer"])
-            break
-    return Outcome(
-        *place,
-        question["kind"],
-        question["q"],
-        right,
-        bool(texts) and holds_any(texts[0], question["answer"]),
-        any(holds_any(text, question["answer"]) for text in texts[:FIRST]),
-        not texts,
-        (len(outdated), outdated.count(False)),
-        (len(answers), answers.count(False)),
-    )
+def _shares(question: Story, texts: Sequence[str]) -> dict[str, bool]:
+    right = [holds_any(text, question["answer"]) for text in texts]
+    telling = [own for own, text in zip(right, texts, strict=True)
+               if own or holds_any(text, question["stale"])]  # fmt: skip
+    return {
+        "right first": any(telling[:1]),
+        "first of all": any(right[:1]),
+        f"among {FIRST}": any(right[:FIRST]),
+        "silent": not texts,
+    }
 
 
 def holds_any(text: str, strings: Iterable[str]) -> bool:
@@ -220,62 +164,21 @@ def _moment(written: str) -> datetime:
     return datetime.fromisoformat(written)
 
 
-def _rows(told: str, part: str, outcomes: Sequence[Outcome]) -> Iterator[Row]:
-    answerable = [one for one in outcomes if one.kind != ABSENT]
-    groups = [(kind, [one for one in answerable if one.kind == kind]) for kind in KINDS]
-    absent = [one for one in outcomes if one.kind == ABSENT]
-    for kind, group in (*groups, ("all that can be answered", answerable), (ABSENT, absent)):
-        yield Row(
-            told,
-            kind,
-            part,
-            len(group),
-            sum(one.right is True for one in group) / len(group),
-            sum(one.first for one in group) / len(group),
-            sum(one.among for one in group) / len(group),
-            sum(one.silent for one in group) / len(group),
-        )
-
-
-def _mark(part: str, told: str, outcomes: Sequence[Outcome]) -> str:
-    """A line on what is marked as replaced, of the questions about the present."""
-    asked = [
-        o for o in outcomes if (o.part, o.told) == (part, told) and o.kind not in ("past", ABSENT)
-    ]
-    cells = [
-        f"{sum(marked for _, marked in pairs)} of {sum(many for many, _ in pairs)}"
-        for pairs in ([o.outdated for o in asked], [o.answers for o in asked])
-    ]
-    return f"| {part.partition(':')[0]} | {told} | {' | '.join(cells)} |"
-
-
-def _keep(rows: Sequence[Row], parts: Mapping[str, Sequence[Story]], marks: Sequence[str]) -> None:
-    lines = [
-        "# What holds now",
-        "",
-        f"{machine_and_day()}.",
-        "`python -m bench.changes`: stories in which facts change, told as chats "
-        "(`recall_conversation`, ten turns) and as lasting facts without a path (`recall`, ten "
-        "memories), asked when all is told. *Right first*: the first hit that holds the answer or "
-        "an outdated value holds the answer, as a share of all questions of the kind. *First of "
-        "all*: the first hit, whatever it is, holds the answer. *Among 3*: "
-        "the answer is in one of the first three hits. *Silent*: no hit, which is right for "
-        f"`{ABSENT}` alone.",
-    ]
-    for part, stories in parts.items():
-        lines += ["", f"## {part.capitalize()} ({len(stories)} stories)", ""]
-        lines += ["| told as | kind | questions | right first | first of all | among 3 | silent |"]
-        lines += ["|---|---|---:|---:|---:|---:|---:|"]
-        for row in (one for one in rows if one.part == part):
-            shares = (row.right_first, row.first_of_all, row.among_first)
-            shown = " | ".join("–" if row.kind == ABSENT else f"{one:.2f}" for one in shares)
-            lines += [f"| {row.told} | {row.kind} | {row.asked} | {shown} | {row.silent:.2f} |"]
-    lines += ["", "## What is marked as replaced", ""]
-    lines += ["Of the hits for questions about the present (`current` is false):", ""]
-    lines += ["| stories | told as | that hold an outdated value | that hold an answer |"]
-    lines += ["|---|---|---:|---:|", *marks]
-    write("changes", json.dumps({"rows": [asdict(row) for row in rows]}), "\n".join(lines))
-    print("\n".join(lines))
+def _figures(outcomes: Sequence[Outcome]) -> Iterator[Figure]:
+    """The shares by part, way of telling and kind; then those of all that was held out."""
+    groups: dict[str, list[Outcome]] = {}
+    for one in outcomes:
+        where = f"{one.part.partition(':')[0]}, {one.told}"
+        kinds = (one.kind,) if one.kind == ABSENT else (one.kind, ALL)
+        for kind in kinds:
+            groups.setdefault(f"{where}, {kind}", []).append(one)
+            if one.part != FITTED:
+                groups.setdefault(f"held out, {one.told}, {kind}", []).append(one)
+                groups.setdefault(f"held out, {kind}", []).append(one)
+    for name, own in groups.items():
+        yield Figure(f"{name}: questions", len(own))
+        for share in own[0].shares:
+            yield Figure(f"{name}: {share}", sum(one.shares[share] for one in own) / len(own))
 
 
 def main() -> None:
@@ -284,9 +187,7 @@ def main() -> None:
         prog="python -m bench.changes", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    parser.add_argument("--details", type=Path, help="a file for the outcome of every question")
-    given = parser.parse_args()
-    run(given.data, given.details)
+    run(parser.parse_args().data)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,17 @@
-"""How sure is the shortcut, how often right? `python -m bench.deep_shortcut ../shared/data`
+"""How sure is the shortcut of deep recall, how often right? `python -m bench.deep_shortcut --data
+DIR`.
 
 In: REALTALK and BEAM, read by their importers. Out: the weights of `rank.confidence`, fitted on
-chats 1 to 5, and how they do on chats 6 to 10, which had no part in it: how often the shortcut
-fires, how often the evidence is then in what it gives back, and whether hits of a probability are
-right as often as it says. In bench/results/deep_shortcut.json and .md. Only questions that a
-shortcut may take count; how many it may not take is reported beside them.
+chats 1 to 5, and on chats 6 to 10 how often the shortcut fires, and how often the evidence is then
+in what it gives back. In bench/results/deep_shortcut.json and .md. Only questions that a shortcut
+may take count.
 """
 
 from __future__ import annotations
 
-import itertools
-import json
-import pickle
-import sys
+import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -27,25 +23,23 @@ from anaphora.deep.evidence.questions import asks_about_the_whole
 from anaphora.deep.evidence.sources import MEMORY, TURNS, of_hit
 from anaphora.deep.recall import NEEDED, SURE, best_evidence
 from anaphora.rank.confidence import (
-    MEMORY_WEIGHTS,
     REACH,
-    TURN_WEIGHTS,
     MemoryMatch,
     TurnMatch,
-    memory_confidence,
     memory_features,
     turn_confidence,
     turn_features,
 )
 from anaphora.values.memories import NewMemory
 from bench.datasets import Haystack, haystacks
-from bench.figures import Figure, machine_and_day, show, write
+from bench.figures import Figure, keep
+from bench.fitting import fit_logistic
 from bench.homes import home_of, tell_once
+from bench.told import Clock
 
 FIT = range(1, 6)
 TOP = 10
 RIDGE = {"turn": 1e-3, "memory": 1e-4}
-BINS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 Floats = NDArray[np.float64]
 
@@ -64,41 +58,30 @@ class Asked:
     given: bool
 
 
-class _Clock:
-    now = datetime(2024, 1, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-def run(data: Path, cache: Path | None = None) -> list[Figure]:
-    """Ask everything, fit, report. `cache` keeps what was asked: a fit can be looked at again."""
-    if cache is not None and cache.is_file():
-        asked = pickle.loads(cache.read_bytes())
-    else:
-        asked = list(ask_all(data))
-    if cache is not None:
-        cache.write_bytes(pickle.dumps(asked))
-    weights = fit(asked)
-    figures = list(_figures([one for one in asked if one.number not in FIT]))
-    show("The shortcut on chats 6 to 10", figures)
-    for kind, now in (("turn", TURN_WEIGHTS), ("memory", MEMORY_WEIGHTS)):
-        print(kind, [round(float(w), 2) for w in weights[kind]], "in use:", now)
-    _keep(asked, weights, figures)
+def run(data: Path) -> list[Figure]:
+    """Ask everything, report what was held out."""
+    asked = [one for one in ask_all(data) if one.number not in FIT]
+    figures = list(_figures(asked))
+    keep("deep_shortcut", "The shortcut of deep recall, chats 6 to 10", figures)
     return figures
 
 
 def fit(asked: Sequence[Asked]) -> dict[str, Floats]:
     """The weights of turns and of memories, the constant first, by chats 1 to 5."""
     chosen = [one for one in asked if one.number in FIT and not one.whole]
-    return {kind: _fitted(_rows(chosen, kind), ridge) for kind, ridge in RIDGE.items()}
+    weights: dict[str, Floats] = {}
+    for kind, ridge in RIDGE.items():
+        values, right = _rows(chosen, kind)
+        found, constant = fit_logistic(values, right, np.ones(len(right)), ridge * len(right))
+        weights[kind] = np.array([constant, *found])
+    return weights
 
 
 def ask_all(data: Path, homes: Path | None = None) -> Iterator[Asked]:
     """Every question of every chat; with `homes` the homes of the chats are kept there."""
     for form, found in haystacks(data):
         print(form, found.number, flush=True)
-        clock = _Clock()
+        clock = Clock()
         with (
             home_of(homes, f"shortcut-{form}-{found.number}") as home,
             Memory.open(home, clock=clock) as memory,
@@ -107,7 +90,7 @@ def ask_all(data: Path, homes: Path | None = None) -> Iterator[Asked]:
 
 
 def _ask(
-    memory: Memory, clock: _Clock, form: str, haystack: Haystack, home: Path
+    memory: Memory, clock: Clock, form: str, haystack: Haystack, home: Path
 ) -> Iterator[Asked]:
     threads, facts = (memory.scoped(f"{form}-{haystack.number}-{k}") for k in ("t", "m"))
     (conversation,) = haystack.conversations
@@ -173,23 +156,6 @@ def _rows(asked: Sequence[Asked], kind: str) -> tuple[Floats, Floats]:
     return np.array(values), np.array(right, float)
 
 
-def _fitted(rows: tuple[Floats, Floats], ridge: float) -> Floats:
-    """Weights of a logistic regression by Newton's method, the constant first."""
-    values, right = rows
-    mean, spread = values.mean(0), values.std(0) + 1e-9
-    design = np.c_[np.ones(len(values)), (values - mean) / spread]
-    penalty = ridge * len(right) * np.r_[0.0, np.ones(values.shape[1])]
-    weights = np.zeros(design.shape[1])
-    for _ in range(100):
-        p = 1 / (1 + np.exp(-design @ weights))
-        slope = design.T @ (p - right) + penalty * weights
-        curve = (design * (p * (1 - p))[:, None]).T @ design + np.diag(penalty)
-        weights -= np.linalg.solve(curve, slope)
-    plain = weights[1:] / spread
-    whole: Floats = np.r_[weights[0] - plain @ mean, plain]
-    return whole
-
-
 def _figures(asked: Sequence[Asked]) -> Iterator[Figure]:
     for form in (*dict.fromkeys(one.form for one in asked), "both"):
         some = [one for one in asked if form in {one.form, "both"}]
@@ -214,45 +180,7 @@ def _fires(one: Asked) -> bool:
     return sum(p >= SURE for p in turn_confidence(one.turns)) >= NEEDED
 
 
-def _calibration(asked: Sequence[Asked], kind: str) -> Iterator[str]:
-    pairs: list[tuple[float, bool]] = []
-    for one in asked:
-        if kind == "turn":
-            pairs += zip(turn_confidence(one.turns)[:TOP], one.turns_right[:TOP], strict=True)
-        else:
-            pairs += zip(memory_confidence(one.told), one.told_right, strict=True)
-    for low, high in itertools.pairwise(BINS):
-        inside = [(p, right) for p, right in pairs if low <= p < high]
-        if inside:
-            said = sum(p for p, _ in inside) / len(inside)
-            was = sum(right for _, right in inside) / len(inside)
-            yield f"| {kind} | {low:.1f} to {high:.1f} | {len(inside)} | {said:.2f} | {was:.2f} |"
-
-
-def _keep(asked: Sequence[Asked], weights: dict[str, Floats], figures: Sequence[Figure]) -> None:
-    held = [one for one in asked if one.number not in FIT and not one.whole]
-    lines = [
-        "# The shortcut of deep recall",
-        "",
-        f"{machine_and_day()}. Weights fitted on chats 1 to 5 of",
-        "REALTALK and BEAM-100K; all figures are from chats 6 to 10. A hit is right if labelled",
-        f"evidence is at most {REACH} turns away. The shortcut needs {NEEDED} hits at {SURE}.",
-        "",
-        "| what | value |",
-        "|---|---:|",
-        *(f"| {f.name} | {f.value:.2f} |".replace(".00 |", " |") for f in figures),
-        "",
-        "| hits | said to be | n | said on average | were right |",
-        "|---|---|---:|---:|---:|",
-        *_calibration(held, "turn"),
-        *_calibration(held, "memory"),
-    ]
-    value = {
-        "weights": {kind: [round(float(w), 2) for w in some] for kind, some in weights.items()},
-        "figures": {f.name: f.value for f in figures},
-    }
-    write("deep_shortcut", json.dumps(value), "\n".join(lines))
-
-
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)
+    parser = argparse.ArgumentParser(prog="python -m bench.deep_shortcut", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    run(parser.parse_args().data)

@@ -6,40 +6,25 @@ questions of another data set, commit messages, questions that it cannot answer)
 evidence of the sets: how much of what was put in is evidence, how often nothing was put in where
 nothing was needed, and the tokens, beside putting in the five best hits always. The stories of
 `bench.changes`, told as facts, do the same for memories: there a fact counts that holds the answer.
-The weights of `rank/relevance` are fitted anew on chats 1 to 5; what is reported is of the others
-and of the stories that are held out. bench/results/injection.json and .md.
+`fit` finds the weights of `rank/relevance` on chats 1 to 5; what is reported is of the others and
+of the stories that are held out. bench/results/injection.json and .md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Final, TypeVar
 from uuid import uuid4
 
 from anaphora import Memory
 from anaphora.rank.budget import token_cost
-from anaphora.rank.relevance import (
-    ANSWERS,
-    CONSTANT,
-    COVERS,
-    FIRST,
-    LEAD,
-    READ_ANSWERS,
-    READ_CONSTANT,
-    READ_COVERS,
-    READ_FIRST,
-    READ_LEAD,
-    READ_ODDS,
-    READ_THRESHOLD,
-    THRESHOLD,
-    relevance_features,
-)
+from anaphora.rank.relevance import relevance_features
 from anaphora.recall.unasked import turn_evidence
 from anaphora.surfaces.hooks.protocols import read_event
 from anaphora.surfaces.hooks.session import MOST_HITS, SessionHooks
@@ -47,10 +32,10 @@ from anaphora.values.conversations import READ_IN_HOOKS
 from anaphora.values.search import SearchHit
 from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories
 from bench.datasets import SETS, Haystack, haystacks
-from bench.figures import Figure, at_least, at_most, exactly, machine_and_day, write
+from bench.figures import Figure, at_least, at_most, exactly, keep
 from bench.fitting import fit_logistic
 from bench.homes import home_of, load_reader, tell_once
-from bench.project.sets import ProjectSet, read_project_sets
+from bench.projects import ProjectSet, read_project_sets
 
 CLIENT: Final = "claude-code"
 NEEDED: Final = "answered here"
@@ -377,76 +362,27 @@ def measured(seen: Sequence[Injected]) -> list[Figure]:
             9,
             "",
         ),
+        Figure(
+            "the five best hits, always: evidence",
+            _share(sum(o.always[1] for o in held_out), sum(o.always[0] for o in held_out)),
+        ),
+        Figure(
+            "the five best hits, always: tokens a prompt",
+            fmean(one.always[2] for one in held_out),
+            "tokens",
+        ),
+        Figure("tokens a prompt", fmean(one.tokens for one in held_out), "tokens"),
     ]
 
 
-def keep(seen: Sequence[Injected], anew: tuple[list[float], float]) -> None:
-    """Write the report, print it."""
-    figures = measured(seen)
-    lines = [
-        "# What is put into prompts unasked",
-        "",
-        f"{machine_and_day()}.",
-        "`python -m bench.injection`: sessions of prompts through the hooks of a session. Nothing "
-        f"was fitted on these chats and stories (threshold {THRESHOLD:g}, {READ_THRESHOLD:g} of "
-        "what was read). *Put in*: hits, and the share of them that is evidence. *Silent*: prompts "
-        "that got nothing. *Always*: the five best hits of each prompt, without a block around "
-        "them.",
-        "",
-        "| figure | value | target |",
-        "|---|---:|---:|",
-        *(f"| {one.name} | {one.value:.3f} | {one.target} |" for one in figures),
-        "",
-        "| over | prompts | number | put in | evidence | silent | tokens a prompt | "
-        "always: evidence | tokens a prompt |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    held_out = [one for one in seen if not one.fitted]
-    for where, kind in dict.fromkeys((one.where, one.kind) for one in held_out):
-        own = [one for one in held_out if (one.where, one.kind) == (where, kind)]
-        hits, evidence = sum(one.hits for one in own), sum(one.evidence for one in own)
-        cells = (
-            where,
-            kind,
-            str(len(own)),
-            str(hits),
-            f"{evidence / hits:.2f}" if hits else "–",
-            f"{sum(not one.hits for one in own) / len(own):.3f}",
-            f"{sum(one.tokens for one in own) / len(own):.0f}",
-            f"{_share(sum(o.always[1] for o in own), sum(o.always[0] for o in own)):.2f}",
-            f"{sum(one.always[2] for one in own) / len(own):.0f}",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    names: tuple[str, ...] = ("answers", "first", "lead", "covers", "constant")
-    in_use: tuple[float, ...] = (ANSWERS, FIRST, LEAD, COVERS, CONSTANT)
-    if len(anew[0]) == len(names):
-        names = (*names[:-1], "reading", names[-1])
-        in_use = READ_ANSWERS, READ_FIRST, READ_LEAD, READ_COVERS, READ_ODDS, READ_CONSTANT
-    pairs = zip(in_use, (*anew[0], anew[1]), strict=True)
-    shipped = dict(zip(names, pairs, strict=True))
-    lines += ["", "| weight | as shipped | fitted anew on chats 1 to 5 |", "|---|---:|---:|"]
-    lines += [f"| {name} | {own:.3f} | {new:.3f} |" for name, (own, new) in shipped.items()]
-    told = [asdict(one) | {"features": (), "labels": ()} for one in seen]
-    value = {
-        "machine": machine_and_day(),
-        "figures": [asdict(one) for one in figures],
-        "prompts": told,
-        "fitted": anew,
-    }
-    write("injection", json.dumps(value), "\n".join(lines))
-    print("\n".join(lines))
-
-
-def main() -> None:
-    """Run with the arguments of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.injection", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    given = parser.parse_args()
-    seen = [*ask_chats(given.data), *ask_stories(given.data)]
-    keep(seen, fit(seen))
+def run(data: Path) -> list[Figure]:
+    """Ask everything; print and keep the figures."""
+    figures = measured([*ask_chats(data), *ask_stories(data)])
+    keep("injection", "What is put into prompts unasked", figures)
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(prog="python -m bench.injection", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    run(parser.parse_args().data)

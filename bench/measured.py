@@ -1,28 +1,23 @@
 """When, where and at which commit each result was measured: bench/results/measured.json.
 
 `bench.figures.write` records every measurement here, with a digest of what it wrote, so that a
-result that was changed by hand is noticed. `python -m bench.measured` takes date and commit from
-the history for results that have no record, and says so in the record.
+result that was changed by hand is noticed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["Measurement", "from_history", "measurements", "record", "stale"]
+__all__ = ["Measurement", "measurements", "record", "stale"]
 
 ROOT = Path(__file__).resolve().parents[1]
 _FILE = Path("bench", "results", "measured.json")
-# As `bench.figures.machine` names it.
-_MACHINE = re.compile(r"[^\n|:]*?\d+ cores, \w+, Python \d+(?:\.\d+)+(?:, load \d+\.\d)?")
-UNRECORDED = "two shared cores (the run did not record more)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +44,8 @@ def measurements(root: Path = ROOT) -> Mapping[str, Measurement]:
 def record(name: str, machine: str, root: Path = ROOT) -> None:
     """Keep that a result has just been measured by the code of this checkout."""
     today = datetime.now(UTC).date().isoformat()
-    keep(name, Measurement(today, commit(root), machine, digest(root, name)), root)
-
-
-def keep(name: str, measurement: Measurement, root: Path = ROOT) -> None:
-    """Write one entry, the others as they are."""
     rows = {known: asdict(row) for known, row in measurements(root).items()}
-    rows[name] = asdict(measurement)
+    rows[name] = asdict(Measurement(today, commit(root), machine, digest(root, name)))
     text = json.dumps(dict(sorted(rows.items())), indent=1, ensure_ascii=False)
     (root / _FILE).write_text(text + "\n", encoding="utf-8")
 
@@ -82,30 +72,3 @@ def commit(root: Path = ROOT) -> str:
     except (OSError, subprocess.CalledProcessError):
         return ""
     return answer.stdout.strip()
-
-
-def from_history(root: Path = ROOT) -> list[str]:
-    """Record the results that lack a record, or changed since, by the commit that has them."""
-    known = measurements(root)
-    folder = root / "bench" / "results"
-    names = sorted(
-        file.stem
-        for file in folder.glob("*.json")
-        if file.name != _FILE.name
-        and (file.stem not in known or known[file.stem].digest != digest(root, file.stem))
-    )
-    for name in names:
-        file = folder / f"{name}.json"
-        shown = ["git", "log", "-1", "--format=%cs %h", "--abbrev=8", "--", str(file)]
-        asked = subprocess.run(shown, cwd=root, capture_output=True, text=True, check=True)
-        date, _, brought_in = asked.stdout.strip().partition(" ")
-        if not brought_in:
-            raise LookupError(f"{file.name} is in no commit: run its measurement")
-        text = (folder / f"{name}.md").read_text("utf-8")
-        machine = machine_in[0].strip() if (machine_in := _MACHINE.search(text)) else UNRECORDED
-        keep(name, Measurement(date, brought_in, machine, digest(root, name), "history"), root)
-    return names
-
-
-if __name__ == "__main__":
-    print("\n".join(from_history()))

@@ -6,15 +6,12 @@ elsewhere: no dedupe, no links.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.embed.service import EmbedderService
-from anaphora.errors import EmbeddingError
 from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import STANDS_ALONE
@@ -22,23 +19,10 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import MemoryRecord
 
-__all__ = ["NOW", "keep_texts", "keep_with"]
+__all__ = ["NOW", "keep_with"]
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 _STEP = 2_000
-
-
-def keep_texts(
-    records: Records, vectors: RecordVectors, embedder: EmbedderService, texts: Sequence[str]
-) -> None:
-    """Embed texts and keep them as memories of now."""
-    found = embedder.embed(texts)
-    parts = []
-    for one in found:
-        if isinstance(one, EmbeddingError):
-            raise one
-        parts.append(one)
-    keep_with(records, vectors, embedder.name, texts, parts)
 
 
 def keep_with(
@@ -47,20 +31,16 @@ def keep_with(
     embedder: str,
     texts: Sequence[str],
     parts: Sequence[NDArray[np.floating]],
-    *,
-    spread_days: float = 0.0,
 ) -> None:
-    """Keep texts with the vectors that they have; ages spread evenly over so many days."""
-    rng = random.Random(0)
+    """Keep texts with the vectors that they have, as memories of now."""
     ids = RecordIds(lambda: NOW)
     for start in range(0, len(texts), _STEP):
         some = range(start, min(start + _STEP, len(texts)))
         rows = []
         with records.change() as work:
             for at in some:
-                when = NOW - timedelta(days=rng.uniform(0.0, spread_days))
                 one = MemoryRecord(
-                    ids(), texts[at], "semantic", when, when, when, 0,
+                    ids(), texts[at], "semantic", NOW, NOW, NOW, 0,
                     category=f"c{at % 20}", tags=(f"t{at % 7}",),
                 )  # fmt: skip
                 work.add(one, STANDS_ALONE)

@@ -15,7 +15,6 @@ import argparse
 import itertools
 import json
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from corpus.reading import FOLDER, Story, read_stories
 
 from anaphora.core import resident
 from anaphora.embed.service import spec_for
+from anaphora.surfaces.setup.dialogue import ServerDialogue
 from bench.figures import Figure, at_most, keep, percentile
 from bench.hooks import SCRIPT, seconds_of, stop_residents
 from bench.measuring import memory_of, plain_environment, size_of
@@ -254,30 +254,12 @@ def _call_server(
         "capabilities": {},
         "clientInfo": {"name": "bench", "version": "1"},
     }
-    with subprocess.Popen(
-        [str(SCRIPT), "mcp"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=directory,
-        env=dict(environ),
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        requests = [("initialize", greeting), *(
-            ("tools/call", {"name": name, "arguments": arguments}) for name, arguments in calls
-        )]  # fmt: skip
-        for number, (method, values) in enumerate(requests):
-            request = {"jsonrpc": "2.0", "id": number, "method": method, "params": values}
-            server.stdin.write(json.dumps(request).encode() + b"\n")
-            server.stdin.flush()
-            answer = json.loads(server.stdout.readline())
-            if "error" in answer or answer["result"].get("isError"):
-                raise RuntimeError(f"{method} failed: {str(answer)[-500:]}")
-            if not number:
-                server.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
-        server.stdin.close()
-        server.wait(30)
+    server = ServerDialogue((str(SCRIPT), "mcp"), environ, directory, 60.0)
+    server.ask("initialize", greeting)
+    server.notify("notifications/initialized")
+    for name, arguments in calls:
+        server.call(name, arguments)
+    server.finish()
 
 
 def _do_large_work(root: Path, environ: Mapping[str, str], stories: Iterator[Story]) -> None:

@@ -1,19 +1,15 @@
-"""When is recall rightly silent, and is what a hit says of itself true? `python -m bench.silence
---data DIR`.
+"""When is recall rightly silent? `python -m bench.silence --data DIR`.
 
 Questions that what is searched answers, questions about what was never said there, and questions
 that were asked of somebody else, over stories (told as chats and as facts) and over REALTALK and
-BEAM. Reported on what had no part in the fit: by tenths of all hits, what they say how probably
-they answer and how many do; for each floor, the share of each kind of question that gets nothing;
-and that share at the floor at which 3 of 100 answered questions are lost. `fit` and `fit_hits` find
-the weights of `rank/silence`. bench/results/silence.json and .md, or
-silence_read with `--read`; `--picture` draws reliability by where the hits are from.
+BEAM. Reported on what had no part in the fit: the share of each kind of question that gets nothing,
+and how far what hits say of themselves lies from how many answer. `fit` and `fit_hits` find the
+weights of `rank/silence`. Written to bench/results/silence.json and .md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from unittest import mock
 
 import numpy as np
@@ -34,6 +30,7 @@ from anaphora import Memory
 from anaphora.embed.base import Embedder
 from anaphora.rank.silence import (
     FACT_FLOOR,
+    FLOOR_OF,
     HIT_WEIGHTS,
     LANES,
     TURN_FLOOR,
@@ -48,7 +45,7 @@ from anaphora.recall import likelihood
 from anaphora.recall.likelihood import Likelihood
 from bench.changes import ABSENT, CHATS, FITTED, Story, holds_any, read_stories, told_both_ways
 from bench.datasets import SETS, Haystack, haystacks
-from bench.figures import RESULTS, machine_and_day, write
+from bench.figures import Figure, keep
 from bench.fitting import fit_added, fit_logistic
 from bench.homes import home_of, load_reader, tell_once
 from bench.told import asked_story, read_everyday_stories, spread_questions, turn_texts
@@ -71,8 +68,6 @@ SEED: Final = 11
 ANSWERED, NEVER_SAID, OF_OTHERS = "answered", "never said", "asked of others"
 KINDS: Final = (ANSWERED, NEVER_SAID, OF_OTHERS)
 TENTHS: Final = 10
-MOST_DRAWN: Final = 0.6
-"""The probability up to which reliability is drawn: no tenth of all hits says more."""
 LOST: Final = 0.03
 """The share of answered questions that may be lost, where silence is compared."""
 MEANING_AT: Final = 0
@@ -448,140 +443,42 @@ def reliability(asked: Sequence[Asked]) -> list[tuple[float, float, int]]:
     return [(float(p[:, 0].mean()), float(p[:, 1].mean()), len(p)) for p in tenths]
 
 
-def silent_at(asked: Sequence[Asked], lost: float = LOST) -> tuple[float, dict[str, float]]:
-    """The floor at which so many answered questions get nothing, and the share of each other kind
-    that gets nothing at it."""
-    chances = {
-        kind: np.array([one.seen.answered for one in asked if one.kind == kind]) for kind in KINDS
-    }
-    floor = float(np.quantile(chances[ANSWERED], lost))
-    others = {kind: values for kind, values in chances.items() if kind != ANSWERED and len(values)}
-    return floor, {kind: float((values < floor).mean()) for kind, values in others.items()}
-
-
-def keep(asked: Sequence[Asked], read: int = 0) -> None:
-    """Write the tables, print them; `read` says how many hits a reader has read."""
+def figures_of(asked: Sequence[Asked]) -> Iterator[Figure]:
+    """The share of questions that get no hit, by group and kind, and how far hits say too much."""
     held_out = [one for one in asked if not one.fitted]
-    lines = [
-        f"# Silence{f', the first {read} hits read' if read else ''}",
-        "",
-        f"{machine_and_day()}.",
-        f"`python -m bench.silence --data DIR{f' --read {read}' if read else ''}`. Nothing was "
-        "fitted on these stories and chats. *Answered*: the answer is there, and silence is wrong. "
-        "*Never said*: about the people and things of the same story, but what was asked never "
-        "came up. *Asked of others*: questions of another story, or of the other data set.",
-        "",
-        "What hits say how probably they answer, and how many do, by tenths of all hits of these "
-        "questions:",
-        "",
-        "| hits of | number | farthest | " + " | ".join(f"{at + 1}" for at in range(TENTHS)) + " |",
-        "|---|---:|---:|" + "---:|" * TENTHS,
-    ]
-    for lane in LANES:
-        of_lane = [one for one in held_out if one.lane == lane]
-        for where in ("all", *dict.fromkeys(one.where for one in of_lane)):
-            tenths = reliability([one for one in of_lane if where in ("all", one.where)])
-            farthest = max((abs(said - right) for said, right, _ in tenths), default=0.0)
-            cells = " | ".join(f"{said:.2f}: {right:.2f}" for said, right, _ in tenths)
-            number = sum(count for *_, count in tenths)
-            lines.append(f"| {lane}, {where} | {number} | {farthest:.2f} | {cells} |")
-    lines += [
-        "",
-        "The share of questions that get no hit, by the floor of the probability that anything "
-        f"answers (as shipped: turns {TURN_FLOOR:g}, memories {FACT_FLOOR:g}), and at the floor at "
-        f"which {LOST:.0%} of the answered questions of the row are lost:",
-        "",
-        f"| where | questions | number | at {LOST:.0%} lost | "
-        + " | ".join(f"{one:g}" for one in FLOORS)
-        + " |",
-        "|---|---|---:|---:|" + "---:|" * len(FLOORS),
-    ]
+    never: list[float] = []
     for where, kind in dict.fromkeys((one.where, one.kind) for one in held_out):
-        chosen = [one for one in held_out if one.where == where]
-        floor, silent = silent_at(chosen)
-        chances = [one.seen.answered for one in chosen if one.kind == kind]
-        shares = [sum(chance < floor for chance in chances) / len(chances) for floor in FLOORS]
-        at_lost = f"floor {floor:.3f}" if kind == ANSWERED else f"{silent[kind]:.2f}"
-        cells = " | ".join(f"{share:.2f}" for share in shares)
-        lines.append(f"| {where} | {kind} | {len(chances)} | {at_lost} | {cells} |")
-    value = {"asked": [_row(one) for one in asked], "read": read}
-    write("silence_read" if read else "silence", json.dumps(value), "\n".join(lines))
-    print("\n".join(lines))
+        own = [one for one in held_out if (one.where, one.kind) == (where, kind)]
+        silent = sum(one.seen.answered < FLOOR_OF[one.lane] for one in own) / len(own)
+        never += [silent] if kind == NEVER_SAID else []
+        yield Figure(f"{where}: silent, {kind}", silent)
+    yield Figure("never said: silent, at most, of all groups", max(never))
+    for where in dict.fromkeys(one.where for one in held_out):
+        yield Figure(f"{where}: farthest tenth of hits", farthest(held_out, where))
 
 
-def _listed(weights: Weights) -> str:
-    return ", ".join(f"{weight:.2f}" for weight in weights)
+def farthest(asked: Sequence[Asked], where: str) -> float:
+    """How far what hits of a group say lies from how many are right, in the worst tenth."""
+    tenths = reliability([one for one in asked if one.where == where])
+    return max((abs(said - right) for said, right, _ in tenths), default=0.0)
 
 
-def _row(one: Asked) -> dict[str, Any]:
-    return {
-        "where": one.where,
-        "lane": one.lane,
-        "kind": one.kind,
-        "fitted": one.fitted,
-        "author": one.author,
-        "chance": round(one.seen.answered, 4),
-        "hits": [(round(chance, 4), right) for chance, right in one.chances()],
-    }
-
-
-def draw(to: Path) -> None:
-    """Draw what hits say of themselves and how many answer, both lanes, with and without reader."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib import pyplot
-
-    from bench.scale.pictures import saved
-
-    figure, panels = pyplot.subplots(2, 2, figsize=(9, 8), layout="constrained")
-    for column, name in enumerate(("silence", "silence_read")):
-        rows = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["asked"]
-        for line, lane in enumerate(LANES):
-            axes = panels[line][column]
-            chosen = [row for row in rows if row["lane"] == lane and not row["fitted"]]
-            for where in dict.fromkeys(row["where"] for row in chosen):
-                hits = sorted(hit for row in chosen if row["where"] == where for hit in row["hits"])
-                tenths = np.array_split(np.array(hits, np.float64), TENTHS)
-                said, right = ([float(t[:, at].mean()) for t in tenths] for at in (0, 1))
-                axes.plot(said, right, marker="o", markersize=3, linewidth=1.2, label=where)
-            axes.plot(
-                [0, MOST_DRAWN], [0, MOST_DRAWN], color="#9ca3af", linewidth=1, linestyle="--"
-            )
-            axes.set(xlim=(0, MOST_DRAWN), ylim=(0, MOST_DRAWN))
-            axes.set_title(f"{lane}, {'with' if column else 'without'} the reader", loc="left")
-            axes.legend(fontsize=7, frameon=False)
-    figure.supxlabel("what hits say how probably they answer, by tenths of all hits")
-    figure.supylabel("the share of them that do")
-    saved(to)
-
-
-def main() -> None:
-    """Run with the arguments of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.silence", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--data", type=Path, help="the folder of shared data")
-    parser.add_argument("--homes", type=Path, help="keep the homes here, to ask again")
-    parser.add_argument("--read", type=int, default=0, help="hits that a reader reads")
-    parser.add_argument("--picture", type=Path, help="draw kept results into this file instead")
-    given = parser.parse_args()
-    if given.picture is not None:
-        draw(given.picture)
-        return
-    if given.data is None:
-        parser.error("--data is needed")
-    authors = read_split().held_out[READ_FITTED if given.read else 0 :]
-    keep(
-        [
-            *ask_stories(given.data, given.homes, given.read),
-            *ask_chats(given.data, given.homes, given.read),
-            *ask_corpus(read_everyday_stories(given.data), given.homes, given.read, name="stories"),
-            *ask_corpus(read_corpus(authors=authors), given.homes, given.read),
-        ],
-        given.read,
-    )
+def run(data: Path, homes: Path | None = None) -> list[Figure]:
+    """Ask everything; print and keep the figures. `homes` keeps the homes, to ask again."""
+    asked = [
+        *ask_stories(data, homes),
+        *ask_chats(data, homes),
+        *ask_corpus(read_everyday_stories(data), homes, name="stories"),
+        *ask_corpus(read_corpus(authors=read_split().held_out), homes),
+    ]
+    figures = list(figures_of(asked))
+    keep("silence", "Silence, as shipped", figures)
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(prog="python -m bench.silence", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    parser.add_argument("--homes", type=Path, help="keep the homes here, to ask again")
+    chosen = parser.parse_args()
+    run(chosen.data, chosen.homes)

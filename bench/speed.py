@@ -1,102 +1,209 @@
-"""How fast recall answers over 10,000 real turns.
+"""How fast turns and memories are recalled, kept and forgotten.
 
-In: the folder of shared data (REALTALK and BEAM). Out: figures beside their targets,
-also in bench/results/speed.json and .md. Everything goes through `Memory` with its defaults
-(6 hits, 2,500 tokens), asked of all threads; embedding is timed inside the same calls, so that it
-can be taken off.
+In: the folder of shared data (REALTALK and BEAM). Out: figures beside their targets, for turns in
+bench/results/speed.json and .md, for memories in memory_speed_SIZE. Everything goes through
+`Memory` with its defaults; embedding is timed inside the same calls, so that it can be taken off.
+
+    python -m bench.speed --data DIR [--size 1000] [--only turns memories] [--cache DIR]
+
+`--cache` keeps the texts' vectors, which take minutes, from one run to the next.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import re
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 from anaphora import Memory
-from anaphora.embed.service import spec_for
 from anaphora.values.conversations import ImportedConversation
-from bench import imports_cost
 from bench.datasets import haystacks
+from bench.embedder import KeptEmbedder
 from bench.figures import Figure, at_most, below, keep, percentile
-from bench.timed import TimedEmbedder
+from bench.measuring import plain_environment, size_of
 
-TURNS = 10_000
-QUESTIONS = 300
-WARM_UP = 10
+SIZE: Final = 10_000
+QUESTIONS: Final = 300
+SINGLE: Final = 60
+ROUNDS: Final = 9
+PARTS: Final = ("turns", "memories")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_SHORTEST: Final = 20
+# Memory of a process that does nothing but open a home and recall.
+_ALONE: Final = """
+import json, sys
+from anaphora import Memory
+from bench.measuring import memory_of
+with Memory.open(sys.argv[1]) as memory:
+    for question in json.loads(sys.stdin.read()):
+        memory.recall(question)
+    print(memory_of("VmRSS"))
+"""
 
 
-def run(data: Path) -> list[Figure]:
-    """Index the turns in a temporary home, ask, start processes; print and keep the figures."""
-    chats = [chat for _, chat in haystacks(data)]
-    conversations = _cut([c for chat in chats for c in chat.conversations], TURNS)
-    texts = [q.text for chat in chats for q in chat.questions]
-    questions = list(dict.fromkeys(texts[:: max(1, len(texts) // QUESTIONS)]))[:QUESTIONS]
-    with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as home:
-        figures = _indexing(Path(home), conversations)
-        figures += _asking(Path(home), questions)
-        figures.append(imports_cost.one_shot(Path(home), questions[0], TURNS))
-    figures += imports_cost.run()
-    keep("speed", f"Speed of recall over {TURNS:,} turns", figures)
+def run(
+    data: Path, size: int = SIZE, only: Sequence[str] = PARTS, cache: Path | None = None
+) -> list[Figure]:
+    """Fill a home of each kind, ask, write; print and keep the figures."""
+    figures: list[Figure] = []
+    if "turns" in only:
+        figures += list(_turns(data, size, cache))
+        keep("speed", f"Speed of recall over {size:,} turns", figures)
+    if "memories" in only:
+        of_memories = list(_memories(data, size, cache))
+        keep(f"memory_speed_{size}", f"Speed of memories, {size:,} texts", of_memories)
+        figures += of_memories
     return figures
 
 
-def _cut(conversations: list[ImportedConversation], turns: int) -> list[ImportedConversation]:
-    """The first `turns` turns of the conversations."""
-    kept = []
-    for conversation in conversations:
-        kept.append(replace(conversation, turns=conversation.turns[:turns]))
-        turns -= len(kept[-1].turns)
-    if turns > 0:
-        raise SystemExit(f"the shared data is {turns:,} turns short of {TURNS:,}")
-    return [conversation for conversation in kept if conversation.turns]
+def _turns(data: Path, size: int, cache: Path | None) -> Iterator[Figure]:
+    conversations = _first_turns(data, size)
+    questions = _questions(data)
+    embedder = KeptEmbedder(folder=cache, ask_anew=True)
+    with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as folder:
+        home = Path(folder)
+        began = time.perf_counter()
+        with Memory.open(home, embedder=embedder, cache_size=2 * QUESTIONS) as memory:
+            memory.import_(conversations)
+            memory.ready()
+            yield Figure("import, embed and index", time.perf_counter() - began, "s")
+            yield Figure("of that in the embedder", embedder.seconds, "s")
+            whole, bare = _asked(lambda q: memory.recall_conversation(None, q), questions, embedder)
+            again, _ = _asked(lambda q: memory.recall_conversation(None, q), questions, embedder)
+        yield Figure("questions", len(questions))
+        name = "recall less the question's embedding, p50"
+        yield at_most(name, percentile(bare, 0.5), 2, "ms")
+        yield Figure("whole recall, p50", percentile(whole, 0.5), "ms")
+        yield below("whole recall, p99", percentile(whole, 0.99), 25, "ms")
+        yield below("repeated question, p50", percentile(again, 0.5), 1, "ms")
+        words = ["conversation", "recall", questions[0], "--json"]
+        arguments = ["--home", folder, *words]
+        code = f"import sys; sys.argv[1:] = {arguments!r}; from anaphora.surfaces.cli import main"
+        spent = _started(f"{code}; main()")
+        yield below(f"one recall by the command line, {size:,} turns", spent, 1.5, "s")
+    bare_start = _started("pass")
+    for code in ("import anaphora", "from anaphora import Memory"):
+        yield below(code, 1000 * (_started(code) - bare_start), 150, "ms")
 
 
-def _indexing(home: Path, conversations: list[ImportedConversation]) -> list[Figure]:
-    timed = TimedEmbedder(spec_for("minilm").load())
-    began = time.perf_counter()
-    with Memory.open(home, conversations_dir=home / "conversations", embedder=timed) as memory:
-        memory.import_(conversations)
-        memory.ready()
-        spent = time.perf_counter() - began
-    return [
-        Figure("import, embed and index", spent, "s"),
-        Figure("of that in the embedder", timed.seconds, "s"),
-        Figure("embedding", timed.texts / timed.seconds, "texts/s"),
-    ]
-
-
-def _asking(home: Path, questions: list[str]) -> list[Figure]:
-    timed = TimedEmbedder(spec_for("minilm").load())
-    cache = 2 * len(questions)
-    whole, bare, repeated = [], [], []
-    with Memory.open(
-        home, conversations_dir=home / "conversations", embedder=timed, cache_size=cache
-    ) as memory:
-        memory.ready()
-        for number in range(WARM_UP):
-            memory.recall_conversation(None, f"what was said about number {number}?")
-        for question in questions:
-            before, began = timed.query_seconds, time.perf_counter()
-            memory.recall_conversation(None, question)
-            spent = time.perf_counter() - began
-            whole.append(1000 * spent)
-            bare.append(1000 * (spent - (timed.query_seconds - before)))
-        for question in questions:
+def _memories(data: Path, size: int, cache: Path | None) -> Iterator[Figure]:
+    texts, questions = _texts(data, size), _questions(data)
+    embedder = KeptEmbedder(folder=cache, ask_anew=True)
+    embedder.embed(texts)
+    with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as folder:
+        home = Path(folder)
+        with Memory.open(home, embedder=embedder) as memory:
             began = time.perf_counter()
-            memory.recall_conversation(None, question)
-            repeated.append(1000 * (time.perf_counter() - began))
-    return [
-        Figure("questions", len(questions)),
-        Figure("embedding a question, p50", percentile(_less(whole, bare), 0.5), "ms"),
-        at_most("recall less the question's embedding, p50", percentile(bare, 0.5), 2, "ms"),
-        Figure("recall less the question's embedding, p99", percentile(bare, 0.99), "ms"),
-        Figure("whole recall, p50", percentile(whole, 0.5), "ms"),
-        below("whole recall, p99", percentile(whole, 0.99), 25, "ms"),
-        below("repeated question, p50", percentile(repeated, 0.5), 1, "ms"),
-        Figure("repeated question, p99", percentile(repeated, 0.99), "ms"),
-    ]
+            memory.remember_many(texts)
+            memory.ready()
+            rate = len(texts) / (time.perf_counter() - began)
+            yield Figure("remember_many with known vectors", rate, "texts/s")
+        yield Figure("on disk", size_of(home) / 1e6, "MB")
+        began = time.perf_counter()
+        with Memory.open(home, embedder=embedder, cache_size=2 * QUESTIONS) as memory:
+            memory.recall(questions[0])
+            opened = 1000 * (time.perf_counter() - began)
+            yield Figure("opened, and the first recall", opened, "ms")
+            whole, bare = _asked(memory.recall, questions[1:], embedder)
+            again, _ = _asked(memory.recall, questions[1:], embedder)
+            limit = 2 if size <= SIZE else 6
+            yield at_most("recall less E, p50", percentile(bare, 0.5), limit, "ms")
+            yield below("whole recall, p99", percentile(whole, 0.99), 25, "ms")
+            yield below("repeated, p50", percentile(again, 0.5), 1, "ms")
+            records: list[str] = []
+
+            def remember(text: str) -> None:
+                records.append(memory.remember(text).id)
+
+            news = [f"{n} was told that {text[:200]}" for n, text in enumerate(texts[:SINGLE])]
+            _, over = _asked(remember, news, embedder)
+            yield at_most("remember over its embedding, p50", percentile(over, 0.5), 4, "ms")
+            gone, _ = _asked(memory.forget, records, embedder)
+            yield Figure("forget, p50", percentile(gone, 0.5), "ms")
+            began = time.perf_counter()
+        yield Figure("closed after that", time.perf_counter() - began, "s")
+        alone = subprocess.run(
+            [sys.executable, "-c", _ALONE, folder],
+            input=json.dumps(questions[:100]),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        limit = 350 if size <= SIZE else 700
+        yield below("resident memory", float(alone.stdout.split()[-1]), limit, "MB")
 
 
-def _less(whole: list[float], bare: list[float]) -> list[float]:
-    return [a - b for a, b in zip(whole, bare, strict=True)]
+def _asked(
+    ask: Callable[[str], object], texts: Sequence[str], embedder: KeptEmbedder
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of each call, and the same without the time in the embedder."""
+    whole, bare = [], []
+    for text in texts:
+        before, began = embedder.query_seconds + embedder.seconds, time.perf_counter()
+        ask(text)
+        spent = time.perf_counter() - began
+        whole.append(1000 * spent)
+        bare.append(1000 * (spent - (embedder.query_seconds + embedder.seconds - before)))
+    return whole, bare
+
+
+def _started(code: str) -> float:
+    """Seconds of a whole process that runs some code, the median of several."""
+    command, spent = [sys.executable, "-c", code], []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True, env=plain_environment())
+        spent.append(time.perf_counter() - began)
+    return percentile(spent, 0.5)
+
+
+def _first_turns(data: Path, turns: int) -> list[ImportedConversation]:
+    """The first `turns` turns of the conversations of both data sets."""
+    cut = []
+    for _, chat in haystacks(data):
+        for conversation in chat.conversations:
+            cut.append(replace(conversation, turns=conversation.turns[:turns]))
+            turns -= len(cut[-1].turns)
+    return [conversation for conversation in cut if conversation.turns]
+
+
+def _questions(data: Path) -> list[str]:
+    """Different questions, evenly spread over the chats."""
+    every = list(dict.fromkeys(q.text for _, chat in haystacks(data) for q in chat.questions))
+    return every[:: max(1, len(every) // QUESTIONS)][:QUESTIONS]
+
+
+def _texts(data: Path, size: int) -> list[str]:
+    """`size` different texts: turns, then sentences of them, then two sentences on end."""
+    turns = [t.text for _, chat in haystacks(data) for c in chat.conversations for t in c.turns]
+    texts = dict.fromkeys(turn for turn in turns if turn.strip())
+    if len(texts) < size:
+        cut = [[sentence.strip() for sentence in _SENTENCE.split(turn)] for turn in turns]
+        single = (each for own in cut for each in own if len(each) > _SHORTEST)
+        double = (" ".join(two) for own in cut for two in pairwise(own) if all(two))
+        texts = dict.fromkeys([*texts, *single, *double])
+    return list(texts)[:size]
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    parser.add_argument("--size", type=int, default=SIZE, help="turns and memories")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--cache", type=Path, help="a folder that keeps vectors")
+    chosen = parser.parse_args()
+    run(chosen.data, chosen.size, chosen.only, chosen.cache)
+
+
+if __name__ == "__main__":
+    main()

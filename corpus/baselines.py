@@ -19,8 +19,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from bench.parts.plain import Bm25, cosines, ranked
-from bench.parts.vectors import CachedEmbedder
+from bench.embedder import KeptEmbedder
+from bench.plain import Bm25, cosines, ranked
 
 from anaphora import Memory
 from anaphora.values.conversations import NewTurn, RelatedTurn, TurnHit
@@ -78,7 +78,7 @@ def ask(
 ) -> Results:
     """Tell every story and ask all its questions, by every method."""
     results: Results = {method: [] for method in METHODS}
-    embedder, clock = CachedEmbedder(cache), _Clock()
+    embedder, clock = KeptEmbedder(folder=cache), _Clock()
     with (
         tempfile.TemporaryDirectory(prefix="anaphora-corpus-") as home,
         Memory.open(Path(home), embedder=embedder, clock=clock) as memory,
@@ -96,7 +96,7 @@ def ask(
     return results
 
 
-def _plain(story: Story, lane: Lane, embedder: CachedEmbedder) -> Ask:
+def _plain(story: Story, lane: Lane, embedder: KeptEmbedder) -> Ask:
     """BM25 and the cosine, of turns with the names of their speakers."""
     texts = story.texts(lane)
     if lane == "turns":

@@ -10,7 +10,7 @@ import random
 from pathlib import Path
 
 import pytest
-from bench.forgetting import killed_forgets
+from tests.killed_forgetting import killed_forgets
 from tests.surfaces.rest_desk import in_namespace, served
 from tests.sync.devices import devices
 from tools.attacks import ATTACKS, Attack, forgotten

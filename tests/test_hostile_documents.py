@@ -17,12 +17,11 @@ from time import sleep
 from types import SimpleNamespace
 
 import pytest
-from bench.hostile_files import DOCUMENTS
-from bench.hostile_imports import IMPORTS
 from rich.console import Console
 from starlette.requests import Request
 from tests.conftest import Clock
 from tests.document_files import docx
+from tests.hostile_files import DOCUMENTS, IMPORTS
 from tests.surfaces.rest_desk import served
 from tests.worker_calls import (
     die,

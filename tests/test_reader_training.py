@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench.embedder import KeptEmbedder
 from tools.reader.batches import ABOUT, ANSWERS, NOT, UNCLEAR, Drawing, draw_steps
 from tools.reader.examples import AnswerExample, ChangeExample, read_answers, read_changes
 from tools.reader.measured import judged_sets
-from tools.reader.mining import KeptVectors, answer_examples
+from tools.reader.mining import answer_examples
 from tools.reader.pairs import story_pairs, written_pairs
 from tools.reader.prepare import main as prepare
 from tools.reader.scores import (
@@ -122,8 +123,8 @@ STORY: dict[str, Any] = {
 }
 
 
-def _vectors() -> KeptVectors:
-    return KeptVectors(WordHashingEmbedder())
+def _vectors() -> KeptEmbedder:
+    return KeptEmbedder(WordHashingEmbedder())
 
 
 def _examples() -> dict[str, AnswerExample]:

@@ -1,19 +1,24 @@
 """Several servers on one database: killed under load, started at once, with clocks that differ.
 
-The load is that of `bench/several_servers.py`, shorter. What one database and one process can
-show is shown without processes.
+What one database and one process can show is shown without processes.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import httpx
 import pytest
-from bench.several_servers import WRONG, Load, measure
 from sqlalchemy import Table, UniqueConstraint, text
 from tests.conftest import Clock
 
@@ -46,26 +51,89 @@ def server(home: Path, url: str, clock: Clock | None = None) -> Memory:
     return Memory.open(home, database=url, embedder="hashing", clock=clock)
 
 
+class Serving:
+    """A server with a home of its own, and what it acknowledged while it was written to."""
+
+    def __init__(self, folder: Path, number: int, url: str) -> None:
+        self.number, self._environment = (
+            number,
+            os.environ
+            | {
+                "ANAPHORA_HOME": str(folder / f"home-{number}"),
+                "ANAPHORA_DATABASE": url,
+                "ANAPHORA_EMBEDDER": "hashing",
+                "PYTHONUNBUFFERED": "1",
+            },
+        )
+        self.acknowledged: list[str] = []
+        self.turns: list[str] = []
+        self.launch()
+
+    def launch(self) -> None:
+        command = [sys.executable, "-m", "anaphora", "serve", "--no-token", "--port", "0"]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env=self._environment
+        )
+        assert self.process.stdout is not None
+        address = re.search(r"http://\S+?:\d+", self.process.stdout.readline())
+        assert address
+        self.at = address[0]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=30)
+
+    def write(self, enough: int) -> None:
+        """Remember and append until it is killed, or has done enough."""
+        with suppress(httpx.HTTPError):
+            for n in range(enough):
+                text = f"Server {self.number} keeps crate {n} in room {n * 7}."
+                memory = httpx.post(f"{self.at}/v1/memories", json={"text": text}, timeout=30)
+                if memory.is_success:
+                    self.acknowledged.append(text)
+                turn = {"turns": [{"role": "user", "text": text}]}
+                path = f"/v1/conversations/chat-{self.number}/turns"
+                if httpx.post(self.at + path, json=turn, timeout=30).is_success:
+                    self.turns.append(text)
+
+
 @pytest.mark.slow
 @pytest.mark.enable_socket
 @pytest.mark.timeout(300)
 @pytest.mark.promise("servers.killed")
 def test_killed_servers_lose_double_and_revive_nothing(tmp_path: Path, postgresql_url: str) -> None:
-    """Of three servers under load two are killed, and one comes back without its indexes: what was
-    acknowledged is on every server, at once, one time and in order."""
-    load = Load(6, clients=3, namespaces=2, embedder="hashing")
-    seen = measure(load, postgresql_url, tmp_path)
-    assert seen.tally.failed == []
-    assert seen.tally.wrong == seen.ledger.twice == []
-    for _, kind in WRONG:
-        assert [getattr(one, kind) for one in seen.found] == [[], [], []], kind
-    assert seen.agree
-    assert seen.looks > seen.late == 0
-    assert (seen.stray, seen.tracebacks, seen.exits) == (0, 0, [0, 0, 0])
-    assert [back.empty for back in seen.backs] == [False, True]
-    assert seen.ledger.kept
-    assert seen.ledger.turns
-    assert seen.tally.refused.total() > 0
+    """Of three servers that are written to, two are killed, and one comes back without its indexes:
+    what was acknowledged is on every server, one time and in order, and what was forgotten is
+    not."""
+    servers = [Serving(tmp_path, number, postgresql_url) for number in range(3)]
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            writing = [pool.submit(one.write, 40) for one in servers]
+            for killed in servers[:2]:
+                while len(killed.turns) < 5:
+                    time.sleep(0.01)
+                killed.kill()
+            for done in writing:
+                done.result(200)
+        shutil.rmtree(tmp_path / "home-1" / "index", ignore_errors=True)
+        for back in servers[:2]:
+            back.launch()
+        first = httpx.get(f"{servers[2].at}/v1/memories?limit=500", timeout=30).json()["items"][0]
+        httpx.delete(f"{servers[2].at}/v1/memories/{first['id']}", timeout=30).raise_for_status()
+        acknowledged = {text for one in servers for text in one.acknowledged} - {first["text"]}
+        for reader in servers:
+            items = httpx.get(f"{reader.at}/v1/memories?limit=500", timeout=30).json()["items"]
+            texts = [item["text"] for item in items]
+            assert acknowledged <= set(texts)
+            assert len(set(texts)) == len(texts)
+            assert first["text"] not in texts
+            for writer in servers:
+                path = f"/v1/conversations/chat-{writer.number}"
+                said = [t["text"] for t in httpx.get(reader.at + path, timeout=30).json()["turns"]]
+                assert [text for text in said if text in writer.turns] == writer.turns
+    finally:
+        for one in servers:
+            one.kill()
 
 
 @pytest.mark.promise("servers.start")

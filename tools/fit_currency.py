@@ -1,4 +1,4 @@
-"""Fit the weights of `rank/currency` and `rank/replacement`: `python -m tools.fit_currency DIR`.
+"""Fit the weights of `rank/currency` and `rank/replacement` (`make fit ONLY=currency`).
 
 In: the stories of the training authors of corpus/, and of the folder of shared data the first half
 of `changes` and chats 1 to 5 of REALTALK and BEAM. Out: src/anaphora/rank/currency_weights.py, and
@@ -16,7 +16,6 @@ right for a question.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import random
@@ -36,7 +35,7 @@ from bench.told import asked_chat, asked_story
 from corpus.reading import LANES, Lane, Story, read_split
 from corpus.reading import read_stories as read_corpus
 from numpy.typing import NDArray
-from tools.fitting.outcome import Figure, figures_table
+from tools.fitting.outcome import Figure
 
 from anaphora.core.config import load_settings
 from anaphora.embed.service import spec_for
@@ -570,7 +569,7 @@ def _without_doubt(pairs: Iterable[Pair]) -> list[Pair]:
 def source_of(fit: Fit) -> str:
     """The module of weights."""
     lines = [
-        '"""Weights of `rank/currency` and `rank/replacement`: `python -m tools.fit_currency` '
+        '"""Weights of `rank/currency` and `rank/replacement`: `make fit ONLY=currency` '
         'writes them."""',
         "",
         "from typing import Final",
@@ -587,24 +586,3 @@ def source_of(fit: Fit) -> str:
         lines += [f'    "{key}": {round(value, 4) + 0.0:.4f},' for key, value in of.weights.items()]
         lines += ["}"]
     return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    """Run with the arguments of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.fit_currency", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("data", type=Path, help="the folder of shared data")
-    parser.add_argument("--homes", type=Path, help="a folder for homes that are told but once")
-    parser.add_argument("--stories", type=int, help="of each author of the corpus, for a try")
-    parser.add_argument("--show", action="store_true", help="write nothing")
-    parser.add_argument("--to", type=Path, default=TARGET, help="the module to write")
-    given = parser.parse_args()
-    fit = fit_currency(given.data, given.homes, given.stories)
-    if not given.show:
-        given.to.write_text(source_of(fit), "utf-8")
-    print(figures_table(fit.figures))
-
-
-if __name__ == "__main__":
-    main()

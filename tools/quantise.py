@@ -1,8 +1,6 @@
-"""Ways to turn the 32-bit ONNX model into an 8-bit one.
+"""Turns a 32-bit ONNX model into the 8-bit one that ships: embedder and reader alike.
 
-A path to a model comes in, a path to another goes out; `build_model.py` measures and chooses.
-
-The way of our own, `by_token`, keeps one scale for each word piece of the activations and one for
+`by_token` keeps one scale for each word piece of the activations and one for
 each output of the weights. A word piece's numbers then do not depend on what else is in the batch
 (the usual dynamic quantisation has one scale for the whole batch), and a scale for each row and
 column is finer than one for all. `smooth` moves outliers of the activations into the weights
@@ -13,6 +11,7 @@ processors with AVX2 but without VNNI use: 255 * 63 * 2 < 32768; weights of 8 bi
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,48 +22,21 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["blockwise", "by_token", "dynamic", "smooth", "word_rows"]
+__all__ = ["VARIANT", "quantise"]
 
 Floats = npt.NDArray[np.float32]
+VARIANT = "by token, 7 bits, smoothed 0.6"
 _WORDS = "word.weight"
+_ALPHA, _LIMIT = 0.6, 63
 
 
-def dynamic(
-    source: Path,
-    target: Path,
-    *,
-    per_channel: bool,
-    reduce_range: bool,
-    unsigned: bool = False,
-    excluded: Sequence[str] = (),
-) -> None:
-    """The dynamic quantisation of onnxruntime: one activation scale for a whole batch."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    names = [n.name for n in onnx.load(source).graph.node if any(e in n.name for e in excluded)]
-    quantize_dynamic(
-        source,
-        target,
-        weight_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
-        per_channel=per_channel,
-        reduce_range=reduce_range,
-        nodes_to_exclude=names,
-    )
-
-
-def blockwise(source: Path, target: Path, *, bits: int, block: int) -> None:
-    """Weights in blocks with a scale each (MatMulNBits of onnxruntime)."""
-    from onnxruntime.quantization.matmul_nbits_quantizer import (
-        DefaultWeightOnlyQuantConfig,
-        MatMulNBitsQuantizer,
-    )
-
-    config = DefaultWeightOnlyQuantConfig(
-        block_size=block, is_symmetric=True, accuracy_level=4, bits=bits
-    )
-    quantizer = MatMulNBitsQuantizer(onnx.load(source), algo_config=config)
-    quantizer.process()
-    quantizer.model.save_model_to_file(str(target), False)
+def quantise(source: Path, target: Path, feeds: Sequence[dict[str, Any]]) -> None:
+    """The whole model, as it ships: rows of the word table, smoothed layers, 7 bits by token."""
+    with tempfile.TemporaryDirectory() as temporary:
+        rows, smoothed = Path(temporary) / "rows.onnx", Path(temporary) / "smoothed.onnx"
+        word_rows(source, rows)
+        smooth(rows, smoothed, feeds)
+        by_token(smoothed, target)
 
 
 def word_rows(source: Path, target: Path) -> None:
@@ -89,11 +61,11 @@ def word_rows(source: Path, target: Path) -> None:
     onnx.save(model, target)
 
 
-def smooth(source: Path, target: Path, feeds: Sequence[dict[str, Any]], *, alpha: float) -> None:
+def smooth(source: Path, target: Path, feeds: Sequence[dict[str, Any]]) -> None:
     """Divide each activation channel by a factor and multiply its weights by it.
 
-    The factor is max|activation|^alpha / max|weight|^(1 - alpha), over `feeds`; the product of
-    both is unchanged.
+    The factor is max|activation|^0.6 / max|weight|^0.4, over `feeds`; the product of both is
+    unchanged.
     """
     model = onnx.load(source)
     graph = model.graph
@@ -103,7 +75,7 @@ def smooth(source: Path, target: Path, feeds: Sequence[dict[str, Any]], *, alpha
         users = [n for n in _weighted(graph) if n.input[0] == name]
         rows = [np.abs(numpy_helper.to_array(weights[n.input[1]])).max(axis=1) for n in users]
         heavy = np.maximum(np.max(rows, axis=0), 1e-5)
-        factor = np.maximum(peak, 1e-5) ** alpha / heavy ** (1.0 - alpha)
+        factor = np.maximum(peak, 1e-5) ** _ALPHA / heavy ** (1.0 - _ALPHA)
         factor = (factor / np.exp(np.log(factor).mean())).astype(np.float32)
         divisor = _constant(graph, f"{name}.smooth", (1.0 / factor).astype(np.float32))
         first = next(i for i, n in enumerate(graph.node) if n.name == users[0].name)
@@ -115,11 +87,8 @@ def smooth(source: Path, target: Path, feeds: Sequence[dict[str, Any]], *, alpha
     onnx.save(model, target)
 
 
-def by_token(source: Path, target: Path, *, limit: int) -> None:
-    """Every product with weights in whole numbers; a scale for each word piece and each output.
-
-    `limit` is the largest weight: 127 for 8 bits, 63 for 7.
-    """
+def by_token(source: Path, target: Path) -> None:
+    """Every product with weights in whole numbers; a scale for each word piece and each output."""
     model = onnx.load(source)
     graph = model.graph
     weights = {t.name: t for t in graph.initializer}
@@ -145,7 +114,7 @@ def by_token(source: Path, target: Path, *, limit: int) -> None:
                 helper.make_node("Div", [rows, f"{rows}.scale"], [f"{rows}.even"]),
                 helper.make_node("QuantizeLinear", [f"{rows}.even", one, zero], [f"{rows}.whole"]),
             ]
-        scale, values = _scaled(numpy_helper.to_array(weights[table]), axis=0, limit=limit)
+        scale, values = _scaled(numpy_helper.to_array(weights[table]), axis=0, limit=_LIMIT)
         graph.initializer.remove(weights[table])
         whole = _constant(graph, f"{table}.whole", values)
         columns = _constant(graph, f"{table}.scale", scale[0])

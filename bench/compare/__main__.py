@@ -1,7 +1,7 @@
 """`python -m bench.compare`: Anaphora beside other products, on the same data, in one run.
 
 In: the folder of shared data, a folder of virtual environments (`--prepare` makes them). Out:
-bench/results/compare.md and .json. With `--only`, the parts that are not run are taken from the
+bench/results/compare.md and .json. With `--only` and `--who`, what is not run is taken from the
 last results. Everything runs without a network but `--prepare`.
 """
 
@@ -9,118 +9,172 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Final
 
 from anaphora.embed.minilm import MINILM
-from bench.compare.asked import Chat, chats, prepared
-from bench.compare.behaviours import behaviours
-from bench.compare.contestants import CONTESTANTS, PRODUCTS, installed, prepare, versions
-from bench.compare.projects import pieces, project_sets, projects
-from bench.compare.quality import Place, Row, conversations, memories
-from bench.compare.report import Measured, as_json, as_markdown
-from bench.compare.speed import speed
+from bench.compare.measuring import (
+    ALL,
+    Place,
+    conversations,
+    memories,
+    pieces,
+    project_sets,
+    projects,
+    speed,
+    waiting,
+)
+from bench.compare.process import CONTESTANTS, Contestant, installed, prepare, versions
+from bench.compare.questions import Chat, prepared, read_chats
 from bench.compare.vectors import Vectors
-from bench.compare.waiting import waiting
 from bench.figures import RESULTS, machine, write
-from bench.project.sets import stripped
+from bench.projects import stripped
 
-PARTS = ("conversations", "memories", "projects", "speed", "waiting", "behaviours")
+TITLES: Final = {
+    "conversations": "1. Old turns of a conversation, each asked of its own chat",
+    "memories": "2. Lasting memories: all 7,035 turns together, a hit is identified by its text",
+    "projects": "3. Files of a project: commit subjects, and bug reports (13)",
+    "speed": "4. Speed and size: all turns together, ten results per question",
+    "waiting": "5. Until the first answer: no vector is known, the model is loaded",
+}
+_HEAD: Final = """# Anaphora compared with the alternatives
+
+Same texts, same questions, same model (the one that Anaphora bundles, 8 bits), same machine; each
+product in a process and an interpreter of its own. Written and run by the makers of Anaphora. Its
+weights for turns and memories were fitted on chats 1 to 5 of both sets of conversations; the
+questions are from chats 6 to 10. Its ranking of files, however, was designed with these projects in
+view.
+
+    python -m bench.compare --prepare DIR                    # environments, once
+    python -m bench.compare --data DATA --environments DIR --cache DIR
+
+**Input.** "plain" texts are turns as they are, of which the shared model reads the first 256 word
+pieces, as it does in the usual tools. "prepared" texts are what a careful user would make of them:
+turns over 1,000 characters split into pieces, each with the speaker's name in front. mem0 and
+InMemoryStore, which take hundreds of milliseconds per question, were only run on plain
+conversations; they rank by cosine. Anaphora always gets turns as they are, with speakers and times.
+
+**Setup.** **BM25** is `bm25s` with English stop words and stems; **cosine** compares all vectors;
+**RRF** fuses the first 100 of both with k = 60. **Chroma** is a `PersistentClient`, one collection
+per chat, cosine distance. **LangGraph**'s stores are queried by `search` with a query, one
+namespace per chat. **LanceDB** is its own hybrid search: full-text index and vectors fused by its
+`RRFReranker`. **mem0** runs with `infer=False`, which stores texts as given; its main mode, in
+which a language model chooses the facts to keep, is not measured. **Anaphora** is
+`recall_conversation`, `recall` and `recall_context` with their defaults. "add" is the store's own
+work for a bulk of texts with known vectors; then a new process opens the store, loads the model,
+answers and adds. Deleting ends with the store's closing, in which Anaphora takes the last bytes of
+what was forgotten off the disk.
+"""
 
 
 def main() -> None:
     """Read the arguments; prepare or run."""
-    parser = argparse.ArgumentParser(prog="python -m bench.compare")
+    parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.add_argument("--prepare", type=Path, metavar="DIR", help="make the environments there")
     parser.add_argument("--data", type=Path, help="the folder of shared data")
     parser.add_argument("--environments", type=Path, help="what --prepare made")
     parser.add_argument("--cache", type=Path, help="keeps vectors from one run to the next")
-    parser.add_argument("--chroma-model", type=Path, help="a folder with its 32-bit default model")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--only", nargs="+", choices=TITLES, default=list(TITLES))
     parser.add_argument("--who", nargs="+", choices=[one.name for one in CONTESTANTS])
-    parser.add_argument("--texts", type=int, help="speed over so many texts, to try it out")
     chosen = parser.parse_args()
     if chosen.prepare is not None:
         prepare(chosen.prepare)
         return
     if None in (chosen.data, chosen.environments, chosen.cache):
         parser.error("--data, --environments and --cache are needed")
-    chosen.cache.mkdir(parents=True, exist_ok=True)
-    place = Place(chosen.environments, MINILM, chosen.cache, chosen.chroma_model)
-    run(place, chosen.data, chosen.only, chosen.who or (), chosen.texts)
+    place = Place(chosen.environments, chosen.cache)
+    who = installed(place.environments)
+    run(place, chosen.data, chosen.only, [o for o in who if o.name in (chosen.who or o.name)])
 
 
-def run(
-    place: Place,
-    data: Path,
-    only: Sequence[str],
-    names: Sequence[str] = (),
-    most: int | None = None,
-) -> None:
+def run(place: Place, data: Path, only: Sequence[str], who: Sequence[Contestant]) -> None:
     """Measure the parts, and write the report after each, so that an interrupted run leaves what
     it has."""
-    began = time.perf_counter()
-    found = _before()
-    who = [one for one in installed(place.environments) if not names or one.name in names]
-    found.missing = [one.shown for one in CONTESTANTS if one not in installed(place.environments)]
-    found.versions |= {one.shown: versions(one, place.environments) for one in who}
-    shown = [one.shown for one in CONTESTANTS]
-    found.versions = {name: found.versions[name] for name in shown if name in found.versions}
-    heard = chats(data)
-    _embed(place, data, heard, only)
-    before = found.seconds if set(only) != set(PARTS) else 0.0
-    for part in PARTS:
-        if part not in only:
-            continue
+    file = RESULTS / "compare.json"
+    value: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    value.setdefault("versions", {}).update(
+        {one.shown: versions(one, place.environments) for one in who}
+    )
+    chats = read_chats(data)
+    _embed(place, data, chats)
+    for part in only:
         if part == "conversations":
-            found.conversations = _joined(
-                found.conversations, conversations(place, data, heard, who)
-            )
+            rows = list(conversations(place, data, chats, who))
         elif part == "memories":
-            found.memories = _joined(found.memories, memories(place, heard, who))
+            rows = list(memories(place, chats, who))
         elif part == "projects":
-            found.projects = _joined(found.projects, projects(place, data, who))
-        elif part == "speed":
-            found.speed |= speed(place, heard, who, most)
-        elif part == "waiting":
-            found.waiting |= waiting(place, data, heard, who)
+            rows = list(projects(place, data, who))
         else:
-            found.behaviours |= behaviours(place, [one for one in who if one.name in PRODUCTS])
-        found.ran_on, found.seconds = machine(), before + time.perf_counter() - began
-        write("compare", json.dumps(as_json(found), indent=1), as_markdown(found))
+            costs = (
+                speed(place, chats, who) if part == "speed" else waiting(place, data, chats, who)
+            )
+            value[part] = value.get(part, {}) | costs
+            rows = []
+        if rows:
+            fresh = {row.contestant for row in rows}
+            old = [row for row in value.get(part, []) if row["contestant"] not in fresh]
+            value[part] = [*old, *map(asdict, rows)]
+        value["ran_on"] = machine()
+        write("compare", json.dumps(value, indent=1), as_markdown(value))
 
 
-def _embed(place: Place, data: Path, heard: Sequence[Chat], only: Sequence[str]) -> None:
-    """Vectors of everything that the chosen parts need, once."""
-    texts = [question.text for chat in heard for question in chat.questions]
-    texts += [item.text for chat in heard for item in chat.items]
-    if {"conversations", "memories"} & set(only):
-        texts += [item.text for chat in heard for item in prepared(chat)]
-    if "projects" in only:
-        sets = project_sets(data)
-        texts += [stripped(question) for one in sets for question in one.questions]
-        texts += [text for one in sets for _, text, _ in pieces(one)]
-    Vectors(place.model, place.shared).keep(texts)
+def _embed(place: Place, data: Path, chats: Sequence[Chat]) -> None:
+    """Vectors of everything that is asked and kept, once."""
+    texts = [question.text for chat in chats for question in chat.questions]
+    texts += [item.text for chat in chats for item in (*chat.items, *prepared(chat))]
+    for project in project_sets(data):
+        texts += [stripped(question) for question in project.questions]
+        texts += [text for _, text, _ in pieces(project)]
+    Vectors(MINILM, place.shared).keep(texts)
 
 
-def _before() -> Measured:
-    """The last results, to which this run's are added."""
-    place = RESULTS / "compare.json"
-    if not place.is_file():
-        return Measured()
-    value = json.loads(place.read_text("utf-8"))
-    known = {one.name: value[one.name] for one in fields(Measured) if one.name in value}
-    for part in ("conversations", "memories", "projects"):
-        known[part] = [Row(**row) for row in known.get(part, [])]
-    return Measured(**known)
+def as_markdown(value: Mapping[str, Any]) -> str:
+    """The page: a table for each part, rows best first."""
+    known = "; ".join(f"{name}: {versions}" for name, versions in value["versions"].items())
+    lines = [_HEAD, f"{value['ran_on']}. Versions: {known}."]
+    for part, title in TITLES.items():
+        if part in value:
+            table = _rows if isinstance(value[part], list) else _side_by_side
+            lines += ["", f"## {title}", "", *table(value[part])]
+    return "\n".join(lines)
 
 
-def _joined(old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
-    """The new rows, and the old ones of contestants that have no new one."""
-    fresh = {row.contestant for row in new}
-    return [*(row for row in old if row.contestant not in fresh), *new]
+def _rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The figures of each set as a whole, then recall@10 by category, Anaphora's last."""
+    shown = [row for row in rows if row["category"] == ALL]
+    names = list(shown[0]["figures"])
+    lines = [f"| contestant | texts | set | questions | {' | '.join(names)} |"]
+    lines.append("|---|---|---|" + "---:|" * (len(names) + 1))
+    order = sorted(shown, key=lambda row: (row["group"], -row["figures"]["recall@10"]))
+    for row in order:
+        cells = " | ".join(f"{row['figures'].get(name, 0):.3f}" for name in names)
+        head = f"{row['contestant']} | {row['form']} | {row['group']} | {row['questions']}"
+        lines.append(f"| {head} | {cells} |")
+    kinds = [row for row in rows if row["category"] != ALL]
+    columns = list(dict.fromkeys(_who(row) for row in kinds))
+    lines += ["", f"| recall@10 | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    for group, category in dict.fromkeys((row["group"], row["category"]) for row in kinds):
+        own = {_who(r): r for r in kinds if (r["group"], r["category"]) == (group, category)}
+        shares = (
+            f"{own[name]['figures']['recall@10']:.3f}" if name in own else "-" for name in columns
+        )
+        lines.append(f"| {group}, {category} | {' | '.join(shares)} |")
+    return lines
+
+
+def _who(row: Mapping[str, Any]) -> str:
+    return f"{row['contestant']}, {row['form']}".rstrip(", ")
+
+
+def _side_by_side(costs: Mapping[str, Mapping[str, float]]) -> list[str]:
+    names = list(dict.fromkeys(name for own in costs.values() for name in own))
+    lines = [f"| contestant | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
+    for contestant, own in costs.items():
+        cells = (f"{own[name]:,.3g}" if name in own else "-" for name in names)
+        lines.append(f"| {contestant} | {' | '.join(cells)} |")
+    return lines
 
 
 if __name__ == "__main__":

@@ -17,21 +17,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bench.compare.store import Opening, Store, Waiting
+from bench.compare.stores import Opening, Store
 from bench.compare.vectors import Vectors
 
 STORES = {
-    "anaphora": ("ours", "Anaphora"),
-    "anaphora_conversations": ("ours_waiting", "Conversations"),
-    "anaphora_project": ("ours_waiting", "Project"),
-    "bm25": ("plain", "Bm25"),
-    "cosine": ("plain", "Cosine"),
-    "rrf": ("plain", "Fused"),
-    "chroma": ("chroma", "Chroma"),
-    "mem0": ("mem0_store", "Mem0"),
-    "langgraph_memory": ("langgraph_store", "InMemory"),
-    "langgraph_sqlite": ("langgraph_store", "OnSqlite"),
-    "lancedb": ("lance", "Lance"),
+    "anaphora": ("ours", "Memories"),
+    "anaphora_conversations": ("ours", "Conversations"),
+    "anaphora_project": ("ours", "Project"),
+    "bm25": ("stores", "Bm25"),
+    "cosine": ("stores", "Cosine"),
+    "rrf": ("stores", "Fused"),
+    "chroma": ("stores", "Chroma"),
+    "mem0": ("stores", "Mem0"),
+    "langgraph_memory": ("stores", "InMemory"),
+    "langgraph_sqlite": ("stores", "OnSqlite"),
+    "lancedb": ("stores", "Lance"),
 }
 
 
@@ -39,40 +39,31 @@ class Child:
     """Carries out operations, one after the other."""
 
     def __init__(self, name: str) -> None:
-        module, kind = STORES[name]
-        self._module, self._kind = f"bench.compare.stores.{module}", kind
+        self._module, self._kind = STORES[name]
         self._store: Store | None = None
 
     def do(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Carry out one, and say what came of it."""
-        began = time.perf_counter()
-        before = self._store.embedding if self._store is not None else 0.0
+        began, before = time.perf_counter(), self._embedding()
         try:
             result = getattr(self, "do_" + asked["op"])(**asked.get("with", {}))
         except Exception as error:  # noqa: BLE001 - whatever a product raises is the answer
             traceback.print_exc()
             return {"error": f"{type(error).__name__}: {error}"[:300]}
         seconds = time.perf_counter() - began
-        embedding = (self._store.embedding if self._store is not None else 0.0) - before
-        return {"result": result, "seconds": seconds, "embedding": embedding}
+        return {"result": result, "seconds": seconds, "embedding": self._embedding() - before}
 
-    def do_open(
-        self,
-        folder: str,
-        model: str,
-        chroma_model: str | None = None,
-        known: str | None = None,
-        now: str = "",
-    ) -> None:
+    def _embedding(self) -> float:
+        return self._store.embedding if self._store is not None else 0.0
+
+    def do_open(self, folder: str, model: str, known: str | None = None, now: str = "") -> None:
         """Import the product and open it on a folder."""
-        kept = Path(known) if known else None
+        file = Path(known) if known else None
         # Anaphora's file holds several vectors of a text, which only Anaphora can read.
-        own = ".ours" in self._module
-        vectors = Vectors(Path(model), None if own else kept)
-        fp32 = Path(chroma_model) if chroma_model else None
-        opening = Opening(Path(folder), vectors, Path(model), fp32, kept, now)
-        kind = getattr(importlib.import_module(self._module), self._kind)
-        self._store = kind(opening)
+        vectors = Vectors(Path(model), None if self._module == "ours" else file)
+        opening = Opening(Path(folder), vectors, file, now)
+        module = importlib.import_module(f"bench.compare.{self._module}")
+        self._store = getattr(module, self._kind)(opening)
 
     def do_add(self, space: str, texts: list[tuple[str, str, str]]) -> int:
         """Keep texts."""
@@ -86,18 +77,11 @@ class Child:
     def do_search_at_once(self, space: str, queries: list[str], k: int, askers: int) -> int:
         """Ask all of them, so many at a time, each in a thread of its own."""
         with ThreadPoolExecutor(askers) as pool:
-            found = list(pool.map(lambda query: self._of().search(space, query, k), queries))
-        return sum(map(bool, found))
+            return sum(map(bool, pool.map(lambda q: self._of().search(space, q, k), queries)))
 
     def do_ready(self) -> None:
         """Wait for what the product does behind its calls, where it has a call for that."""
-        store: object = self._store
-        if isinstance(store, Waiting):
-            store.ready()
-
-    def do_every(self, space: str) -> list[tuple[str, str]]:
-        """All that is there."""
-        return self._of().every(space)
+        getattr(self._store, "ready", lambda: None)()
 
     def do_delete(self, space: str, item: str) -> None:
         """Remove one."""

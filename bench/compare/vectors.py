@@ -41,10 +41,6 @@ class Vectors:
             with np.load(known) as found:
                 self._rows = dict(zip(found["keys"].tolist(), found["rows"], strict=True))
 
-    def warm(self) -> None:
-        """Load the model and run it once."""
-        self._run(["warm up"])
-
     def __call__(self, texts: Sequence[str]) -> Floats:
         """The vectors of texts, shape (texts, 384); those that are known are looked up."""
         began = time.perf_counter()

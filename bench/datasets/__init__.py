@@ -1,5 +1,4 @@
-"""Public data sets of conversations with questions: REALTALK, LoCoMo, BEAM, LongMemEval, ConvoMem
-and MemBench, and the files of LMEB.
+"""Public data sets of conversations with questions: REALTALK, LoCoMo, BEAM and LongMemEval.
 
 `read_dataset` gives the conversations of a file or a folder, as `Memory.import_` takes them, with
 the questions asked about them and the messages that answer each. What cannot be read comes out as
@@ -16,11 +15,8 @@ from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.values.conversations import ImportProblem
 from bench.datasets.beam import read_beam
 from bench.datasets.common import Haystack, MessageKey, Question
-from bench.datasets.convomem import read_convomem
 from bench.datasets.dialogues import read_locomo, read_realtalk
-from bench.datasets.lmeb import read_lmeb
 from bench.datasets.longmemeval import read_longmemeval
-from bench.datasets.membench import read_membench
 
 __all__ = [
     "FORMATS",
@@ -37,9 +33,6 @@ FORMATS: Mapping[str, Callable[[Path, Bounds], Iterator[Haystack | ImportProblem
     "locomo": read_locomo,
     "beam": read_beam,
     "longmemeval": read_longmemeval,
-    "convomem": read_convomem,
-    "membench": read_membench,
-    "lmeb": read_lmeb,
 }
 
 SETS = (("realtalk", "realtalk"), ("beam", "beam-100k"))

@@ -6,12 +6,10 @@ nothing else; it never raises for a file's content, which comes back as `ImportP
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -49,14 +47,12 @@ class Haystack:
 
     Haystacks of one `namespace` lie in one memory. `number` is the chat's number in its data set,
     by which a part can be chosen: the number in its file's or folder's name, else its place from 1.
-    `sessions` names the session of each message; without it, each conversation is one.
     """
 
     namespace: str
     number: int
     conversations: tuple[ImportedConversation, ...]
     questions: tuple[Question, ...]
-    sessions: Mapping[MessageKey, str] = field(default_factory=dict)
 
 
 class UniqueNames:
@@ -170,12 +166,6 @@ def fill_times(turns: Sequence[ImportedTurn]) -> tuple[ImportedTurn, ...]:
         known = turn.ts or known
         filled.append(turn if turn.ts == known else replace(turn, ts=known))
     return tuple(filled)
-
-
-def content_name(prefix: str, content: object) -> str:
-    """A namespace named by its content, so that questions about the same messages share one."""
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode())
-    return f"{prefix}-{digest.hexdigest()[:16]}"
 
 
 def text_of(message: Mapping[str, object], *fields: str) -> str:

@@ -140,11 +140,7 @@ def _haystack(
         for one in (qa if isinstance(qa, list) else [])
         if isinstance(one, Mapping) and text_of(one, "question")
     )
-    sessions = {
-        (conversation_id, key): f"{conversation_id} session {session}"
-        for (session, _), key in spots.items()
-    }
-    return Haystack("default", number, (conversation,), questions, sessions)
+    return Haystack("default", number, (conversation,), questions)
 
 
 def _turns(

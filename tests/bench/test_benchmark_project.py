@@ -9,16 +9,18 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from bench.__main__ import main
-from bench.project.run import run_project_benchmark
-from bench.project.sets import (
+from bench.projects import (
+    ProjectHome,
     ProjectQuestion,
     ProjectSet,
+    main,
+    measure,
     read_project_sets,
     stripped,
 )
 
 from anaphora import Memory
+from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import InvalidInput, UnknownFormat
 
 FILES = {
@@ -87,78 +89,53 @@ def test_what_gives_the_answer_away_is_taken_out(text: str, left: str) -> None:
     assert stripped(ProjectQuestion("1", text, frozenset(["src/shop/basket.py"]))) == left
 
 
+def figures(path: Path) -> dict[str, float]:
+    return {one.name: one.value for one in measure(path, WordHashingEmbedder())}
+
+
 @pytest.mark.promise("bench.project")
-def test_a_run_measures_both_rankings_and_forms(data: Path, tmp_path: Path) -> None:
-    """The report has every ranking and form by repository, and the details every question.
-
-    Files that are no answer to an issue are places in one of its rankings only.
-    """
-    report = run_project_benchmark(data, embedder="hashing", details=tmp_path / "details.jsonl")
-    rows = {(r.kind, r.repo, r.ranking, r.form): r for r in report.rows}
-    assert len(rows) == 10
-    full = rows["history", "made/shop", "recall package", "as written"]
-    assert full.questions == 3
-    assert full.recall_at_10 == 1.0
-    assert full.at_1 == 1.0
-    assert rows["issues", "made/shop", "recall package", "as written"].at_1 == 1.0
-    assert report.stripped == 1
-    assert sum(row.questions for row in report.quality if row.repo != "all") == 4
-    assert sum(row.questions for row in report.quality if row.repo == "all") == 4
-    assert report.recall.calls == report.recall_without_embedding.calls == 5
-    assert report.files == 2 * len(FILES)
-    lines = (tmp_path / "details.jsonl").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 18
-    assert json.loads(lines[1])["paths"][0] == "docs/guide.md"
-    assert "| history | made/shop | recall package | as written | 3 | 1.000 |" in report.markdown()
-
-
-def test_a_change_log_is_not_the_first_target(data: Path) -> None:
-    """Plain BM25 falls for the change log that names everything; a package does not."""
-    report = run_project_benchmark(data, embedder="hashing")
-    by = {r.ranking: r for r in report.rows if (r.kind, r.form) == ("history", "as written")}
-    assert by["recall package"].mrr > by["BM25 of files"].mrr
+def test_a_run_measures_both_rankings_and_forms(data: Path) -> None:
+    """The figures have every ranking and form; plain BM25 falls for the log that names all."""
+    named = figures(data)
+    full, plain = (
+        f"history, made/shop, {ranking}, as written"
+        for ranking in ("recall package", "BM25 of files")
+    )
+    assert named[f"{full}: questions"] == 3
+    assert named[f"{full}: recall@10"] == named[f"{full}: first"] == 1.0
+    assert named["issues, made/shop, recall package, as written: first"] == 1.0
+    assert named[f"{full}: MRR"] > named[f"{plain}: MRR"]
+    assert named["history, all, recall package, paths taken out: questions"] == 3
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     """A path that is not there, a folder without sets and torn files are clear errors."""
     with pytest.raises(InvalidInput):
-        run_project_benchmark(tmp_path / "none", embedder="hashing")
+        figures(tmp_path / "none")
     with pytest.raises(UnknownFormat):
-        run_project_benchmark(tmp_path, embedder="hashing")
+        figures(tmp_path)
     (tmp_path / "torn.json").write_text('{"repo": "x", "files": []}', encoding="utf-8")
     (tmp_path / "torn.sqlite").write_bytes(b"no database at all, but long enough to be read as one")
     with pytest.raises(UnknownFormat, match="no project history"):
-        run_project_benchmark(tmp_path, embedder="hashing")
+        figures(tmp_path)
 
 
 @pytest.mark.promise("bench.project")
-def test_questions_go_the_way_of_users(data: Path, tmp_path: Path) -> None:
+def test_questions_go_the_way_of_users(tmp_path: Path) -> None:
     """The paths are the primary targets of a package that a user gets for the same files."""
-    report = run_project_benchmark(data, embedder="hashing", details=tmp_path / "details.jsonl")
-    assert not report.problems
-    told = (tmp_path / "details.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [one for one in map(json.loads, told) if one["ranking"] == "recall package"]
     root = tmp_path / "shop"
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
-    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
+    with (
+        closing(ProjectHome(FILES, WordHashingEmbedder())) as home,
+        Memory.open(tmp_path / "home", embedder="hashing") as memory,
+    ):
         memory.index_project(root)
-        for one in found:
-            if (one["kind"], one["form"]) == ("history", "as written"):
-                package = memory.recall_context(one["query"], project=str(root))
-                assert [target.path for target in package.primary_targets] == one["paths"]
-                assert package.quality == one["quality"]
-
-
-def test_a_file_that_is_not_indexed_is_said(data: Path) -> None:
-    """What the product leaves out of a project stands among the problems, with the reason."""
-    file = data / "history.json"
-    history = json.loads(file.read_text(encoding="utf-8"))
-    history["files"]["logo.txt"] = "\0\1\2" * 100
-    file.write_text(json.dumps(history), encoding="utf-8")
-    (problem,) = run_project_benchmark(file, embedder="hashing").problems
-    assert (problem.place, problem.reason) == ("logo.txt", "not indexed: binary")
+        for query in QUERIES:
+            package = memory.recall_context(str(query["query"]), project=str(root))
+            paths = tuple(target.path for target in package.primary_targets)
+            assert paths == home.ask(str(query["query"]))
 
 
 def test_a_path_that_leads_out_of_its_project_is_refused(tmp_path: Path) -> None:
@@ -166,21 +143,20 @@ def test_a_path_that_leads_out_of_its_project_is_refused(tmp_path: Path) -> None
     one = {"repo": "x", "files": {"../out.py": "a"}, "queries": []}
     (tmp_path / "bad.json").write_text(json.dumps(one), encoding="utf-8")
     with pytest.raises(UnknownFormat, match="no path inside"):
-        run_project_benchmark(tmp_path, embedder="hashing")
+        figures(tmp_path)
 
 
-def test_the_command_prints_the_table(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`python -m bench project PATH` shows the rows, and with --json the same as values."""
-    assert main(["project", str(data), "--embedder", "hashing"]) == 0
+def test_the_command_prints_the_figures(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`python -m bench.projects --path PATH` shows them."""
+    main(["--path", str(data), "--embedder", "hashing"])
     assert "recall package" in capsys.readouterr().out
-    assert main(["project", str(data), "--embedder", "hashing", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"][0]["repo"] == "made/shop"
 
 
 def test_real_projects_are_found(shared_data: Path) -> None:
     """On a real project that no weight was fitted for, words alone find most of what is touched."""
-    file = shared_data / "projects" / "history" / "npryce__adr-tools.json"
-    report = run_project_benchmark(file, embedder="hashing")
-    full = next(r for r in report.rows if (r.ranking, r.form) == ("recall package", "as written"))
-    plain = next(r for r in report.rows if (r.ranking, r.form) == ("BM25 of files", "as written"))
-    assert full.recall_at_10 >= max(0.70, plain.recall_at_10)
+    named = figures(shared_data / "projects" / "history" / "npryce__adr-tools.json")
+    full, plain = (
+        named[f"history, all, {ranking}, as written: recall@10"]
+        for ranking in ("recall package", "BM25 of files")
+    )
+    assert full >= max(0.70, plain)

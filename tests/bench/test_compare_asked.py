@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.compare.asked import PIECE, chats, cut, owner, prepared
-from bench.compare.fusion import fused
+from bench.compare.questions import PIECE, cut, owner, prepared, read_chats
+from bench.compare.stores import fused
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,7 +40,7 @@ def test_cutting_loses_no_word(text: str) -> None:
 
 def test_everyone_is_asked_what_the_benchmark_asks(shared_data: Path) -> None:
     """Evidence names turns of its own chat, and the counts are those of the conversation bench."""
-    found = chats(shared_data)
+    found = read_chats(shared_data)
     counts = {"realtalk": 0, "beam": 0}
     for chat in found:
         ids = {item.id for item in chat.items}

@@ -2,8 +2,8 @@
 
 In: a folder to work in and a `Zygote`. Out: a `Tally`, in which `flaws` must be empty. A call that
 meets a fault succeeds or raises an error of ours; what was acknowledged is there, nothing half-done
-is; the same call made again, the fault being over, does its work. Used by tests/durability and
-bench/syscall_faults.py.
+is; the same call made again, the fault being over, does its work. Used by
+tests/durability.
 """
 
 from __future__ import annotations

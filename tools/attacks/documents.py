@@ -16,12 +16,23 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
-from bench.hostile_files import RELATIONS, TYPES
 from tools.attacks import attack
 
 from anaphora import Memory
 from anaphora.errors import UnreadableDocument
 
+_TYPES: Final = (
+    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" '
+    'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-'
+    'officedocument.wordprocessingml.document.main+xml"/></Types>'
+)
+_RELATIONS: Final = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    '<Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/'
+    'relationships/officeDocument" Target="word/document.xml"/></Relationships>'
+)
 _WORD: Final = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _MAIL: Final = b"From: a@b\r\nMIME-Version: 1.0\r\nMessage-ID: <1@x>\r\n"
 _PATIENCE: Final = 100.0
@@ -55,8 +66,8 @@ def _peak() -> int:
 def _docx(document: str) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("_rels/.rels", RELATIONS)
-        archive.writestr("[Content_Types].xml", TYPES)
+        archive.writestr("_rels/.rels", _RELATIONS)
+        archive.writestr("[Content_Types].xml", _TYPES)
         archive.writestr("word/document.xml", document)
     return file.getvalue()
 

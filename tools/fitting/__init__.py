@@ -38,7 +38,6 @@ bench/stories, and the held-out authors of corpus/ (corpus/split.json):
 
 Not fitted here. By hand, on plateaus that are wider than what one model differs from another:
 rank/replacement.py REPLACED, recall/currency.py THRESHOLD, rank/relevance.py THRESHOLD,
-MEMORY_THRESHOLD and MEMORY_EVIDENCE. The weights of projects (rank/context/weights.py): by
-`python -m bench.fit_project`. The family that rank/silence.py CALIBRATED_FOR names is that of the
-bundled model, and changes with it.
+MEMORY_THRESHOLD and MEMORY_EVIDENCE, and the weights of projects (rank/context/weights.py). The
+family that rank/silence.py CALIBRATED_FOR names is that of the bundled model, and changes with it.
 """

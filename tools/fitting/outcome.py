@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.fitting.constants import Constant, Value
 
-__all__ = ["Figure", "Outcome", "figures_table", "table"]
+__all__ = ["Figure", "Outcome", "table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,3 @@ def table(outcome: Outcome, step: str) -> list[str]:
         f"| {step} | {one.name} | {one.before:.3f} | {one.after:.3f} |" for one in outcome.figures
     ]
     return [*rows, f"| {step} | *held out: {outcome.held_out}* | | |"]
-
-
-def figures_table(figures: Iterable[Figure]) -> str:
-    """Figures alone, as Markdown."""
-    lines = ["| held out | before | after |", "|---|---:|---:|"]
-    lines += [f"| {one.name} | {one.before:.3f} | {one.after:.3f} |" for one in figures]
-    return "\n".join(lines)

@@ -17,6 +17,7 @@ from unittest import mock
 import numpy as np
 from bench.changes import FITTED
 from bench.datasets import SETS, haystacks
+from bench.embedder import KeptEmbedder
 from bench.told import asked_story
 from corpus.reading import Story, read_split, read_stories
 from numpy.typing import NDArray
@@ -81,8 +82,9 @@ class Given:
         return self.kept / "vectors"
 
     def model(self) -> Embedder:
-        """The embedder, loaded."""
-        return spec_for(self.embedder, settings=load_settings()).load()
+        """The embedder; its vectors are kept."""
+        spec = spec_for(self.embedder, settings=load_settings())
+        return KeptEmbedder(spec.load(), self.vectors)
 
     def corpus(self, *, held_out: bool) -> list[Story]:
         """The stories to fit on, or those that are held out."""
@@ -128,19 +130,12 @@ TRIED: Final[Mapping[str, tuple[float, ...]]] = {
 
 def fit_turn_weights(given: Given) -> Outcome:
     """The weights of words and meaning: one after the other, by recall@10 and the first place."""
-    chats = fit_turns.load(given.data, given.vectors, given.model())
-    fitting, report = (
-        {
-            name: [chat for chat in own if (chat.number in fit_turns.FIT) is first]
-            for name, own in chats.items()
-        }
-        for first in (True, False)
-    )
+    chats = fit_turns.load(given.data, given.model())
     weights = turns.DEFAULT_WEIGHTS
     for name, values in TRIED.items():
         in_use = getattr(weights, name)
         worth = {
-            value: _worth(fitting, replace(weights, **{name: value}))
+            value: _worth(chats, replace(weights, **{name: value}))
             for value in sorted({*values, in_use})
         }
         print(name, {value: round(one, 4) for value, one in worth.items()}, flush=True)
@@ -148,7 +143,7 @@ def fit_turn_weights(given: Given) -> Outcome:
     figures = []
     for name, _ in SETS:
         both = [
-            _measured({name: report[name]}, one, "report")
+            fit_turns.measure(chats[name], one, fitted=False)
             for one in (turns.DEFAULT_WEIGHTS, weights)
         ]
         figures += [
@@ -163,16 +158,10 @@ def fit_turn_weights(given: Given) -> Outcome:
 
 
 def _worth(chats: Mapping[str, Sequence[fit_turns.Chat]], weights: turns.Weights) -> float:
-    return fmean(_measured(chats, weights, "fit"))
-
-
-def _measured(
-    chats: Mapping[str, Sequence[fit_turns.Chat]], weights: turns.Weights, half: str
-) -> tuple[float, float]:
-    """Recall@10 and reciprocal rank, each set counting the same."""
-    variant = fit_turns.Variant("", weights)
-    found = [fit_turns.measure(own, variant)[half]["all"] for own in chats.values()]
-    return fmean(one["recall@10"] for one in found), fmean(one["mrr"] for one in found)
+    """Recall@10 and reciprocal rank of the fitting half, each set counting the same."""
+    return fmean(
+        value for own in chats.values() for value in fit_turns.measure(own, weights, fitted=True)
+    )
 
 
 def _unless_better(worth: Mapping[float, float], in_use: float) -> float:
@@ -191,8 +180,8 @@ def fit_memories(given: Given) -> Outcome:
     """What words, age and restating count beside the cosine."""
     fitting, report = memory_fit.ask_halves(given.data, given.vectors, given.embedder)
     in_use = memories.Rule()
-    rule, _ = memory_fit.choose(fitting)
-    both = [memory_fit.measure(memory_fit.Variant("", one), report) for one in (in_use, rule)]
+    rule = memory_fit.choose(fitting)
+    both = [memory_fit.measure(memory_fit.Variant(one), report) for one in (in_use, rule)]
     figures = [
         Figure(f"turns as memories: {name}", *(getattr(one, field) for one in both))
         for name, field in (
@@ -332,7 +321,7 @@ def _closeness(given: Given, model: Embedder) -> _Closeness:
     for story in given.corpus(held_out=True):
         texts = story.texts("facts")
         place = {key: at for at, key in enumerate(texts)}
-        rows, owner = fit_turns.vectors_of(list(texts.values()), model, given.vectors)
+        rows, owner = fit_turns.vectors_of(list(texts.values()), model)
         first = rows[np.searchsorted(owner, np.arange(len(texts)))]
         cosines = first @ first.T
         kinds = {

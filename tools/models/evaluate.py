@@ -10,7 +10,6 @@ right one first, in the first three, in the first ten.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import time
 from collections.abc import Iterable, Sequence
@@ -18,11 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from bench.embedder import KeptEmbedder
 from tools.models.asked import Pool
 from tools.models.measured_sets import measured_sets
-from tools.models.passages import FORMS
 
+from anaphora.embed.base import Embedder
 from anaphora.embed.minilm import MINILM, MiniLM
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,52 +57,23 @@ def main(words: list[str]) -> None:
     rows = []
     shipped = [MINILM] if chosen.shipped or not chosen.models else []
     for folder in [*shipped, *chosen.models]:
-        model = Vectors(MiniLM(folder), chosen.cache)
+        model = KeptEmbedder(MiniLM(folder))
         name = "shipped" if folder == MINILM else f"{folder.parent.name}/{folder.name}"
         rows += measure(model, name, chosen)
-    result = {"form": chosen.form, "meant": chosen.meant, "rows": [asdict(row) for row in rows]}
+    result = {"rows": [asdict(row) for row in rows]}
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
     print("\n" + table(rows))
 
 
-class Vectors:
-    """A model whose vectors of texts are kept in a folder, where one is named."""
-
-    def __init__(self, model: MiniLM, cache: Path | None) -> None:
-        self.name = model.name
-        self._model, self._cache = model, cache
-
-    def of(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """The vectors of each text's parts."""
-        digest = hashlib.sha256(json.dumps([self.name, *texts]).encode()).hexdigest()[:24]
-        kept = self._cache / f"{digest}.npz" if self._cache else None
-        if kept and kept.is_file():
-            with np.load(kept) as found:
-                return np.split(found["vectors"], found["starts"])
-        parts = self._model.embed(texts)
-        if kept:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            starts = np.cumsum([len(own) for own in parts])[:-1]
-            np.savez(kept, vectors=np.concatenate(parts), starts=starts)
-        return parts
-
-    def of_query(self, text: str) -> NDArray[np.float32]:
-        """The vector of a question."""
-        return self._model.embed_query(text)
-
-
-def measure(model: Vectors, name: str, chosen: argparse.Namespace) -> list[Measured]:
+def measure(model: Embedder, name: str, chosen: argparse.Namespace) -> list[Measured]:
     """The rows of a model, by set and lane."""
     rows = []
-    for one in measured_sets(chosen.data, chosen.corpus, chosen.form):
-        wanted = not chosen.sets or any(one.name.startswith(given) for given in chosen.sets)
-        if not wanted or one.name in chosen.without:
-            continue
+    for one in measured_sets(chosen.data, chosen.corpus, "text"):
         began = time.perf_counter()
         placed: dict[tuple[str, str], list[Placed]] = {}
         for pool in one.read():
-            found = place_questions(pool, model, meant=chosen.meant)
+            found = place_questions(pool, model)
             for label in _labels(one.name, pool):
                 placed.setdefault((label, pool.lane), []).extend(found)
         rows += [
@@ -115,14 +85,14 @@ def measure(model: Vectors, name: str, chosen: argparse.Namespace) -> list[Measu
     return rows
 
 
-def place_questions(pool: Pool, model: Vectors, *, meant: bool) -> list[Placed]:
+def place_questions(pool: Pool, model: Embedder) -> list[Placed]:
     """Where the evidence of each question of a pool stands by cosine."""
-    parts = model.of(pool.passages)
+    parts = model.embed(pool.passages)
     owner = np.repeat(np.arange(len(parts)), [len(own) for own in parts])
     vectors = np.concatenate(parts)
     found = []
     for one in pool.asked:
-        query = model.of_query(one.meant if meant and one.meant else one.query)
+        query = model.embed_query(one.query)
         cosines = np.full(len(parts), -1.0)
         np.maximum.at(cosines, owner, vectors @ query)
         order = np.argsort(-cosines, kind="stable").tolist()
@@ -174,10 +144,5 @@ def _arguments() -> argparse.ArgumentParser:
     add("--data", type=Path, help="folder of the public sets, by default none")
     add("--shipped", action="store_true", help="also the model that ships")
     add("--corpus", type=Path, default=ROOT / "corpus", help="folder of the corpus")
-    add("--form", choices=FORMS[:3], default="text", help="what of a turn is embedded")
-    add("--meant", action="store_true", help="ask as the product reads a question: without names")
-    add("--sets", nargs="*", default=[], help="only sets whose names begin so")
-    add("--without", nargs="*", default=["memops"], help="sets to leave out (memops, unless given)")
-    add("--cache", type=Path, help="folder to keep vectors in")
     add("--out", type=Path, default=OUT / "measured.json", help="where to write")
     return parser

@@ -1,6 +1,6 @@
 """What models are measured on, as pools: sets to choose by, and sets that only report.
 
-`choose` REALTALK and BEAM 1 to 5 and MemOps; `report` REALTALK and BEAM 6 to 10, the stories of the
+`choose` REALTALK and BEAM 1 to 5; `report` REALTALK and BEAM 6 to 10, the stories of the
 shared data and the corpus's authors that are held out; `kept` code and documentation that was left
 out of training, which tells what was unlearned.
 """
@@ -15,7 +15,6 @@ from bench.datasets import SETS, haystacks
 from tools.models.asked import Asked, Pool
 from tools.models.code_texts import read_code, read_documents
 from tools.models.passages import Turn, form_passages
-from tools.models.public import read_memops
 from tools.models.stories import authors_of, read_corpus, read_split, read_stories
 
 from anaphora.rank.question import read_question
@@ -50,7 +49,6 @@ def _of_data(data: Path, told: MeasuredSet, form: str) -> Iterator[MeasuredSet]:
     for name, _ in SETS:
         for role, chats in (("choose", "1 to 5"), ("report", "6 to 10")):
             yield MeasuredSet(f"{name} {chats}", role, _chats(data, name, role, form))
-    yield MeasuredSet("memops", "choose", lambda: read_memops(data / "reading", form))
 
 
 def stories_a(data: Path, form: str) -> Iterator[Pool]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from tools import minilm_network
 from tools.models.sentence_folder import describe
@@ -31,6 +31,8 @@ LONG_CHARACTERS = 960
 # The product's window, which says nothing of what was trained on: positions beyond it stay known.
 WINDOW = 256
 DIMENSIONS = 384
+ORIGINAL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of the weights of all-MiniLM-L6-v2 as its authors published them."""
 WORD_TABLE = "embeddings.word_embeddings.weight"
 
 
@@ -86,18 +88,12 @@ def embed(
     return torch.nn.functional.normalize(mean, dim=1)
 
 
-def save_weights(network: Any, source: Path, folder: Path, share: float) -> str:
-    """Write `share` of the trained weights and the rest of those they began with; their SHA-256.
-
-    The mean of two ends of one run keeps what the first knew (model soups, arXiv:2203.05482).
-    """
+def save_weights(network: Any, source: Path, folder: Path) -> str:
+    """Write the trained weights beside the tokenizer that they began with; their SHA-256."""
     folder.mkdir(parents=True, exist_ok=True)
-    begun = load_file(source / "model.safetensors")
-    mixed = {}
-    for name, tensor in network.state_dict().items():
-        own = tensor.detach().float().cpu()
-        mixed[name] = (begun[name].float() * (1 - share) + own * share).contiguous()
-    save_file(mixed, folder / "model.safetensors", {"format": "pt"})
+    state = network.state_dict().items()
+    trained = {name: tensor.detach().float().cpu().contiguous() for name, tensor in state}
+    save_file(trained, folder / "model.safetensors", {"format": "pt"})
     for name in ("config.json", "tokenizer.json"):
         if source != folder:
             shutil.copyfile(source / name, folder / name)

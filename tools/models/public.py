@@ -79,31 +79,6 @@ def read_molweni(raw: Sequence[Mapping[str, Any]], form: str) -> Iterator[Pool]:
         yield Pool("molweni", "turns", group, form_passages(turns, form, group), asked)
 
 
-def read_memops(folder: Path, form: str) -> Iterator[Pool]:
-    """What a user told an assistant and changed, with questions whose sources are quoted."""
-    for name, scenario in _load(folder / "memops.json.xz").items():
-        group = f"memops/{name}"
-        turns = [
-            Turn(None, said["content"])
-            for part in scenario["conversations"]
-            for said in part["dialogue"]
-        ]
-        asked = []
-        for number, question in enumerate(scenario["answer"]):
-            # Segments are not counted alike everywhere: the quoted words decide.
-            quotes = [
-                str(p["quote"]) for p in question.get("gold_provenance") or () if p.get("quote")
-            ]
-            found = frozenset(
-                place
-                for place, turn in enumerate(turns)
-                if any(quote in turn.text for quote in quotes)
-            )
-            if found:
-                asked.append(Asked(f"{group}/{number}", question["question"], found))
-        yield Pool("memops", "turns", group, form_passages(turns, form, group), asked)
-
-
 def _speakers(turns: Sequence[Turn]) -> dict[int, str]:
     return dict(enumerate(dict.fromkeys(turn.speaker for turn in turns if turn.speaker)))
 

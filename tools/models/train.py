@@ -52,7 +52,6 @@ class Plan:
     steps: int
     rate: float
     dropout: float
-    both_ways: bool
     teacher: float
     drawing: Drawing
 
@@ -81,7 +80,6 @@ def main(words: list[str]) -> None:
         steps,
         chosen.rate,
         chosen.dropout,
-        chosen.both_ways,
         chosen.teacher,
         drawing,
     )
@@ -93,7 +91,7 @@ def main(words: list[str]) -> None:
         run.take(drawn, teacher)
         if run.step % chosen.every == 0 or run.step == upto:
             run.keep()
-    run.finish(chosen.mix, "" if chosen.weights_only else chosen.name)
+    run.finish("" if chosen.weights_only else chosen.name)
 
 
 class Run:
@@ -134,13 +132,13 @@ class Run:
         """Write all that the next step depends on."""
         self._folder.keep(self.step, self._network, self._optimizer, self._schedule)
 
-    def finish(self, share: float, name: str) -> None:
-        """Write the weights as they are now, mixed with those begun with; with a name, as ONNX."""
+    def finish(self, name: str) -> None:
+        """Write the weights as they are now; with a name, as ONNX."""
         folder = self._folder.path / "weights"
-        digest = net.save_weights(self._network.eval(), self._weights, folder, share)
+        digest = net.save_weights(self._network.eval(), self._weights, folder)
         if name:
             net.export_for_product(folder, self._folder.path / "float", name)
-        about = {"step": self.step, "mix": share, "sha256": digest, "plan": asdict(self.plan)}
+        about = {"step": self.step, "sha256": digest, "plan": asdict(self.plan)}
         (self._folder.path / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
         print(f"step {self.step} of {self.plan.steps}: {folder} {digest[:12]}")
 
@@ -159,10 +157,6 @@ class Run:
         logits = (cosines * SCALE).masked_fill(apart, -1e4)
         right = torch.arange(len(drawn), device=self.device)
         loss = torch.nn.functional.cross_entropy(logits, right)
-        if self.plan.both_ways:
-            # Which question a passage answers, among those that it may not answer as well.
-            back = logits[:, : len(drawn)].T
-            loss = (loss + torch.nn.functional.cross_entropy(back, right)) / 2
         if teacher is None:
             return loss, torch.zeros((), device=self.device)
         return loss, _taught(drawn, cosines, teacher)
@@ -211,10 +205,8 @@ def _arguments() -> argparse.ArgumentParser:
     add("--weight", type=source_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
     add("--rate", type=float, default=3e-5)
     add("--dropout", type=float, default=0.1)
-    add("--both-ways", action="store_true", help="also which question a passage answers")
     add("--scores", type=Path, default=OUT / "scores.jsonl", help="what `distil` wrote")
     add("--teacher", type=float, default=0.0, help="weight of the teacher's order")
-    add("--mix", type=float, default=1.0, help="share of the trained weights in the result")
     add("--seed", type=int, default=1)
     add("--threads", type=int, default=0, help="processors, by default all")
     add("--weights-only", action="store_true", help="no float/: for a machine that only trains")

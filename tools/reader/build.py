@@ -2,8 +2,8 @@
 
 In: what `train` wrote, and examples to smooth and measure on. Out: a folder with `model.onnx` and
 `manifest.json`; the tokenizer and the word table are the embedder's and are not copied. The layers
-are quantised as the embedder that ships is; the heads stay in 32 bits. Printed: MB, how close it is
-to 32 bits, and milliseconds a statement by length. With --ship the folder is the product's own.
+are quantised as the embedder that ships is; the heads stay in 32 bits. Printed: MB, and how close
+it is to 32 bits. With --ship the folder is the product's own.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import json
 import random
 import shutil
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from tools import build_model, quantise
+from tools.models.network import ORIGINAL_SHA256
+from tools.quantise import VARIANT, quantise
 from tools.reader import graph
 from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
 from tools.reader.network import digest_of
@@ -31,8 +31,7 @@ from anaphora.reading.model import MANIFEST_FILE, MODEL_FILE, Reader, log_odds, 
 from anaphora.reading.service import BUNDLED
 
 OUT = Path(__file__).resolve().parents[2] / ".models" / "reader"
-VARIANT: Final = "by token, 7 bits, smoothed 0.6"
-_ALPHA, _LIMIT, _FEEDS = 0.6, 63, 64
+_FEEDS: Final = 64
 _NOTICE: Final = """{name}
 Copyright the Anaphora developers, the sentence-transformers authors and the authors of
 nreimers/MiniLM-L6-H384-uncased
@@ -54,7 +53,6 @@ given two heads, then exported to ONNX without its word table, which is that of 
 it, with weights quantised to whole numbers of at most 8 bits.
 """
 _NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")
-_LENGTHS, _BATCHES = (16, 32, 64, 96), (8, 32)
 
 
 def main(words: list[str]) -> None:
@@ -68,7 +66,7 @@ def main(words: list[str]) -> None:
         exported, small = Path(temporary) / "model.onnx", Path(temporary) / "small.onnx"
         graph.export(weights, exported, plan["pooling"])
         feeds = [_feed([one]) for head in graph.HEADS for one in samples[head][:_FEEDS]]
-        quantise_reader(exported, small, feeds)
+        quantise(exported, small, feeds)
         table = graph.without_table(small, target / MODEL_FILE)
         measured = compare(OnnxReader(exported), OnnxReader(small), samples)
     said = {
@@ -81,15 +79,9 @@ def main(words: list[str]) -> None:
     if chosen.calibration:
         said["calibration"] = json.loads(chosen.calibration.read_text("utf-8"))
     graph.write_manifest(target, chosen.name, said)
-    times = time_reader(target, chosen.threads)
     size = (target / MODEL_FILE).stat().st_size
     print(f"\n{target}: {size / 1e6:.2f} MB without the embedder's word table")
     print(json.dumps(measured))
-    print(f"\nms a statement, {chosen.threads} threads\n")
-    print("| word pieces | " + " | ".join(f"{size} at once" for size in _BATCHES) + " |")
-    print("|---|" + "---|" * len(_BATCHES))
-    for length, row in times.items():
-        print(f"| {length} | " + " | ".join(f"{ms:.2f}" for ms in row) + " |")
     if chosen.ship:
         ship(target)
 
@@ -113,18 +105,9 @@ def notice(manifest: Mapping[str, Any]) -> str:
     """What the product says of the origin of a reader with this manifest."""
     return _NOTICE.format(
         name=manifest["name"].partition(":")[0],
-        original=build_model.WEIGHTS_SHA256,
+        original=ORIGINAL_SHA256,
         sha256=manifest["weights_sha256"],
     )
-
-
-def quantise_reader(source: Path, target: Path, feeds: Sequence[dict[str, Any]]) -> None:
-    """The word table by rows, the layers smoothed and by token in 7 bits."""
-    with tempfile.TemporaryDirectory() as temporary:
-        rows, smoothed = Path(temporary) / "rows.onnx", Path(temporary) / "smoothed.onnx"
-        quantise.word_rows(source, rows)
-        quantise.smooth(rows, smoothed, feeds, alpha=_ALPHA)
-        quantise.by_token(smoothed, target, limit=_LIMIT)
 
 
 def sample_inputs(folder: Path, count: int, seed: int = 1) -> dict[str, list[Pieces]]:
@@ -170,27 +153,6 @@ def compare(
     return found
 
 
-def time_reader(place: Path, threads: int) -> dict[int, list[float]]:
-    """Milliseconds a statement by length, for each size of a batch: the median of seven."""
-    chance = np.random.default_rng(1)
-    found: dict[int, list[float]] = {}
-    for length in _LENGTHS:
-        found[length] = []
-        for size in _BATCHES:
-            reader = OnnxReader(place, threads=threads)
-            inputs = [
-                Pieces(tuple(chance.integers(1000, 20000, length).tolist()), length // 2)
-                for _ in range(size)
-            ]
-            taken = []
-            for _ in range(8):
-                began = time.perf_counter()
-                reader.logits(inputs, graph.HEADS[0])
-                taken.append((time.perf_counter() - began) * 1e3 / size)
-            found[length].append(float(np.median(taken[1:])))
-    return found
-
-
 def _feed(inputs: Sequence[Pieces]) -> dict[str, Any]:
     return dict(zip(_NAMES, padded(inputs), strict=True))
 
@@ -205,5 +167,4 @@ def _arguments() -> argparse.ArgumentParser:
     add("--name", default="anaphora-reader", help="what the reader is called")
     add("--calibration", type=Path, help="JSON: temperature and bias by judgement and lane")
     add("--ship", action="store_true", help="put it into the product (src/anaphora/reading)")
-    add("--threads", type=int, default=2, help="processors that the times are taken with")
     return parser

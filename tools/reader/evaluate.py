@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tools.models.evaluate import Vectors
+from bench.embedder import KeptEmbedder
 from tools.models.negatives import nearest_part
 from tools.models.prepare import CORPUS
 from tools.models.stories import raw_stories
 from tools.reader.examples import CHANGE_CLASSES, ChangeExample, read_changes
 from tools.reader.measured import JudgedSet, held_out_authors, judged_sets
-from tools.reader.mining import KeptVectors
 from tools.reader.pairs import story_pairs, written_pairs
 from tools.reader.reading import OnnxReader, model_of
 from tools.reader.scores import (
@@ -66,7 +65,7 @@ def main(words: list[str]) -> None:
         reader = OnnxReader(place, threads=chosen.threads)
         found: dict[str, Any] = {"reader": reader.name, "embedder": embedder.name, "rows": []}
         judged: dict[tuple[str, str], Judgements] = {}
-        vectors = Vectors(embedder, chosen.cache)
+        vectors = KeptEmbedder(embedder)
         for one in judged_sets(
             chosen.data, chosen.corpus, dated=chosen.dated, report=chosen.report
         ):
@@ -89,20 +88,20 @@ def main(words: list[str]) -> None:
 
 
 def judge_set(
-    one: JudgedSet, reader: OnnxReader, vectors: Vectors, chosen: argparse.Namespace
+    one: JudgedSet, reader: OnnxReader, vectors: KeptEmbedder, chosen: argparse.Namespace
 ) -> dict[tuple[str, str], Judgements]:
     """The judgements of a set, by name and lane; also by author where there are some."""
     found: dict[tuple[str, str], Judgements] = {}
     count = 0
     for pool in one.read():
-        parts = vectors.of(pool.words)
+        parts = vectors.embed(pool.words)
         names = [one.name, *([f"{one.name}{_BY}{pool.author}"] if pool.author else [])]
         noted = [found.setdefault((name, pool.lane), Judgements()) for name in names]
         for question in pool.asked:
             if chosen.limit and count == chosen.limit:
                 return found
             count += 1
-            cosines = nearest_part(vectors.of_query(question.query), parts)
+            cosines = nearest_part(vectors.embed_query(question.query), parts)
             order = np.argsort(-cosines, kind="stable")
             window = order[: chosen.window]
             told = [cut_statement(question.query, pool.told[at]) for at in window]
@@ -250,11 +249,10 @@ def _calibration(lanes: Sequence[Judgements]) -> dict[str, Any]:
 
 
 def _pairs(chosen: argparse.Namespace, embedder: MiniLM) -> list[ChangeExample]:
-    vectors = KeptVectors(embedder)
+    vectors = KeptEmbedder(embedder)
     pairs: list[ChangeExample] = []
     for author, story in raw_stories(chosen.corpus, held_out_authors(chosen.corpus)):
         pairs += story_pairs(story, "corpus", author, vectors, dated=chosen.dated)
-        vectors.forget()
         if chosen.limit and len(pairs) >= chosen.limit:
             break
     if chosen.pairs is not None:
@@ -282,7 +280,6 @@ def _arguments() -> argparse.ArgumentParser:
     add("--report", action="store_true", help="also the chats that choose nothing")
     add("--dated", action="store_true", help="as in `prepare`")
     add("--limit", type=int, default=0, help="questions a set at most, to try it")
-    add("--cache", type=Path, help="folder to keep the embedder's vectors in")
     add("--threads", type=int, default=1, help="processors of one run of the reader")
     add("--out", type=Path, help="where to write, by default beside the model")
     return parser

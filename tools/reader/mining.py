@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from bench.embedder import KeptEmbedder
 from tools.models.negatives import NEGATIVES, nearest_part
 from tools.models.styles import restyle
 from tools.reader.examples import AnswerExample
 from tools.reader.statements import Judged, Statements, cut_statement
-
-if TYPE_CHECKING:
-    from anaphora.embed.base import Embedder, Vectors
 
 # Of a near miss so many of the nearest statements may be about the question.
 _NEAREST_UNCLEAR: Final = 3
 _AT_ONCE: Final = 64
 
 
-class KeptVectors:
-    """An embedder that keeps what it made: a story's statements are needed more than once."""
-
-    def __init__(self, model: Embedder) -> None:
-        self._model = model
-        self._kept: dict[str, Vectors] = {}
-
-    def of(self, texts: Sequence[str]) -> list[Vectors]:
-        """The vectors of each text's parts."""
-        missing = list(dict.fromkeys(text for text in texts if text not in self._kept))
-        if missing:
-            self._kept.update(zip(missing, self._model.embed(missing), strict=True))
-        return [self._kept[text] for text in texts]
-
-    def forget(self) -> None:
-        """Drop all of them."""
-        self._kept.clear()
-
-
 def answer_examples(
     pools: Iterable[Statements],
-    vectors: KeptVectors,
+    vectors: KeptEmbedder,
     candidates: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[AnswerExample]:
     """The examples of pools, in their order.
@@ -60,18 +39,17 @@ def answer_examples(
 
 def _mined(
     pools: Sequence[Statements],
-    vectors: KeptVectors,
+    vectors: KeptEmbedder,
     candidates: Mapping[str, Sequence[str]],
 ) -> Iterator[AnswerExample]:
     # All in one run of the model, which sorts its texts by length.
-    vectors.of([one.query for pool in pools for one in pool.asked])
-    vectors.of([text for pool in pools for text in pool.words])
+    vectors.embed([one.query for pool in pools for one in pool.asked])
+    vectors.embed([text for pool in pools for text in pool.words])
     for pool in pools:
-        parts = vectors.of(pool.words)
+        parts = vectors.embed(pool.words)
         for one in pool.asked:
-            nearness = nearest_part(vectors.of([one.query])[0][0], parts)
+            nearness = nearest_part(vectors.embed([one.query])[0][0], parts)
             yield answer_example(pool, one, nearness, candidates.get(one.key, ()))
-    vectors.forget()
 
 
 def answer_example(

@@ -87,7 +87,7 @@ def logits_of(
 
 def save(reader: Reader, source: Path, folder: Path) -> str:
     """Write the weights; the SHA-256 of the trunk's and the heads' files together."""
-    net.save_weights(reader.trunk, source, folder, 1.0)
+    net.save_weights(reader.trunk, source, folder)
     config = json.loads((source / "config.json").read_text("utf-8"))
     config["num_hidden_layers"] = len(reader.trunk.encoder.layer)
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")

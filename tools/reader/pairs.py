@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from bench.embedder import KeptEmbedder
 from tools.models.passages import Turn, form_passages
 from tools.models.stories import FACTS, TURNS, pools_of
 from tools.reader.examples import ChangeExample, Verdict
-from tools.reader.mining import KeptVectors
 from tools.reader.statements import (
     SPEAKER,
     WORDS,
@@ -66,7 +66,7 @@ def story_pairs(
     story: Mapping[str, Any],
     source: str,
     author: str,
-    vectors: KeptVectors,
+    vectors: KeptEmbedder,
     *,
     seed: int = 1,
     dated: bool = False,
@@ -116,7 +116,7 @@ def _labelled(lane: _Lane, asked: Sequence[_Asked], source: str) -> Iterator[Cha
 
 
 def _unrelated(
-    lane: _Lane, asked: Sequence[_Asked], source: str, vectors: KeptVectors, seed: int
+    lane: _Lane, asked: Sequence[_Asked], source: str, vectors: KeptEmbedder, seed: int
 ) -> Iterator[ChangeExample]:
     chance = random.Random(f"{seed}:{lane.group}:{lane.lane}")
     near = _nearest_pairs(lane, vectors)[: round(NEAR * len(lane.pairs))]
@@ -154,11 +154,11 @@ def _example(
     )
 
 
-def _nearest_pairs(lane: _Lane, vectors: KeptVectors) -> list[tuple[int, int]]:
+def _nearest_pairs(lane: _Lane, vectors: KeptEmbedder) -> list[tuple[int, int]]:
     """Unrelated pairs, the nearest first; each later statement once with its nearest."""
     if len(lane.words) < 2:
         return []
-    rows = np.stack([parts[0] for parts in vectors.of(lane.words)])
+    rows = np.stack([parts[0] for parts in vectors.embed(lane.words)])
     cosines = rows @ rows.T
     found = []
     for newer in range(1, len(rows)):

@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from bench.embedder import KeptEmbedder
 from tools.models.examples import write_lines
 from tools.models.prepare import CORPUS, trained_authors
 from tools.models.stories import raw_stories
@@ -27,7 +28,7 @@ from tools.reader.examples import (
     read_answers,
     read_changes,
 )
-from tools.reader.mining import KeptVectors, answer_examples
+from tools.reader.mining import answer_examples
 from tools.reader.pairs import story_pairs, written_pairs
 from tools.reader.sources import (
     changes_statements,
@@ -50,7 +51,7 @@ def main(words: list[str]) -> None:
     authors = trained_authors(chosen.corpus, chosen.leave_out)
     if chosen.only:
         authors &= chosen.only
-    vectors = KeptVectors(WordHashingEmbedder() if chosen.hashing else MiniLM())
+    vectors = KeptEmbedder(WordHashingEmbedder() if chosen.hashing else MiniLM())
     candidates = json.loads(chosen.candidates.read_text("utf-8")) if chosen.candidates else None
     pools = chain.from_iterable(
         read for source, read in _sources(chosen, authors) if source not in chosen.without
@@ -83,14 +84,13 @@ def _sources(
 
 
 def _pairs(
-    chosen: argparse.Namespace, authors: frozenset[str], vectors: KeptVectors
+    chosen: argparse.Namespace, authors: frozenset[str], vectors: KeptEmbedder
 ) -> Iterator[ChangeExample]:
     if "corpus" not in chosen.without:
         for author, story in raw_stories(chosen.corpus, authors):
             yield from story_pairs(
                 story, "corpus", author, vectors, seed=chosen.seed, dated=chosen.dated
             )
-            vectors.forget()
     if "written" not in chosen.without:
         yield from written_pairs(chosen.corpus / "changes")
 

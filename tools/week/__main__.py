@@ -7,15 +7,14 @@ Linux, a C compiler and git; about ten minutes.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from bench.figures import Figure, machine, percentile, show, write
+from bench.figures import Figure, keep, percentile, show
 from tools.week.judge import Verdict, failed_starts, judge
 from tools.week.player import Played, WeekPlayer
 from tools.week.story import STORY, read_story
@@ -26,11 +25,11 @@ RUNS: Final[Mapping[str, bool]] = {"hooks": False, "stores": True}
 _TITLES: Final = {"hooks": "hooks alone", "stores": "an agent that stores facts"}
 
 
-def play(name: str, keep: Path | None, story: Path) -> tuple[Played, list[Verdict]]:
+def play(name: str, kept: Path | None, story: Path) -> tuple[Played, list[Verdict]]:
     """One run of the week, in a folder that is kept or thrown away."""
     sessions = read_story(story)
-    if keep is not None:
-        root = keep / name
+    if kept is not None:
+        root = kept / name
         root.mkdir(parents=True)
         played = WeekPlayer(root, stores=RUNS[name]).play(sessions)
     else:
@@ -83,50 +82,19 @@ def figures_of(played: Played, verdicts: Sequence[Verdict]) -> list[Figure]:
 
 
 def report(runs: Mapping[str, tuple[Played, list[Verdict]]]) -> None:
-    """Print the figures and write them, with every verdict, to bench/results/."""
-    tables = {name: figures_of(*run) for name, run in runs.items()}
-    for name, figures in tables.items():
-        show(f"The week, {_TITLES[name]}", figures)
-    value = {
-        "machine": machine(),
-        "runs": {
-            name: {
-                "figures": [asdict(figure) for figure in tables[name]],
-                "starts": [
-                    {"session": session.id, "text": given.text, "seconds": given.seconds}
-                    for session, given in played.starts
-                ],
-                "failed_starts": failed_starts(
-                    (session, start.text) for session, start in played.starts
-                ),
-                "prompts": [asdict(verdict) for verdict in verdicts],
-                "incidents": played.incidents,
-            }
-            for name, (played, verdicts) in runs.items()
-        },
-    }
-    head = " | ".join(_TITLES[name] for name in tables)
-    lines = [
-        "# A week of one developer",
-        "",
-        f"{machine()}. `python -m tools.week`: the week of `tools/week/story.txt` against the "
-        "installed command, each hook run as its client runs it.",
-        "",
-        f"| figure | {head} |",
-        "|---|" + "---:|" * len(tables),
+    """Print the figures and write them to bench/results/; print what was missed."""
+    figures = [
+        replace(figure, name=f"{_TITLES[name]}: {figure.name}")
+        for name, run in runs.items()
+        for figure in figures_of(*run)
     ]
-    for row in zip(*tables.values(), strict=True):
-        cells = " | ".join(f"{figure.value:,.2f}".removesuffix(".00") for figure in row)
-        lines.append(f"| {row[0].name}{f', {row[0].unit}' if row[0].unit else ''} | {cells} |")
+    keep("week", "A week of one developer", figures)
     for name, (played, verdicts) in runs.items():
-        missed = [verdict for verdict in verdicts if verdict.met_by == "missed"]
-        lines += ["", f"Missed with {_TITLES[name]}:", ""]
-        lines += [f"- {verdict.session}: {verdict.prompt}" for verdict in missed]
-        lines += [
-            f"- at the start of {line}"
-            for line in failed_starts((session, start.text) for session, start in played.starts)
-        ]
-    write("week", json.dumps(value, indent=1, ensure_ascii=False), "\n".join(lines))
+        print(f"\nmissed with {_TITLES[name]}:")
+        for verdict in verdicts:
+            if verdict.met_by == "missed":
+                print(f"  {verdict.session}: {verdict.prompt}")
+        print("\n".join(failed_starts((session, start.text) for session, start in played.starts)))
 
 
 def main() -> None:

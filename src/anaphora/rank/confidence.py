@@ -7,9 +7,9 @@ hits, fitted on chats 1 to 5 of REALTALK and of BEAM-100K (the questions that a 
 a hit is right when a turn of the labelled evidence is at most `REACH` turns away. Memories have no
 neighbours: there every turn was kept as a memory of its own, with its speaker's name, and a hit is
 right when it is labelled evidence itself. Chats 6 to 10 had no part in either fit:
-`python -m bench.deep_shortcut ../shared/data` fits both anew and reports them, in
-bench/results/deep_shortcut.md. Lines of a chat are poor memories, so memories come out unsure
-unless one stands far out: that errs to the side of asking a model.
+`make fit ONLY=confidence` fits both anew, bench/results/deep_shortcut.md reports them. Lines of a
+chat are poor memories, so memories come out unsure unless one stands far out: that errs to the side
+of asking a model.
 """
 
 from __future__ import annotations

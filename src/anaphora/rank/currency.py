@@ -7,7 +7,7 @@ that statements about other things change nothing in it.
 For a pair, an older and a newer one, `rank/replacement` says whether the newer one replaces the
 older, whatever is asked. A logistic regression of features of the pair and the question says
 whether it should stand before the older, if one of the two is right at all. It is fitted by
-`python -m tools.fit_currency` on stories in which facts change and on questions of real chats
+`make fit ONLY=currency` on stories in which facts change and on questions of real chats
 (`currency_weights`): docs/decisions/0027.
 
 Where the question asks for the past, those stand first that held then. A short turn that only asks,

@@ -1,4 +1,4 @@
-"""Weights of `rank/currency` and `rank/replacement`: `python -m tools.fit_currency` writes them."""
+"""Weights of `rank/currency` and `rank/replacement`: `make fit ONLY=currency` writes them."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
 """Says whether a statement replaces an earlier one, whatever is asked.
 
 Where both are worded alike but for one place or a negation, `rank/frames` tells. Else a logistic
-regression of what the two say, by whom and when, gives a probability. `python -m
-tools.fit_currency` fits it on stories in which each change is labelled (`currency_weights`). A
+regression of what the two say, by whom and when, gives a probability. `make fit
+ONLY=currency` fits it on stories in which each change is labelled (`currency_weights`). A
 question has no part in it: what is replaced for one question is so for every other.
 """
 

@@ -38,7 +38,7 @@ class Weights:
     """The highest value of each part, in units of one full match of words.
 
     Round numbers on a plateau: doubling or halving any of them moves recall by a point or less.
-    `bench/results/turn_ablation.md` has what each is worth, docs/decisions/0007 what was left out.
+    docs/decisions/0007 has what each is worth and what was left out.
     """
 
     words: float = 1.0

@@ -24,8 +24,7 @@ of the targets' grounded scores, in which meaning, recency and roles are not. A 
 something here matches much of what it says in a few places, and there far better than in the places
 after them; a focus about something else matches a little everywhere. The same share of a longer
 focus is more evidence. The form was chosen looking at four repositories, against questions asked of
-projects that they are not about. `python -m bench.fit_project` sets the thresholds anew without
-each repository in turn; bench/results/project_ablation.md has what they are then worth on it.
+projects that they are not about.
 
 `rank.context.weights` says why each weight is what it is.
 """

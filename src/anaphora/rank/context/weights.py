@@ -1,8 +1,7 @@
 """What each signal of the context ranking counts, and why.
 
-The forms and the orders of magnitude were chosen looking at the repositories of the benchmark: what
-bench/results/project_ablation.md says recall loses without each describes them. Its weights that
-were fitted without a repository and measured on it are nearer to what other projects may expect.
+The forms and the orders of magnitude were chosen looking at the repositories of the benchmark, so
+that its figures describe these and promise less of others.
 """
 
 from __future__ import annotations

@@ -1,1 +1,0 @@
-"""How well the files that a task touches are found in projects with known answers."""
