@@ -64,7 +64,7 @@ def why(error: Exception) -> str:
 
 
 def failure(error: Exception) -> str:
-    """What is told of an error that no reader has expected."""
+    """The message of an error that no reader has expected."""
     return f"{FAILED} ({type(error).__name__}: {error})"
 
 
@@ -80,22 +80,24 @@ def text_at(value: Mapping[str, object], name: str) -> str:
     text = value.get(name)
     if isinstance(text, str):
         return text
-    what = "missing" if text is None else f"a {type(text).__name__}, not text"
-    raise Malformed(f"{name!r} is {what}")
+    defect = "missing" if text is None else f"a {type(text).__name__}, not text"
+    raise Malformed(f"{name!r} is {defect}")
 
 
 def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
     """The object in a field; raises Malformed where it is missing or something else."""
-    found = value.get(name)
-    if isinstance(found, dict):
-        return found
-    what = "missing" if found is None else f"a {type(found).__name__}, not an object"
-    raise Malformed(f"{name!r} is {what}")
+    nested = value.get(name)
+    if isinstance(nested, dict):
+        return nested
+    defect = "missing" if nested is None else f"a {type(nested).__name__}, not an object"
+    raise Malformed(f"{name!r} is {defect}")
 
 
 def objects_in(value: object) -> list[dict[str, object]]:
     """The JSON objects of a list; of what is no list, none."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [element for element in value if isinstance(element, dict)]
 
 
 class ImportFile:
@@ -138,7 +140,7 @@ class ImportFile:
         self.tentative = False
         self.wanted: Callable[[object], bool] | None = None
         self.later = False
-        self.modified, self.size = self._stat()
+        self.modified, self.size = self._read_stat()
 
     def problem(self, place: str, reason: str) -> ImportProblem:
         """A problem of this file."""
@@ -157,10 +159,10 @@ class ImportFile:
 
     def _raw(self) -> BinaryIO:
         if self._archive is None or self.member is None:
-            return self._small() or open_regular(self.path)
+            return self._open_small() or open_regular(self.path)
         return cast("BinaryIO", self._archive.open(self.member))
 
-    def _small(self) -> BinaryIO | None:
+    def _open_small(self) -> BinaryIO | None:
         """The bytes of a small file, which is opened several times until its format is known."""
         if not 0 < self.size <= _SMALL:
             return None
@@ -170,7 +172,7 @@ class ImportFile:
         # It may have grown meanwhile.
         return io.BytesIO(self._bytes) if len(self._bytes) <= _SMALL else None
 
-    def _stat(self) -> tuple[datetime, int]:
+    def _read_stat(self) -> tuple[datetime, int]:
         stat = self.path.stat()
         refuse_irregular(stat)
         modified = datetime.fromtimestamp(stat.st_mtime, UTC)
@@ -197,10 +199,10 @@ class _CountingReader(io.RawIOBase):
 
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast("bytearray", buffer))
-        data = self._raw.read(len(view))
-        view[: len(data)] = data
-        self._file.consumed += len(data)
-        return len(data)
+        chunk = self._raw.read(len(view))
+        view[: len(chunk)] = chunk
+        self._file.consumed += len(chunk)
+        return len(chunk)
 
 
 @dataclass(frozen=True, slots=True)

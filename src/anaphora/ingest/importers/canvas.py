@@ -30,35 +30,32 @@ def read_canvas(text: str) -> list[CanvasText]:
         canvas = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise Malformed("it is no canvas: its JSON is damaged; it was skipped") from error
-    nodes, edges = (_listed(canvas, name) for name in ("nodes", "edges"))
+    nodes, edges = (_read_list(canvas, name) for name in ("nodes", "edges"))
     cards: dict[str, CanvasText] = {}
     for number, node in enumerate(nodes, start=1):
         words = node.get("text")
         if isinstance(words, str) and words.strip():
-            key = _key_of(node.get("id"), number)
+            card_id = node.get("id")
+            if isinstance(card_id, str) and card_id.strip() and card_id.isprintable():
+                key = card_id.strip()[:_MOST_KEY].replace("#", "%23")
+            else:
+                key = f"card {number}"
             key = key if key not in cards else f"{key} ~{number}"
             cards[key] = CanvasText(key, words, f"card {number}")
-    labels = dict.fromkeys(label for one in (*nodes, *edges) for label in _labels(one))
+    labels = dict.fromkeys(label for shape in (*nodes, *edges) for label in _find_labels(shape))
     beside = [CanvasText("", "\n".join(labels), "labels")] if labels else []
     return [*cards.values(), *beside]
 
 
-def _listed(canvas: object, name: str) -> list[dict[str, object]]:
-    found = canvas.get(name, []) if isinstance(canvas, dict) else None
-    if not isinstance(found, list):
+def _read_list(canvas: object, name: str) -> list[dict[str, object]]:
+    listed = canvas.get(name, []) if isinstance(canvas, dict) else None
+    if not isinstance(listed, list):
         raise Malformed(f"it is no canvas: it has no list of {name}; it was skipped")
-    return [one for one in found if isinstance(one, dict)]
+    return [element for element in listed if isinstance(element, dict)]
 
 
-def _labels(one: dict[str, object]) -> Iterator[str]:
+def _find_labels(shape: dict[str, object]) -> Iterator[str]:
     for name in ("label", "url"):
-        value = one.get(name)
-        if isinstance(value, str) and value.strip():
-            yield value.strip()
-
-
-def _key_of(given: object, number: int) -> str:
-    """What a card is known by: its id."""
-    if isinstance(given, str) and given.strip() and given.isprintable():
-        return given.strip()[:_MOST_KEY].replace("#", "%23")
-    return f"card {number}"
+        label = shape.get(name)
+        if isinstance(label, str) and label.strip():
+            yield label.strip()

@@ -57,40 +57,41 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         elif _is_graph(record.value):
             graph = cast("dict[str, list[object]]", record.value)
             for noun, name in (("entity", "entities"), ("relation", "relations")):
-                found = graph.get(name)
-                for number, one in enumerate(found if isinstance(found, list) else (), start=1):
-                    yield from _one(file, one, f"{record.place}, {noun} {number}")
+                listed = graph.get(name)
+                elements = listed if isinstance(listed, list) else ()
+                for number, element in enumerate(elements, start=1):
+                    yield from _read_element(file, element, f"{record.place}, {noun} {number}")
         else:
-            yield from _one(file, record.value, record.place)
+            yield from _read_element(file, record.value, record.place)
 
 
-def _one(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
+def _read_element(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
     try:
-        found = as_object(value, "a line")
-        if _is_entity(found):
-            yield from _entity(file, found, place)
-        elif _is_relation(found):
-            yield _relation(file, found, place)
+        fields = as_object(value, "a line")
+        if _is_entity(fields):
+            yield from _read_entity(file, fields, place)
+        elif _is_relation(fields):
+            yield _read_relation(file, fields, place)
         else:
             raise Malformed("neither an entity nor a relation")
     except Malformed as error:
         yield file.problem(place, str(error))
 
 
-def _entity(file: ImportFile, value: Mapping[str, object], place: str) -> Iterator[ImportItem]:
+def _read_entity(file: ImportFile, value: Mapping[str, object], place: str) -> Iterator[ImportItem]:
     name, kind = words_at(value, "name"), text_or(value, "entityType")
     observations = value.get("observations")
     if not isinstance(observations, list):
         raise Malformed("'observations' is no list")
-    for number, said in enumerate(observations, start=1):
-        if not isinstance(said, str) or not said.strip():
+    for number, observation in enumerate(observations, start=1):
+        if not isinstance(observation, str) or not observation.strip():
             yield file.problem(f"{place}, observation {number}", "it is no text, or blank")
             continue
         yield ImportedMemory(
             _NAME,
-            key_of(name, digest(said)[:12]),
+            key_of(name, digest(observation)[:12]),
             NewMemory(
-                f"{name}: {said}",
+                f"{name}: {observation}",
                 created_at=file.modified,
                 tags=tags_of(kind),
                 payload=payload_of(entity=name, entity_type=kind),
@@ -99,15 +100,15 @@ def _entity(file: ImportFile, value: Mapping[str, object], place: str) -> Iterat
         )
 
 
-def _relation(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
-    one, kind, other = (words_at(value, name) for name in ("from", "relationType", "to"))
+def _read_relation(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
+    source, kind, target = (words_at(value, name) for name in ("from", "relationType", "to"))
     return ImportedMemory(
         _NAME,
-        key_of("relation", digest(one, kind, other)[:12]),
+        key_of("relation", digest(source, kind, target)[:12]),
         NewMemory(
-            f"{one} {kind} {other}",
+            f"{source} {kind} {target}",
             created_at=file.modified,
-            payload=payload_of(**{"from": one, "relation": kind, "to": other}),
+            payload=payload_of(**{"from": source, "relation": kind, "to": target}),
         ),
         place,
     )
