@@ -1,8 +1,8 @@
-"""What is read out of a file, whatever its format, and how far a file is trusted.
+"""The result of reading a file of any format, and the limits on reading it.
 
-A file may be made to harm: it says one size and is another, unpacks to more than memory holds, or
-nests without end. What is over a limit, encrypted or damaged is `UnreadableDocument`, which names
-the file and the reason; nothing is fetched, executed or opened beside the file itself.
+A file may be hostile: it declares a wrong size, unpacks to more than memory holds, or nests without
+end. A file that is over a limit, encrypted or damaged raises `UnreadableDocument`, which names the
+file and the reason; nothing is fetched, executed or opened beside the file itself.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ BROKEN: Final = (
     struct.error,
     zlib.error,
 )
-"""What a library for a format may raise about a file that is not as the format says. Not what says
-that there is no memory left: that ends the reading."""
+"""The errors that a library for a format may raise about a malformed file. MemoryError is not one
+of them: it ends the reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ class Reading:
 
     def problem(self, place: str, reason: object) -> None:
         """Note a part that could not be read."""
-        told = shortened(str(reason)) or type(reason).__name__
-        self.problems.add(ImportProblem(self.name, place, told))
+        summary = shortened(str(reason)) or type(reason).__name__
+        self.problems.add(ImportProblem(self.name, place, summary))
 
     def count(self, text: str) -> str:
         """The same text. `UnreadableDocument` where all that was read is too much."""

@@ -61,24 +61,24 @@ def mended(texts: Iterable[str]) -> list[str]:
     """
     pages = list(texts)
     written = _Written(pages)
-    return ["\n".join(_mended(page.split("\n"), written)) for page in pages]
+    return ["\n".join(_mend_lines(page.split("\n"), written)) for page in pages]
 
 
-def _mended(lines: list[str], written: _Written) -> Iterator[str]:
+def _mend_lines(lines: list[str], written: _Written) -> Iterator[str]:
     waiting = list(reversed(lines))
     while waiting:
         line = waiting.pop()
         if waiting and line.endswith(_HYPHENS):
             following = _FIRST.match(waiting[-1])
-            joint = following and _joint(line, following[1], following[2], written)
+            joint = following and _choose_joint(line, following[1], following[2], written)
             if following and joint is not None:
-                rest = waiting.pop()[following.end() :]
+                remainder = waiting.pop()[following.end() :]
                 line = line[:-1] + joint + following[1] + following[2]
-                if not rest:
+                if not remainder:
                     # What was put there may be cut at its end as well.
                     waiting.append(line)
                     continue
-                waiting.append(rest)
+                waiting.append(remainder)
         yield line
 
 
@@ -100,7 +100,7 @@ class _Written:
         return self._counted[word]
 
 
-def _joint(line: str, second: str, behind: str, written: _Written) -> str | None:
+def _choose_joint(line: str, second: str, behind: str, written: _Written) -> str | None:
     """What comes between a line and the word below: nothing, or a hyphen; None: they stay apart."""
     mark = line[-1]
     token = line[-_LONGEST:-1].rpartition(" ")[2]
@@ -135,8 +135,8 @@ def _is_name(first: str, second: str) -> bool:
 
 
 def _is_compound(first: str, second: str) -> bool:
-    known = _is_common(first) and _is_common(second)
-    if first[-1] == second[0] and first[-1] in "aeio" and (known or first in _FIRSTS):
+    both_common = _is_common(first) and _is_common(second)
+    if first[-1] == second[0] and first[-1] in "aeio" and (both_common or first in _FIRSTS):
         return True
     if not _is_common(first) or (first in _PREFIXES and first not in _FIRSTS):
         return False
@@ -145,7 +145,7 @@ def _is_compound(first: str, second: str) -> bool:
         return _is_common(second) or is_participle
     # Two long words seldom are one: "harbour-master" stays as it is.
     are_long = min(len(first), len(second)) >= _LONG
-    return known and (second in _SECONDS or is_participle or are_long)
+    return both_common and (second in _SECONDS or is_participle or are_long)
 
 
 @cache

@@ -40,7 +40,7 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
     if len(starts) > reading.limits.mails:
         most = reading.limits.mails
         raise reading.refuse(f"it has {len(starts):,} mails; at most {most:,} are read: split it")
-    mails = list(_mails(data, starts))
+    mails = list(_split_mails(data, starts))
     if len(mails) == 1:
         return read_mail(mails[0], reading, read_part)
     blocks: list[TextBlock] = []
@@ -54,22 +54,22 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
             reading.problem(f"mail {number}", error.reason)
             continue
         subject = extracted.title or f"mail {number}"
-        blocks += _under(subject, extracted.blocks)
+        blocks += _nest_under(subject, extracted.blocks)
     if not blocks:
         raise reading.refuse("none of its mails can be read")
     return ExtractedDocument("mail", tuple(blocks))
 
 
-def _mails(data: bytes, starts: list[tuple[int, int]]) -> Iterator[bytes]:
+def _split_mails(data: bytes, starts: list[tuple[int, int]]) -> Iterator[bytes]:
     ends = [start for start, _ in starts[1:]] + [len(data)]
     for (_, start), end in zip(starts, ends, strict=True):
         yield _QUOTED.sub(rb"\1", data[start:end])
 
 
-def _under(subject: str, blocks: tuple[TextBlock, ...]) -> Iterator[TextBlock]:
-    """The blocks of a mail under its subject: who wrote it and when goes with what it says."""
-    head, *rest = blocks
-    if rest and not rest[0].heading:
-        head = replace(head, text=f"{head.text}\n\n{rest.pop(0).text}")
-    for block in (head, *rest):
+def _nest_under(subject: str, blocks: tuple[TextBlock, ...]) -> Iterator[TextBlock]:
+    """The blocks of a mail under its subject; sender and time share a block with the first text."""
+    head, *following = blocks
+    if following and not following[0].heading:
+        head = replace(head, text=f"{head.text}\n\n{following.pop(0).text}")
+    for block in (head, *following):
         yield replace(block, heading=(subject, *block.heading))
