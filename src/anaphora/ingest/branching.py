@@ -57,9 +57,9 @@ def plan_threads(
     for turn in conversation.turns:
         planner.place(turn)
     planner.plan.places.update(
-        (key, place)
-        for key, place in planner.places.items()
-        if place is not None and key not in planner.gone
+        (key, position)
+        for key, position in planner.places.items()
+        if position is not None and key not in planner.gone
     )
     return planner.plan
 
@@ -91,7 +91,9 @@ class _Planner:
         content = stored_turn_hash(turn.role, turn.text)
         note = self.known.get(turn.key)
         if note is not None and self._lives(note) and note.turn_hash != content:
-            if self._says_no_more(note, turn):
+            # A program may have put something around the words that are there already.
+            thread = self.get(note.conversation_id) if turn.role == "user" else None
+            if thread is not None and typed_in_codex(thread.turns[note.index].text) == turn.text:
                 self.plan.known += 1
                 self._settle(turn.key, (note.conversation_id, note.index))
                 return
@@ -107,29 +109,22 @@ class _Planner:
         if note is not None and note.forgotten and not self.again:
             self.plan.forgotten += 1
             self.gone.add(turn.key)
-            self.places[turn.key] = self._place_of_forgotten(note, turn.parent)
+            # The turn itself if it was redacted in place, else its parent.
+            if note.index in self._state(note.conversation_id).redacted:
+                self.places[turn.key] = (note.conversation_id, note.index)
+            else:
+                self.places[turn.key] = self._place(turn.parent)
         elif note is not None and self._lives(note):
             self.plan.known += 1
             self._settle(turn.key, (note.conversation_id, note.index))
         else:
             self._add(turn, content)
 
-    def _says_no_more(self, note: TurnNote, turn: ImportedTurn) -> bool:
-        """Whether a turn is what stands here already, without what a program put around it."""
-        thread = self.get(note.conversation_id) if turn.role == "user" else None
-        return thread is not None and typed_in_codex(thread.turns[note.index].text) == turn.text
-
     def _lives(self, note: TurnNote) -> bool:
         if note.forgotten:
             return False
         hashes = self._state(note.conversation_id).hashes
         return note.index < len(hashes) and hashes[note.index] == note.turn_hash
-
-    def _place_of_forgotten(self, note: TurnNote, parent: str | None) -> Place | None:
-        """Its own place, if its turn was redacted and is still there; else its parent's."""
-        if note.index in self._state(note.conversation_id).redacted:
-            return (note.conversation_id, note.index)
-        return self._place(parent)
 
     def _place(self, key: str | None) -> Place | None:
         if key is None:

@@ -21,7 +21,7 @@ MAX_PATH: Final = 1_024
 """Characters in a path."""
 MAX_DEPTH: Final = 100
 """Objects and lists within one another in a payload."""
-VERSIONED: Final = tuple(n for n, one in MEMORY_FIELDS.items() if one.changes == "version")
+VERSIONED: Final = tuple(n for n, field in MEMORY_FIELDS.items() if field.changes == "version")
 """What a memory says: another value of these is a version that supersedes it."""
 
 MemoryInput = NewMemory | str | Mapping[str, Any]
@@ -62,18 +62,18 @@ def checked(new: NewMemory) -> NewMemory:
 
     Raises InvalidInput with the name of the field that cannot be used.
     """
-    found = dict[str, Any]()
+    values = dict[str, Any]()
     for name in _BY_KIND:
-        value = getattr(new, name)
-        if value is not None or name not in _OPTIONAL:
+        field_value = getattr(new, name)
+        if field_value is not None or name not in _OPTIONAL:
             kind = MEMORY_FIELDS[name].kind
             is_name = name in LABELS and kind == "text"
-            found[name] = _name(name, value) if is_name else _CHECKS[kind](name, value)
-    path = found.get("path")
-    # What an adapter puts is kept as it is, under whatever name its files have.
+            values[name] = _name(name, field_value) if is_name else _CHECKS[kind](name, field_value)
+    path = values.get("path")
+    # The paths of an adapter's files (`dedupe` off) are kept as they are.
     if path is not None and new.dedupe and path.endswith("."):
         raise InvalidInput("path", path, "must not end with a dot")
-    return _with(new, found)
+    return _with(new, values)
 
 
 def checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,8 +86,8 @@ def checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     for name in changes:
         if name not in _CHANGEABLE:
             raise InvalidInput("changes", name, f"expected {', '.join(_CHANGEABLE)}")
-    whole = checked(NewMemory(**({"text": "-"} | dict(changes))))
-    return {name: getattr(whole, name) for name in changes}
+    memory = checked(NewMemory(**({"text": "-"} | dict(changes))))
+    return {name: getattr(memory, name) for name in changes}
 
 
 def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
@@ -97,16 +97,16 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     def clean(text: str | None, how: Callable[[str], RedactedText] = redact) -> str | None:
         if text is None:
             return None
-        found = how(text)
-        kinds.extend(found.kinds)
-        return found.text
+        redacted = how(text)
+        kinds.extend(redacted.kinds)
+        return redacted.text
 
     text, payload = clean(new.text) or "", new.payload
     if payload is not None:
         values = redact_value(payload)
         kinds.extend(values.kinds)
         payload = _clean_names(values.value, kinds)
-    found: dict[str, Any] = {
+    clean_values: dict[str, Any] = {
         "text": text,
         "payload": payload,
         "tags": tuple(clean(tag) or tag for tag in new.tags),
@@ -114,29 +114,33 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         **{name: clean(getattr(new, name)) for name in _WORDS},
         "conversation_id": clean(new.conversation_id, redact_path),
     }
-    return _with(new, found), tuple(dict.fromkeys(kinds))
+    return _with(new, clean_values), tuple(dict.fromkeys(kinds))
 
 
-def _with(new: NewMemory, found: Mapping[str, Any]) -> NewMemory:
+def _with(new: NewMemory, values: Mapping[str, Any]) -> NewMemory:
     """The memory with these values: the same one where they are its own, as nearly always."""
-    changed = {name: one for name, one in found.items() if one is not getattr(new, name)}
+    changed = {
+        name: field_value
+        for name, field_value in values.items()
+        if field_value is not getattr(new, name)
+    }
     return replace(new, **changed) if changed else new
 
 
 def _clean_names(value: Any, kinds: list[str]) -> Any:
     """The same JSON value without secrets in the names of its fields."""
     if isinstance(value, list):
-        return [_clean_names(item, kinds) for item in value]
+        return [_clean_names(member, kinds) for member in value]
     if not isinstance(value, dict):
         return value
     cleaned: dict[str, Any] = {}
-    for name, item in value.items():
-        found = redact(name)
-        kinds.extend(found.kinds)
-        free, number = found.text, 2
+    for name, member in value.items():
+        redacted = redact(name)
+        kinds.extend(redacted.kinds)
+        free, number = redacted.text, 2
         while free in cleaned:
-            free, number = f"{found.text} ({number})", number + 1
-        cleaned[free] = _clean_names(item, kinds)
+            free, number = f"{redacted.text} ({number})", number + 1
+        cleaned[free] = _clean_names(member, kinds)
     return cleaned
 
 
@@ -149,9 +153,9 @@ def _text(name: str, value: object) -> str:
 
 
 def _type(name: str, value: object) -> MemoryType:
-    for known in _TYPES:
-        if value == known:
-            return known  # type: ignore[no-any-return]
+    for memory_type in _TYPES:
+        if value == memory_type:
+            return memory_type  # type: ignore[no-any-return]
     raise InvalidInput(name, value, f"expected one of {', '.join(_TYPES)}")
 
 
@@ -220,13 +224,13 @@ def _plain(value: object, place: str, depth: int) -> Any:
         return _number(value, place)
     if isinstance(value, Mapping):
         fields: dict[str, Any] = {}
-        for name, item in value.items():
+        for name, member in value.items():
             if not isinstance(name, str):
                 raise InvalidInput(place, name, "field names must be strings")
-            fields[name] = _plain(item, f"{place}.{name}", depth + 1)
+            fields[name] = _plain(member, f"{place}.{name}", depth + 1)
         return fields
     if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{place}[{n}]", depth + 1) for n, item in enumerate(value)]
+        return [_plain(member, f"{place}[{n}]", depth + 1) for n, member in enumerate(value)]
     raise InvalidInput(place, value, "must be a JSON value")
 
 

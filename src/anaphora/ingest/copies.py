@@ -41,15 +41,15 @@ class CopiedChats:
 
         `known` are the messages of its own chat: one that came in under its own id stays there.
         """
-        own = (item.source, item.key)
+        own_chat = (item.source, item.key)
         if not item.unique_keys or known:
             return item
-        if own not in self._went:
+        if own_chat not in self._went:
             home = self._home_of(item)
             if home is None:
                 return item
-            self._went[own] = home
-        key, conversation_id = self._went[own]
+            self._went[own_chat] = home
+        key, conversation_id = self._went[own_chat]
         return replace(item, key=key, conversation_id=conversation_id)
 
     def settle(self, source: str) -> None:
@@ -80,11 +80,11 @@ class CopiedChats:
             return None
         (key, _), *_ = hits.most_common(1)
         notes = self._sidecar.known(item.source, key)
-        place = next((notes[turn.key] for turn in item.turns if turn.key in notes), None)
-        if place is None:
+        note = next((notes[turn.key] for turn in item.turns if turn.key in notes), None)
+        if note is None:
             return None
         # A branch is named after the conversation that it left.
-        return key, place.conversation_id.partition("~")[0]
+        return key, note.conversation_id.partition("~")[0]
 
     def _read_on(self, source: str) -> None:
         since = self._read_until.get(source, _BEFORE_ALL)
@@ -98,8 +98,8 @@ class CopiedChats:
 
 
 def _mark(*parts: str) -> bytes:
-    made = hashlib.blake2b(digest_size=12)
+    hasher = hashlib.blake2b(digest_size=12)
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
-        made.update(len(encoded).to_bytes(8, "big") + encoded)
-    return made.digest()
+        hasher.update(len(encoded).to_bytes(8, "big") + encoded)
+    return hasher.digest()

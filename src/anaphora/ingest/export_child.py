@@ -46,10 +46,10 @@ def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
 def _lines(file: BinaryIO, most: int) -> Iterator[bytes | None]:
     """Each line; None for one that is longer than any line may be, which is never held."""
     while line := file.readline(most):
-        rest = b"" if line.endswith(b"\n") else file.readline(_CHUNK)
-        yield None if rest else line
-        while rest and not rest.endswith(b"\n"):
-            rest = file.readline(_CHUNK)
+        overflow = b"" if line.endswith(b"\n") else file.readline(_CHUNK)
+        yield None if overflow else line
+        while overflow and not overflow.endswith(b"\n"):
+            overflow = file.readline(_CHUNK)
 
 
 def _checked(line: bytes, parts: int) -> str | list[str]:
@@ -65,15 +65,15 @@ def _checked(line: bytes, parts: int) -> str | list[str]:
 
 def read_object(text: str) -> dict[str, Any]:
     """The object of a line. ValueError for what is none, or is nested too deeply."""
-    found = _parsed(text)
-    if isinstance(found, dict) and found.get("kind") == "escaped":
-        wrapped = found.get("line")
+    parsed = _parsed(text)
+    if isinstance(parsed, dict) and parsed.get("kind") == "escaped":
+        wrapped = parsed.get("line")
         if not isinstance(wrapped, str):
             raise ValueError('"line" is not a string')
-        found = _parsed(unescape(wrapped))
-    if not isinstance(found, dict):
+        parsed = _parsed(unescape(wrapped))
+    if not isinstance(parsed, dict):
         raise ValueError("it is not a JSON object")
-    return found
+    return parsed
 
 
 def write_object(value: dict[str, Any]) -> str:
@@ -86,12 +86,12 @@ def write_object(value: dict[str, Any]) -> str:
 
 def _parsed(text: str) -> object:
     try:
-        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        parsed = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if is_too_deep(found, text):
+    if is_too_deep(parsed, text):
         raise ValueError("it is nested too deeply")
-    return found
+    return parsed
 
 
 def _refuse(constant: str) -> Any:

@@ -50,10 +50,10 @@ def begins_as_export(path: Path) -> bool:
         return False
     limits = WorkerLimits(output=_HEAD)
     try:
-        (found,) = call_in_worker(_BEGINNING, head, limits=limits, types=_TYPES)
+        (answer,) = call_in_worker(_BEGINNING, head, limits=limits, types=_TYPES)
     except (WorkerEnded, WorkerFailed):
         return False
-    return found is True
+    return answer is True
 
 
 def export_lines(
@@ -70,11 +70,11 @@ def export_lines(
     )
     where = os.fspath(path_for_worker(path))
     done = 0
-    for value in call_in_worker(_READ, where, most, bounds.parts, limits=limits, types=_TYPES):
+    for answer in call_in_worker(_READ, where, most, bounds.parts, limits=limits, types=_TYPES):
         # In their shortest form, as there are many: a line, how far it is, why a line is none.
-        if isinstance(value, str):
-            yield ReadLine(value, "", done)
-        elif isinstance(value, int):
-            done = value
+        if isinstance(answer, str):
+            yield ReadLine(answer, "", done)
+        elif isinstance(answer, int):
+            done = answer
         else:
-            yield ReadLine(None, str(value[0]), done)
+            yield ReadLine(None, str(answer[0]), done)

@@ -68,15 +68,15 @@ class ImportedMemoryWriter:
         """End what is no longer in something that was read whole, or tell what is gone."""
         before = self._known_parts(whole.source)
         if whole.key.endswith("/"):
-            here = {redact(key).text for key in whole.keys}
+            current_names = {redact(key).text for key in whole.keys}
             files = [name for name in before if name.startswith(redact(whole.key).text)]
-            self.gone.update(dict.fromkeys(sorted(n for n in files if n not in here)))
+            self.gone.update(dict.fromkeys(sorted(n for n in files if n not in current_names)))
             return
-        kept = {_source(whole.source, key) for key in whole.keys}
+        current_sources = {_source(whole.source, key) for key in whole.keys}
         ended = [
             (record_id, source)
             for source, record_id in before.get(redact(whole.key).text, {}).items()
-            if source not in kept
+            if source not in current_sources
         ]
         if not ended:
             return
@@ -85,19 +85,19 @@ class ImportedMemoryWriter:
         self.flush()
         with self._records.change() as work:
             work.load(ids=[record_id for record_id, _ in ended])
-            done = [end_imported(work, *one, whole.at or self._clock()) for one in ended]
+            done = [end_imported(work, *pair, whole.at or self._clock()) for pair in ended]
         self.counts["ended"] += sum(done)
 
     def flush(self) -> None:
         """Write what waits."""
         from anaphora.store.records.importing import put_imported
 
-        some, self._waiting = self._waiting, []
-        if not some:
+        drafts, self._waiting = self._waiting, []
+        if not drafts:
             return
         with self._records.change() as work:
-            kept = put_imported(work, some, now=self._clock(), again=self._again, new_id=self._ids)
-        self.counts.update(kept)
+            counts = put_imported(work, drafts, now=self._clock(), again=self._again, new_id=self._ids)
+        self.counts.update(counts)
 
     def _draft(self, item: ImportedMemory) -> ImportDraft:
         from anaphora.store.records.importing import ImportDraft
@@ -120,15 +120,15 @@ class ImportedMemoryWriter:
         if form not in self._before:
             parts: dict[str, dict[str, str]] = {}
             start, after = f"{form}:", 0
-            while found := self._records.changed_since(after):
-                after = found[-1].seq
-                for record in found:
+            while records := self._records.changed_since(after):
+                after = records[-1].seq
+                for record in records:
                     if record.valid_to or record.forgotten or record.expires_at:
                         continue
                     for source in record.sources:
                         if source.startswith(start):
-                            whole = source[len(start) :].partition(PART)[0]
-                            parts.setdefault(whole, {})[source] = record.id
+                            owner = source[len(start) :].partition(PART)[0]
+                            parts.setdefault(owner, {})[source] = record.id
             self._before[form] = parts
         return self._before[form]
 

@@ -113,8 +113,8 @@ class _Passed:
     def in_words(self) -> str:
         """Why nothing came of it."""
         words, more = self.words[:_MOST_TOLD], len(self.words) - _MOST_TOLD
-        there = "; ".join(words) + (f" and {more:,} more" if more > 0 else "")
-        return f"{UNKNOWN_ALL}: it has {there}" if there else f"{UNKNOWN_ALL}: it is empty"
+        contents = "; ".join(words) + (f" and {more:,} more" if more > 0 else "")
+        return f"{UNKNOWN_ALL}: it has {contents}" if contents else f"{UNKNOWN_ALL}: it is empty"
 
 
 def _add_files(
@@ -122,17 +122,17 @@ def _add_files(
 ) -> None:
     current = ReadFile("", 0)
     with closing(source.read()) as values:
-        for value in values:
-            if isinstance(value, ReadFile):
+        for answer in values:
+            if isinstance(answer, ReadFile):
                 _tell_end(current, progress)
-                current = value
+                current = answer
                 continue
-            passed.add(value.item, source.path)
-            run.add(value.item, current.label)
+            passed.add(answer.item, source.path)
+            run.add(answer.item, current.label)
             if progress is not None and isinstance(
-                value.item, ImportedConversation | ImportedMemory
+                answer.item, ImportedConversation | ImportedMemory
             ):
-                progress(current.label, value.done, current.size)
+                progress(current.label, answer.done, current.size)
     _tell_end(current, progress)
 
 
@@ -176,18 +176,18 @@ class _Import:
     def report(self) -> ImportReport:
         """Write what still waits, and say what was done."""
         self._memories.flush()
-        kept, done = self._memories.counts, self._conversations
+        counts, done = self._memories.counts, self._conversations
         return ImportReport(
             conversations=len(done.chats),
             **done.counts,
             left_out=dict(self._left_out),
             problems=self._problems.all(),
             conversation_ids=tuple(done.threads),
-            memories_added=kept["added"],
-            memories_known=kept["known"],
-            memories_changed=kept["changed"],
-            memories_ended=kept["ended"],
-            memories_forgotten=kept["forgotten"],
+            memories_added=counts["added"],
+            memories_known=counts["known"],
+            memories_changed=counts["changed"],
+            memories_ended=counts["ended"],
+            memories_forgotten=counts["forgotten"],
             gone=tuple(self._memories.gone),
             redacted=tuple(self._memories.redacted),
             notices=(),

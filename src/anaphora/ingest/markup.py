@@ -51,8 +51,8 @@ class MarkupReader:
 
     def close(self) -> None:
         """Read what is left: nothing more comes."""
-        rest, self.held = self.held, ""
-        self._read(rest, last=True)
+        remaining, self.held = self.held, ""
+        self._read(remaining, last=True)
 
     def _read(self, markup: str, *, last: bool) -> str:
         """Read all that is complete, or with `last` all; what is left."""
@@ -63,7 +63,10 @@ class MarkupReader:
             elif markup[at] == "<":
                 following = self._tag(markup, at)
                 if following < 0 and last:
-                    following = self._unclosed(markup, at)
+                    # A comment without an end is left out, anything else is text.
+                    if not markup.startswith(("<!", "<?"), at):
+                        self.text(resolved(markup[at:]))
+                    following = len(markup)
             else:
                 following = markup.find("<", at)
                 if following < 0:
@@ -80,11 +83,11 @@ class MarkupReader:
 
     def _raw_text(self, markup: str, at: int, *, last: bool) -> int:
         """Past the text of a script, up to what ends it; -1 where that may still come."""
-        found = _RAW_END[self._raw].search(markup, at)
-        if found is not None:
+        match = _RAW_END[self._raw].search(markup, at)
+        if match is not None:
             self._raw = ""
-            self.text(markup[at : found.start()])
-            return found.start()
+            self.text(markup[at : match.start()])
+            return match.start()
         following = len(markup) if last else max(at, len(markup) - _LONGEST_END)
         if following == at:
             return -1
@@ -95,8 +98,8 @@ class MarkupReader:
         """Past the tag or comment at this place; -1 where it has no end."""
         if markup.startswith("<!--", at):
             # `<!-->` and `<!--->` are whole.
-            found = markup.find("-->", at + 2)
-            return found + 3 if found >= 0 else -1
+            closing = markup.find("-->", at + 2)
+            return closing + 3 if closing >= 0 else -1
         opening = markup[at + 1 : at + 2]
         if opening in ("!", "?") or (opening == "/" and not _NAME.match(markup, at + 2)):
             if opening == "/" and len(markup) < at + 3:
@@ -123,12 +126,6 @@ class MarkupReader:
             self._raw = tag
         return stop
 
-    def _unclosed(self, markup: str, at: int) -> int:
-        """Past what has no end: a comment is left out, anything else is text."""
-        if not markup.startswith(("<!", "<?"), at):
-            self.text(resolved(markup[at:]))
-        return len(markup)
-
 
 def elements(text: str, tag: str) -> Iterator[str]:
     """What stands in each element of a name that programs put into texts as it is."""
@@ -149,14 +146,14 @@ def _attributes(markup: str, at: int) -> tuple[Attributes, int]:
             return attributes, -1
         if markup[at] == ">":
             return attributes, at + 1
-        found = _ATTRIBUTE.match(markup, at)
-        if found is None:
+        match = _ATTRIBUTE.match(markup, at)
+        if match is None:
             return attributes, -1
-        name, value = found.groups()
-        if value is not None and value[:1] in ("'", '"'):
-            value = value[1:-1]
-        attributes.append((name.lower(), None if value is None else resolved(value)))
-        at = found.end()
+        name, written = match.groups()
+        if written is not None and written[:1] in ("'", '"'):
+            written = written[1:-1]
+        attributes.append((name.lower(), None if written is None else resolved(written)))
+        at = match.end()
 
 
 def resolved(text: str) -> str:

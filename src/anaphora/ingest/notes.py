@@ -1,4 +1,4 @@
-"""How notes come in and go: observations of a project, diary entries of a session.
+"""Notes are written, linked and forgotten: observations of a project, diary entries of a session.
 
 A note is durable first, then linked to what it names, then embedded where the model is at hand;
 secrets are taken out before anything is stored. Said again it is not kept twice. What a note names
@@ -64,7 +64,7 @@ class NoteWriter:
         self._clock, self._ids = linker.clock, linker.ids
         self._embedder = embedder
         self._backlog: Backlog[TextToEmbed] = Backlog(
-            embedder, lambda one: one.record_id, lambda one: one.text, self._put_vectors
+            embedder, lambda text: text.record_id, lambda text: text.text, self._put_vectors
         )
 
     def observe(
@@ -141,15 +141,15 @@ class NoteWriter:
             return ForgottenRecords()
         with self._notes.change(row.kind) as work:
             if not soft:
-                gone = forget_for_good(work, [note_id])
+                forgotten = forget_for_good(work, [note_id])
             else:
-                gone = forget_softly(work, [note_id], self._clock())
+                forgotten = forget_softly(work, [note_id], self._clock())
         if not soft:
             self._notes.truth.scrub()
         else:
             with self._graph.change() as graph:
-                graph.invalidate(gone.ids, self._clock())
-        return gone
+                graph.invalidate(forgotten.ids, self._clock())
+        return forgotten
 
     def would_forget(self, note_id: str) -> ForgottenRecords:
         """What `forget` would take, without doing it."""
@@ -177,10 +177,10 @@ class NoteWriter:
         """Link imported notes; what was superseded or forgotten is closed in the graph too."""
         rows = sorted(self._notes.many(note_ids).values(), key=lambda row: row.record.id)
         for start in range(0, len(rows), _GROUP):
-            some = rows[start : start + _GROUP]
-            self._linker.link(*some)
+            group = rows[start : start + _GROUP]
+            self._linker.link(*group)
             with self._graph.change() as graph:
-                for record in (row.record for row in some):
+                for record in (row.record for row in group):
                     if record.forgotten:
                         graph.invalidate([record.id], self._clock())
                     elif record.superseded_by is not None:
@@ -239,10 +239,14 @@ class NoteWriter:
         if found.kind != kind or found.record.forgotten:
             raise NotFound(kind, note_id)
 
-    def _put_vectors(self, made: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
+    def _put_vectors(self, embedded: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         from anaphora.store.records.vectors import vector_rows
 
-        rows = [row for one, own in made for row in vector_rows(one.record_id, one.text, own)]
+        rows = [
+            row
+            for text, vectors in embedded
+            for row in vector_rows(text.record_id, text.text, vectors)
+        ]
         return self._notes.vectors.put(self._embedder.name, rows)
 
 
@@ -268,7 +272,7 @@ def mentioned(
 ) -> dict[str, float]:
     """The names in a note and how much each counts, the strongest first."""
     about = (subject, *_written(subject)) if subject else ()
-    found: dict[str, float] = {}
+    strengths: dict[str, float] = {}
     for strength, names in (
         (_SOURCE, (source,) if source else ()),
         (_NAMED, (*tags, *about)),
@@ -278,15 +282,15 @@ def mentioned(
             clean = _LINE.sub("", name.strip()).removesuffix("()").removeprefix("./")
             if len(clean) > 1:
                 # What counts most comes first.
-                found.setdefault(clean, strength)
-    return dict(itertools.islice(found.items(), _MOST_NAMES))
+                strengths.setdefault(clean, strength)
+    return dict(itertools.islice(strengths.items(), _MOST_NAMES))
 
 
 def _written(text: str) -> Iterator[str]:
-    for found in _TICKED.finditer(text):
-        yield found[1]
-    for found in _PATH.finditer(text):
-        word = found[0].rstrip(".,;:!?")
+    for match in _TICKED.finditer(text):
+        yield match[1]
+    for match in _PATH.finditer(text):
+        word = match[0].rstrip(".,;:!?")
         if "/" in word.strip("/") or _ENDING.search(word) or word.endswith("/"):
             yield word
 
@@ -309,17 +313,22 @@ class NoteLinker:
         Returns how many links.
         """
         linked = [(note, self._links(note)) for note in notes]
-        known = self.graph.entities_of_notes(note.record.id for note in notes)
+        entities = self.graph.entities_of_notes(note.record.id for note in notes)
         # A note that names nothing and never did has no place in the graph.
-        wanted = [(note, links) for note, links in linked if links or note.record.id in known]
-        if not wanted:
+        to_link = [(note, links) for note, links in linked if links or note.record.id in entities]
+        if not to_link:
             return 0
         with self.graph.change() as work:
-            for note, links in wanted:
+            for note, links in to_link:
                 kind: EntityType = "diary" if note.kind == "diary" else "memory"
-                own = (note.record.id, kind, _title(note.record.text))
-                work.link_note(own, links, now=self.clock(), ids=self.ids)
-        return sum(len(links) for _, links in wanted)
+                first = note.record.text.strip().partition("\n")[0]
+                node = (
+                    note.record.id,
+                    kind,
+                    (first if len(first) <= _TITLE else first[: _TITLE - 1] + "…"),
+                )
+                work.link_note(node, links, now=self.clock(), ids=self.ids)
+        return sum(len(links) for _, links in to_link)
 
     def link_all(self, project: str | None = None) -> int:
         """Link every current note about this project, or about all of them, anew."""
@@ -344,13 +353,13 @@ class NoteLinker:
             tags=record.tags,
             subject=note.subject,
         )
-        found = self.graph.entities_named(
+        entities = self.graph.entities_named(
             names, project=note.project, kinds=ATTACHED, limit=_AMBIGUOUS + 1
         )
         predicate: Predicate = "applies_to" if note.type == "constraint" else "concerns"
         links: dict[str, NoteLink] = {}
         for name, strength in names.items():
-            for entity in _meant(name, found):
+            for entity in _meant(name, entities):
                 if entity.id not in links:
                     links[entity.id] = NoteLink(entity.id, predicate, strength, name)
         return list(links.values())
@@ -363,11 +372,6 @@ def _meant(name: str, found: Mapping[str, tuple[EntityRow, ...]]) -> tuple[Entit
     if exact and len(exact) <= _AMBIGUOUS:
         return exact
     return rows if len(rows) <= _AMBIGUOUS else ()
-
-
-def _title(text: str) -> str:
-    first = text.strip().partition("\n")[0]
-    return first if len(first) <= _TITLE else first[: _TITLE - 1] + "…"
 
 
 def _checked_limit(limit: int) -> int:

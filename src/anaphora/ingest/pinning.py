@@ -33,7 +33,7 @@ class Pinning:
             return pins.pin(work, record_id, position, self.clock())
 
     def unpin(self, record_id: str) -> str:
-        """Take a memory out of the block, whatever brought it there. Raises what `pin` does."""
+        """Remove a memory from the block, however it got there. Raises what `pin` does."""
         from anaphora.store.records import pins
 
         with self.records.change() as work:

@@ -9,7 +9,7 @@ from typing import Final
 from anaphora.values.conversations import ImportProblem
 
 UNKNOWN: Final = "no importer recognises this file"
-"""How the problem of a file begins that is of no known format."""
+"""The beginning of the problem of a file in no known format."""
 UNKNOWN_ALL: Final = "nothing in it can be imported"
 """The same of a folder or zip file in which no file is."""
 _LONGEST: Final = 300

@@ -38,5 +38,5 @@ def read(
         soon = not begin.each and max(before, size) <= SMALL
         before = size
         yield Piece(bounds.seconds_for(size), ReadFile(file.label, size), soon)
-        for item in file.items:
-            yield ReadItem(item, file.progress()[0])
+        for imported in file.items:
+            yield ReadItem(imported, file.progress()[0])

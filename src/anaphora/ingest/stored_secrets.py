@@ -47,7 +47,7 @@ class StoredSecrets:
         `most`: of at most so many characters of text, the oldest first.
         """
         ids = self._candidates(most)
-        return tuple(one for kind in self._records.kinds for one in self._of(kind, ids))
+        return tuple(record_id for kind in self._records.kinds for record_id in self._of(kind, ids))
 
     def redact(self) -> tuple[str, ...]:
         """Replace their words, and drop what was derived from those; the ids that changed.
@@ -57,10 +57,10 @@ class StoredSecrets:
         ids = self._candidates(None)
         done: list[str] = []
         for kind in self._records.kinds:
-            wanted = self._of(kind, ids)
-            for start in range(0, len(wanted), _STEP):
-                self._redact(kind, wanted[start : start + _STEP])
-            done += wanted
+            kind_ids = self._of(kind, ids)
+            for start in range(0, len(kind_ids), _STEP):
+                self._redact(kind, kind_ids[start : start + _STEP])
+            done += kind_ids
         return tuple(done)
 
     def _candidates(self, most: int | None) -> list[str]:
@@ -86,10 +86,10 @@ class StoredSecrets:
         with self._records.change(kind) as work:
             work.load(ids=ids)
             return [
-                one
-                for one in ids
-                if work.find(one) is not None
-                and not (kind == MEMORY and work.same_key(one) == STANDS_ALONE)
+                record_id
+                for record_id in ids
+                if work.find(record_id) is not None
+                and not (kind == MEMORY and work.same_key(record_id) == STANDS_ALONE)
             ]
 
     def _redact(self, kind: str, ids: Sequence[str]) -> None:
@@ -98,46 +98,50 @@ class StoredSecrets:
 
         with self._records.change(kind) as work:
             work.load(ids=ids)
-            known = {one: record for one in ids if (record := work.find(one)) is not None}
-            gone = describe_forgotten(work, known)
-            for one, record in known.items():
+            records = {
+                record_id: record
+                for record_id in ids
+                if (record := work.find(record_id)) is not None
+            }
+            forgotten = describe_forgotten(work, records)
+            for record_id, record in records.items():
                 changes = _changes(record)
-                key = work.same_key(one)
+                key = work.same_key(record_id)
                 if key != STANDS_ALONE:
                     key = same_key_of(replace(record, **changes))
-                work.change(one, same_key=key, **changes)
-                _redact_events(work, one)
-            work.drop_vectors(known)
+                work.change(record_id, same_key=key, **changes)
+                # Events keep the replaced words, tags and origins.
+                old = work.events(record_id)
+                new = [_clean_event(event) for event in old]
+                changed = [(was, now) for was, now in zip(old, new, strict=True) if was != now]
+                if not changed:
+                    continue
+                work.untell([was for was, _ in changed])
+                for _, event in changed:
+                    work.tell(event)
+            work.drop_vectors(records)
             if self._on_gone is not None:
-                self._on_gone(work, gone, False)
+                self._on_gone(work, forgotten, False)
 
 
 def _every(records: RecordReader[MemoryRecord]) -> Iterator[MemoryRecord]:
     since = -1
-    while some := records.changed_since(since):
-        yield from some
-        since = some[-1].seq
+    while page := records.changed_since(since):
+        yield from page
+        since = page[-1].seq
 
 
 def _changes(record: MemoryRecord) -> dict[str, Any]:
     """The fields that would be another today."""
-    said = NewMemory(**{name: getattr(record, name) for name in _FIELDS})
-    clean, _ = without_secrets(said)
-    fresh = {name: getattr(clean, name) for name in _FIELDS}
-    fresh["sources"] = tuple(redact(source).text for source in record.sources)
-    return {name: value for name, value in fresh.items() if value != getattr(record, name)}
-
-
-def _redact_events(work: RecordTransaction, record_id: str) -> None:
-    """What an event keeps of the words before, of tags and origins."""
-    old = work.events(record_id)
-    new = [_clean_event(event) for event in old]
-    changed = [(was, now) for was, now in zip(old, new, strict=True) if was != now]
-    if not changed:
-        return
-    work.untell([was for was, _ in changed])
-    for _, event in changed:
-        work.tell(event)
+    stored = NewMemory(**{name: getattr(record, name) for name in _FIELDS})
+    clean, _ = without_secrets(stored)
+    clean_fields = {name: getattr(clean, name) for name in _FIELDS}
+    clean_fields["sources"] = tuple(redact(source).text for source in record.sources)
+    return {
+        name: field_value
+        for name, field_value in clean_fields.items()
+        if field_value != getattr(record, name)
+    }
 
 
 def _clean_event(event: RecordEvent) -> RecordEvent:

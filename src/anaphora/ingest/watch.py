@@ -68,7 +68,12 @@ class TranscriptWatch:
         self._idle = idle
         self._most = most
         self._largest = largest
-        self._stamps = _read(stamps)
+        try:
+            noted = json.loads(stamps.read_text("utf-8"))
+            self._stamps = {str(path): (int(size), int(at)) for path, (size, at) in noted.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            # Lost or torn: every transcript is read once more, which adds nothing.
+            self._stamps = {}
         # Files that grew while they were watched: when they changed, and their conversations.
         self._live: dict[Path, tuple[datetime, tuple[str, ...]]] = {}
 
@@ -87,7 +92,13 @@ class TranscriptWatch:
                 ids = dict.fromkeys((*before, *report.conversation_ids))
                 self._live[path] = (now, tuple(ids))
         if files:
-            self._keep()
+            new_path = self._place.with_suffix(f".{os.getpid()}.new")
+            try:
+                make_directory(self._place.parent)
+                new_path.write_text(json.dumps(self._stamps), "utf-8")
+                new_path.replace(self._place)
+            except OSError as error:
+                raise StoreError("write", self._place, str(error)) from error
         return WatchReport(files, added, tuple(self._ended(now)), tuple(problems))
 
     def _imported(self, path: Path, problems: list[ImportProblem]) -> ImportReport | None:
@@ -103,22 +114,22 @@ class TranscriptWatch:
         return report
 
     def _changed(self) -> Iterator[tuple[Path, _Stamp]]:
-        """Files whose size or time differs from what was read, those of the oldest change first.
+        """Files with another size or time than when they were read, the oldest change first.
 
         The mark is taken before the file is read: what is written meanwhile is found next time.
         """
-        found: list[tuple[int, Path, _Stamp]] = []
-        seen: set[str] = set()
+        changed: list[tuple[int, Path, _Stamp]] = []
+        present: set[str] = set()
         for path in self._transcripts():
             with suppress(OSError):
                 status = path.stat()
                 stamp = (status.st_size, status.st_mtime_ns)
-                seen.add(_key(path))
+                present.add(_key(path))
                 if self._stamps.get(_key(path)) != stamp:
-                    found.append((status.st_mtime_ns, path, stamp))
-        for gone in self._stamps.keys() - seen:
-            del self._stamps[gone]
-        last = sorted(found)[-self._most :] if self._most else sorted(found)
+                    changed.append((status.st_mtime_ns, path, stamp))
+        for removed in self._stamps.keys() - present:
+            del self._stamps[removed]
+        last = sorted(changed)[-self._most :] if self._most else sorted(changed)
         for _, path, stamp in last:
             if self._largest is None or stamp[0] <= self._largest:
                 yield path, stamp
@@ -140,25 +151,7 @@ class TranscriptWatch:
                 del self._live[path]
                 yield from conversations
 
-    def _keep(self) -> None:
-        fresh = self._place.with_suffix(f".{os.getpid()}.new")
-        try:
-            make_directory(self._place.parent)
-            fresh.write_text(json.dumps(self._stamps), "utf-8")
-            fresh.replace(self._place)
-        except OSError as error:
-            raise StoreError("write", self._place, str(error)) from error
-
 
 def _key(path: Path) -> str:
     # No path in clear: the marks of a sealed home lie outside of what is sealed.
     return hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()
-
-
-def _read(place: Path) -> dict[str, _Stamp]:
-    try:
-        found = json.loads(place.read_text("utf-8"))
-        return {str(path): (int(size), int(at)) for path, (size, at) in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        # Lost or torn: every transcript is read once more, which adds nothing.
-        return {}

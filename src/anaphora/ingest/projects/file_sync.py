@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 
 
 PARSER: Final = 2
-"""Which version of reading and cutting made the sections; files of an older one are read again.
+"""The version of reading and cutting that made the sections; files of an older one are read again.
 From 2 on secrets are taken out of them."""
 
 NOTEBOOKS: Final = 3
 """The same for notebooks, which are read by their cells from then on."""
 
 BY_LINES: Final = 100
-"""What is added for code whose parser was not installed: it is read again once that is there."""
+"""Added to the version of code that was cut without its parser: it is read again once that is
+installed."""
 
 # A file that was changed this shortly before it was read may change again within one tick of the
 # clock of its disk, and look the same (2 s is the grain of the coarsest, FAT).
@@ -129,7 +130,25 @@ def cut_file(row: FileRow, text: str) -> FileSections:
         parser=_parser_of(row.path) + (BY_LINES if lacks_parser(language) else 0),
         facts=facts_of(row.path, role, parsed, clean.text),
     )
-    sections = tuple(_section(row, one) for one in parsed.sections)
+    sections = tuple(
+        SectionRow(
+            id="",
+            project=row.project,
+            path=row.path,
+            role=row.role,
+            language=row.language,
+            kind=section.kind,
+            title=section.title,
+            heading=section.heading,
+            symbol=section.symbol,
+            text=section.text,
+            start_line=section.start_line,
+            end_line=section.end_line,
+            changed_at=row.changed_at,
+            text_hash=hash_text(whole_text(section.title, section.heading, section.text)),
+        )
+        for section in parsed.sections
+    )
     return FileSections(row, sections, redacted=bool(clean.kinds))
 
 
@@ -153,32 +172,13 @@ def whole_text(title: str, heading: tuple[str, ...], text: str) -> str:
 
 
 def embedded_text(section: SectionRow | Section) -> str:
-    """What of a section becomes its vector: headings and title, and how its text begins.
+    """The text that a section is embedded with: headings, title, and the beginning of its text.
 
-    A signature, what is said of it and the first lines tell what a section is about; what comes
-    after is found by its words, and would take four times as long (decision 0043).
+    A signature, its docstring and the first lines show what a section is about; the rest is found
+    by its keywords, and would take four times as long to embed (decision 0043).
     """
-    whole = whole_text(section.title, section.heading, section.text)
-    return first_pieces(whole, EMBEDDED_PIECES)
-
-
-def _section(file: FileRow, one: Section) -> SectionRow:
-    return SectionRow(
-        id="",
-        project=file.project,
-        path=file.path,
-        role=file.role,
-        language=file.language,
-        kind=one.kind,
-        title=one.title,
-        heading=one.heading,
-        symbol=one.symbol,
-        text=one.text,
-        start_line=one.start_line,
-        end_line=one.end_line,
-        changed_at=file.changed_at,
-        text_hash=hash_text(whole_text(one.title, one.heading, one.text)),
-    )
+    text = whole_text(section.title, section.heading, section.text)
+    return first_pieces(text, EMBEDDED_PIECES)
 
 
 def _time(nanoseconds: int) -> datetime:
@@ -192,12 +192,12 @@ def _time(nanoseconds: int) -> datetime:
 def project_folder(root: str | Path) -> Path:
     """The real folder of a project. InvalidInput where there is none."""
     try:
-        place = Path(root).expanduser().resolve(strict=True)
+        folder = Path(root).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
         raise InvalidInput("root", str(root), "the folder does not exist") from error
-    if not place.is_dir():
+    if not folder.is_dir():
         raise InvalidInput("root", str(root), "it is not a folder")
-    return place
+    return folder
 
 
 def known_states(root: Path, known: Mapping[str, FileRow]) -> dict[str, FileState]:
@@ -213,21 +213,21 @@ def known_states(root: Path, known: Mapping[str, FileRow]) -> dict[str, FileStat
 
 
 def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFile], list[str]]:
-    """The known files whose state has changed, and the paths of those that are gone."""
+    """The known files with a changed state, and the paths of those that are gone."""
     todo: list[FoundFile] = []
     missing: list[str] = []
     look = os.lstat
     # Before each recall this is asked of every file of a project: a call for each would show.
-    for path, place, mtime_ns, size, inode in known:
+    for path, file_path, mtime_ns, size, inode in known:
         try:
-            seen = look(place)
+            stat = look(file_path)
         except (FileNotFoundError, NotADirectoryError):
             missing.append(path)
             continue
         except (OSError, ValueError):
             # One that cannot be looked at may be there.
             continue
-        if seen.st_mtime_ns != mtime_ns or seen.st_size != size or seen.st_ino & _SIGNED != inode:
+        if stat.st_mtime_ns != mtime_ns or stat.st_size != size or stat.st_ino & _SIGNED != inode:
             todo.append(FoundFile(path, root / path))
     return todo, missing
 
@@ -237,11 +237,11 @@ def folder_times(root: Path, folders: Iterable[str], started: int) -> dict[str, 
 
     `started` is when the walk began: a folder that changed since, or just before, has 0.
     """
-    found: dict[str, int] = {}
+    times: dict[str, int] = {}
     for folder in folders:
         stat = _stat_of(root / folder)
-        found[folder] = 0 if stat is None else max(0, _settled(stat.st_mtime_ns, started))
-    return found
+        times[folder] = 0 if stat is None else max(0, _settled(stat.st_mtime_ns, started))
+    return times
 
 
 def folders_changed(times: Mapping[str, int], root: Path) -> bool:
@@ -287,33 +287,33 @@ class FileSync:
     def find_changes(self) -> list[FoundFile]:
         """Which files are to be read; notes those that are missing, unchanged and skipped."""
         todo: list[FoundFile] = []
-        seen: set[str] = set()
-        kept: list[str] = []
-        for one in walk(self.root):
-            if isinstance(one, FoundFolder):
-                self.folders.append(one.path)
+        present: set[str] = set()
+        unreadable: list[str] = []
+        for found in walk(self.root):
+            if isinstance(found, FoundFolder):
+                self.folders.append(found.path)
                 continue
-            if isinstance(one, Skipped):
-                self.skipped.append(one)
-                if one.reason == "unreadable":
-                    # What cannot be looked at now is not gone.
-                    kept.append(one.path)
+            if isinstance(found, Skipped):
+                self.skipped.append(found)
+                if found.reason == "unreadable":
+                    # What cannot be read now is not gone.
+                    unreadable.append(found.path)
                 continue
-            seen.add(one.path)
-            known, stat = self.known.get(one.path), _stat_of(one.absolute)
-            if known is not None and stat is not None and _is_unchanged(known, stat):
+            present.add(found.path)
+            stored, stat = self.known.get(found.path), _stat_of(found.absolute)
+            if stored is not None and stat is not None and _is_unchanged(stored, stat):
                 self.counts["unchanged"] += 1
-                if known.skipped is not None:
-                    self.skipped.append(Skipped(one.path, known.skipped))
+                if stored.skipped is not None:
+                    self.skipped.append(Skipped(found.path, stored.skipped))
             else:
-                todo.append(one)
-        if not self.root.is_dir() or "." in kept:
+                todo.append(found)
+        if not self.root.is_dir() or "." in unreadable:
             raise InvalidInput("root", str(self.root), "the folder cannot be read")
         self.missing = {
             path: row
             for path, row in self.known.items()
-            if path not in seen
-            and not any(path == one or path.startswith(one + "/") for one in kept)
+            if path not in present
+            and not any(path == above or path.startswith(above + "/") for above in unreadable)
         }
         return todo
 
@@ -321,7 +321,7 @@ class FileSync:
         """Read files and write them in batches; then remove what is missing."""
         batch: list[FileSections] = []
         chars = done = 0
-        looks = (self._read(found) for found in todo)
+        looks = (self._read(file) for file in todo)
         worth = len(todo) >= _HELPED
         for read_file in with_helper(cut_look, looks, worth=worth, shares=_SHARES):
             done += 1
@@ -342,13 +342,21 @@ class FileSync:
                 tell("files", done, len(todo))
         self._write_batch(batch)
         tell("files", len(todo), len(todo))
-        self._remove_missing()
+        missing = list(self.missing.values())
+        for start in range(0, len(missing), _FILES):
+            rows = missing[start : start + _FILES]
+            with self.services.projects.change() as work:
+                work.mark_stale(self.project.id)
+                stored = work.known(self.project.id, [row.path for row in rows])
+                # A path that has another id now was written by another run.
+                ids = {row.id for row in stored.values()} & {row.id for row in rows}
+                self.counts["removed"] += work.remove_files(ids)
 
     def _read(self, found: FoundFile) -> FileLook:
-        """Read a file that is to be cut, unless its bytes are those that were known.
+        """Read a file that is to be cut, unless its bytes are unchanged.
 
-        A file whose bytes are known comes back with its row alone, its state renewed; `Skipped` is
-        one that cannot be read now.
+        An unchanged file comes back as its row alone, with a new state; one that cannot be read now
+        is `Skipped`.
         """
         stat = _stat_of(found.absolute)
         if stat is None:
@@ -357,9 +365,9 @@ class FileSync:
         text = read(found)
         if isinstance(text, Skipped) and text.reason not in _LASTING:
             return text
-        known = self.known.get(found.path)
+        before = self.known.get(found.path)
         row = FileRow(
-            id=known.id if known else "",
+            id=before.id if before else "",
             project=self.project.id,
             path=found.path,
             role="unknown",
@@ -374,23 +382,23 @@ class FileSync:
         )
         if isinstance(text, Skipped):
             return FileSections(row)
-        if known is not None and is_current(known) and known.content_hash == text.sha:
-            return FileSections(_with_state(known, row))
+        if before is not None and is_current(before) and before.content_hash == text.sha:
+            return FileSections(_with_state(before, row))
         return row, text.text
 
     def _write_batch(self, batch: list[FileSections]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
-        fresh = [look for look in batch if self._differs(look)]
-        self.counts["unchanged"] += len(batch) - len(fresh)
-        if not fresh:
+        differing = [look for look in batch if self._differs(look)]
+        self.counts["unchanged"] += len(batch) - len(differing)
+        if not differing:
             return
         with self.services.projects.change() as work:
             # Whether it is still there.
             work.project(self.project.id)
             before = len(self.touched)
-            known = work.known(self.project.id, [look.file.path for look in fresh])
-            for look in fresh:
-                self._write_file(work, look, known.get(look.file.path))
+            stored = work.known(self.project.id, [look.file.path for look in differing])
+            for look in differing:
+                self._write_file(work, look, stored.get(look.file.path))
             if len(self.touched) > before:
                 # A file that was only looked at again says nothing new.
                 work.mark_stale(self.project.id)
@@ -398,8 +406,8 @@ class FileSync:
 
     def _differs(self, look: FileSections) -> bool:
         """Whether there is anything to write of a file that was read."""
-        known = self.known.get(look.file.path)
-        return known is None or bool(look.sections) or replace(look.file, facts={}) != known
+        before = self.known.get(look.file.path)
+        return before is None or bool(look.sections) or replace(look.file, facts={}) != before
 
     def _write_file(
         self, work: ProjectTransaction, look: FileSections, known: FileRow | None
@@ -441,19 +449,8 @@ class FileSync:
         same = [row for row in self.missing.values() if row.content_hash == new.content_hash]
         name = PurePosixPath(new.path).name
         for row in sorted(same, key=lambda one: (PurePosixPath(one.path).name != name, one.path)):
-            found = work.file(row.id)
-            if found is not None and found.path == row.path:
+            stored = work.file(row.id)
+            if stored is not None and stored.path == row.path:
                 del self.missing[row.path]
-                return found
+                return stored
         return None
-
-    def _remove_missing(self) -> None:
-        gone = list(self.missing.values())
-        for start in range(0, len(gone), _FILES):
-            some = gone[start : start + _FILES]
-            with self.services.projects.change() as work:
-                work.mark_stale(self.project.id)
-                known = work.known(self.project.id, [row.path for row in some])
-                # A path that has another id now was written by another run.
-                ids = {row.id for row in known.values()} & {row.id for row in some}
-                self.counts["removed"] += work.remove_files(ids)

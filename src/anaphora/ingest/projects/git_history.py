@@ -1,4 +1,4 @@
-"""What git knows about a project: its commits, and what was renamed.
+"""The git history of a project: its commits and renames.
 
 Secrets in messages are taken out, and paths that give one away are left out. A checkout may come
 from anywhere, so nothing that it configures is run: no hook, pager, signature check, file monitor,
@@ -184,30 +184,30 @@ def _read(words: str, *, whole: bool) -> Iterator[tuple[Commit, list[Rename]]]:
 
 
 def _commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] | None:
-    found = _HEADER.fullmatch(header)
-    if found is None:
+    match = _HEADER.fullmatch(header)
+    if match is None:
         return None
     try:
-        at = utc_moment(int(found[2]))
+        at = utc_moment(int(match[2]))
     except (ValueError, OverflowError):
         at = datetime.fromtimestamp(0, UTC)
     files, renames = [], []
     for old, new in _changes(tokens):
         files.append(new)
         if old is not None:
-            renames.append(Rename(old, new, at, found[1]))
-    shown = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
-    commit = Commit(found[1], at, _subject(found[3].strip()), shown)
-    return commit, [one for one in renames[:MAX_FILES] if _is_shown(one.old) and _is_shown(one.new)]
+            renames.append(Rename(old, new, at, match[1]))
+    paths = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
+    # Secrets are taken out before the subject is cut.
+    commit = Commit(
+        match[1], at, redact(match[3].strip()[:_LOOKED_AT]).text[:_SUBJECT_CHARS], paths
+    )
+    return commit, [
+        rename for rename in renames[:MAX_FILES] if _is_shown(rename.old) and _is_shown(rename.new)
+    ]
 
 
 def _is_shown(path: str) -> bool:
     return without_secret_names(path) == path
-
-
-def _subject(subject: str) -> str:
-    """A commit's subject, without secrets: they are taken out before it is cut."""
-    return redact(subject[:_LOOKED_AT]).text[:_SUBJECT_CHARS]
 
 
 def _changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:

@@ -1,4 +1,4 @@
-"""Masks the secrets in values that leave a home: for a prompt, another program, another person.
+"""Masks the secrets in values that leave a home: for a prompt or another program.
 
 Turns are stored word for word, and so are their titles. `mask` gives what a surface may hand on:
 the same value with `[redacted:kind]` where a secret stood. Memories, notes and documents were
@@ -37,7 +37,7 @@ _HANDLES: Final = frozenset((
 ))  # fmt: skip
 """Fields by which a value is asked for again, and words of our own."""
 _IDS: Final = frozenset(("id", "conversation_id", "older_than", "thread", "key"))
-"""Those of them that somebody else may have chosen."""
+"""Those of them that may have been chosen outside of this program."""
 # A word of letters and digits together, or one that begins like a key: "ghp_", "sk-proj-".
 _FRAGMENT: Final = re.compile(
     r"(?=[^\s…]{0,200}\d)(?=[^\s…]{0,200}[A-Za-z])[A-Za-z0-9_+/=.:-]{8,}\Z|[A-Za-z0-9]{2,12}[_-]\S{0,40}\Z"
@@ -74,8 +74,8 @@ def mask_handle(name: str) -> str:
     """
     if not redact_path(name).kinds:
         return name
-    whole, mark, index = name.rpartition("#")
-    return f"{hidden_id(whole)}#{index}" if mark and index.isdecimal() else hidden_id(name)
+    stem, mark, index = name.rpartition("#")
+    return f"{hidden_id(stem)}#{index}" if mark and index.isdecimal() else hidden_id(name)
 
 
 def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
@@ -97,14 +97,14 @@ def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
     return (max(0, end - size), end) if end > 0 else (start, min(len(text), start + size))
 
 
-def _around(text: str, place: int) -> list[tuple[int, int]]:
-    begin = max(0, place - _LOOKED_AT)
-    window = text[begin : place + _LOOKED_AT]
+def _around(text: str, position: int) -> list[tuple[int, int]]:
+    begin = max(0, position - _LOOKED_AT)
+    window = text[begin : position + _LOOKED_AT]
     return [(begin + start, begin + end) for start, end in places_of_secrets(window)]
 
 
 def seems_to_hold_secrets(turns: Iterable[Turn]) -> list[int]:
-    """The numbers of those turns in whose words there seems to be a secret."""
+    """The indexes of the turns that seem to contain a secret."""
     return [index for index, turn in enumerate(turns) if redact(turn.text).kinds]
 
 
@@ -128,7 +128,7 @@ def _masked(value: Any) -> Any:
     if isinstance(value, list):
         return [_masked(part) for part in value]
     if isinstance(value, Mapping):
-        return {key: _masked_member(key, one) for key, one in value.items()}
+        return {key: _masked_member(key, member) for key, member in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return _masked_fields(value)
     return value
@@ -157,23 +157,20 @@ def _masked_fields(value: Any) -> Any:
     return replace(value, **changed) if changed else value
 
 
-def _masked_fields_of(hit: SearchHit, names: Iterable[str]) -> SearchHit:
-    given = {name: getattr(hit, name) for name in names}
-    masked = {name: _masked_member(name, value) for name, value in given.items()}
-    return hit if masked == given else replace(hit, **masked)
-
-
 def _masked_hit(hit: SearchHit) -> SearchHit:
     """A hit of a search; its snippet may begin or end within a secret of the whole text."""
     if hit.kind == "memory":
         return hit
-    hit = _masked_fields_of(hit, ("id", "conversation_id", "older_than"))
-    known = secrets_in(hit.text)
-    if not known and not redact(hit.title).kinds and not redact(hit.snippet).kinds:
+    names = ("id", "conversation_id", "older_than")
+    originals = {name: getattr(hit, name) for name in names}
+    masked = {name: _masked_member(name, original) for name, original in originals.items()}
+    hit = hit if masked == originals else replace(hit, **masked)
+    secrets = secrets_in(hit.text)
+    if not secrets and not redact(hit.title).kinds and not redact(hit.snippet).kinds:
         versions = _masked(hit.versions)
         return hit if versions == hit.versions else replace(hit, versions=versions)
     snippet = hit.snippet
-    for secret, kind in sorted(known.items(), key=lambda item: -len(item[0])):
+    for secret, kind in sorted(secrets.items(), key=lambda item: -len(item[0])):
         snippet = _without(snippet.replace(secret, f"[redacted:{kind}]"), secret, kind)
     snippet = mask_text(snippet)
     return replace(
@@ -206,5 +203,5 @@ def _masked_label(text: str) -> str:
     return masked if fragment is None else f"{masked[: fragment.start()]}…"
 
 
-def _same(one: object, other: object) -> bool:
-    return one is other or one == other
+def _same(masked: object, original: object) -> bool:
+    return masked is original or masked == original

@@ -47,10 +47,10 @@ def picked(text: str, find: Finder) -> PickedLines:
     """The lines of `text` in which `find` finds something."""
     spans: list[tuple[int, int]] = []
     at = 0
-    while (found := find(at)) >= 0:
-        end = text.find("\n", found)
+    while (position := find(at)) >= 0:
+        end = text.find("\n", position)
         end = len(text) if end < 0 else end
-        spans.append((text.rfind("\n", 0, found) + 1, end))
+        spans.append((text.rfind("\n", 0, position) + 1, end))
         at = end + 1
     return PickedLines(text, spans)
 
@@ -59,8 +59,8 @@ def matching(text: str, pattern: re.Pattern[str]) -> Finder:
     """Finds where `pattern` matches."""
 
     def find(at: int) -> int:
-        found = pattern.search(text, at)
-        return found.start() if found is not None else -1
+        match = pattern.search(text, at)
+        return match.start() if match is not None else -1
 
     return find
 
@@ -70,10 +70,10 @@ def first_of(text: str, parts: Iterable[str]) -> Finder:
     coming = {part: text.find(part) for part in parts}
 
     def find(at: int) -> int:
-        for part, place in coming.items():
-            if 0 <= place < at:
+        for part, position in coming.items():
+            if 0 <= position < at:
                 coming[part] = text.find(part, at)
-        return min((place for place in coming.values() if place >= 0), default=-1)
+        return min((position for position in coming.values() if position >= 0), default=-1)
 
     return find
 
@@ -201,23 +201,23 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
         start, end = span
         if match.end("value") - match.start("value") >= _MOST and end == match.end("value"):
             # Once for each value that counts, so the whole stays linear.
-            rest = _GOES_ON.match(text, end)
-            end = rest.end() if rest is not None else end
+            tail = _GOES_ON.match(text, end)
+            end = tail.end() if tail is not None else end
         yield start, end, _kind(match.group("name"))
         at = end
     for match in _COMPARED.finditer(text):
-        value = match.group("value")[1:-1]
-        if _is_literal(value) and _NAMED_IN_WORDS.fullmatch(value) is None:
+        literal = match.group("value")[1:-1]
+        if _is_literal(literal) and _NAMED_IN_WORDS.fullmatch(literal) is None:
             yield match.start("value") + 1, match.end("value") - 1, "secret"
 
 
 def _bare_keys(text: str) -> Iterator[tuple[int, int, str]]:
     """`key = "…"`, where the literal is base64 of 24 bytes or more and no name or word."""
     for match in _BARE_KEY.finditer(text):
-        value = match.group("value")
+        literal = match.group("value")
         classes = ("[a-z]", "[A-Z]", "[0-9].*[0-9].*[0-9]")
-        mixed = all(re.search(one, value) for one in classes)
-        if len(value) % 4 == 0 and mixed and not _is_public(value):
+        mixed = all(re.search(character_class, literal) for character_class in classes)
+        if len(literal) % 4 == 0 and mixed and not _is_public(literal):
             yield (*match.span("value"), "secret")
 
 
@@ -241,11 +241,11 @@ def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
             start -= 1
         head = text[max(0, start - 120) : start].rpartition("\n")[2]
         named = _FIELD.search(head)
-        value = match.group("value")
-        if named is None or not _names_a_secret(named) or value[-1] in "([{,;:\\":
+        written = match.group("value")
+        if named is None or not _names_a_secret(named) or written[-1] in "([{,;:\\":
             continue
-        quoted = value[0] in "\"'" and value[-1] == value[0]
-        inner = value[1:-1] if quoted else value
+        quoted = written[0] in "\"'" and written[-1] == written[0]
+        inner = written[1:-1] if quoted else written
         literal = len(inner) >= 8 and _is_literal(inner)
         if literal and (quoted or _is_unquoted_literal(inner, digits=False)):
             start = match.start("value") + quoted
@@ -289,17 +289,17 @@ def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     if match.group("link") in {"|", ">"} and not _is_in_markup(text, match):
         return None
     start, end, quoted = _without_quotes(text, match)
-    value = text[start:end]
-    if not match.group("link") and _is_of_a_getter(text, match, value):
+    written = text[start:end]
+    if not match.group("link") and _is_of_a_getter(text, match, written):
         return None
-    said = match.group("is") is not None
+    is_sentence = match.group("is") is not None
     password = _IS_PASSWORD.search(match.group("name")) is not None
-    if (said and not password) or (not password and _is_no_credential(match, value)):
+    if (is_sentence and not password) or (not password and _is_no_credential(match, written)):
         return None
-    literal = len(value) >= 8 and _is_literal(value)
+    literal = len(written) >= 8 and _is_literal(written)
     if not quoted:
-        literal = literal and _is_unquoted_literal(value, digits=password and not said)
-    return (start, end) if literal or (password and _is_short_password(value)) else None
+        literal = literal and _is_unquoted_literal(written, digits=password and not is_sentence)
+    return (start, end) if literal or (password and _is_short_password(written)) else None
 
 
 _GETTER = re.compile(r"(?:get|has|read|load|fetch|find|check|delete|remove|lookup|ask)[_]?\Z", re.I)
@@ -307,9 +307,9 @@ _GETTER = re.compile(r"(?:get|has|read|load|fetch|find|check|delete|remove|looku
 
 def _is_of_a_getter(text: str, match: re.Match[str], value: str) -> bool:
     """Whether a call is given the name of what it looks up, or a service and then its user."""
-    asked = _GETTER.search(text, max(0, match.start() - 10), match.start()) is not None
+    is_lookup = _GETTER.search(text, max(0, match.start() - 10), match.start()) is not None
     several = re.compile(r"[\"']\s{0,4},\s{0,4}[\"']").match(text, match.end() - 1) is not None
-    return asked or (several and _NAMED_IN_WORDS.fullmatch(value) is not None)
+    return is_lookup or (several and _NAMED_IN_WORDS.fullmatch(value) is not None)
 
 
 def _is_in_markup(text: str, match: re.Match[str]) -> bool:
@@ -367,8 +367,8 @@ def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
         return start + (2 if text[start] == "@" else 1), end - 1, True
     if text[start] in "\"'`" and end - start > _MOST:
         return start + 1, end, True
-    asked = "?" in text[max(0, match.start() - 40) : match.start()]
-    if (next_one := _NEXT_ONE.search(text, start, end)) and (asked or next_one.group() != "&"):
+    in_query = "?" in text[max(0, match.start() - 40) : match.start()]
+    if (next_one := _NEXT_ONE.search(text, start, end)) and (in_query or next_one.group() != "&"):
         end = next_one.start()
     return start, start + len(text[start:end].rstrip(_TRAILING)), False
 

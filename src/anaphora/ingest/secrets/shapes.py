@@ -20,7 +20,7 @@ from anaphora.ingest.secrets.sources import SOURCES
 
 @dataclass(frozen=True, slots=True)
 class SecretPattern:
-    """A form: `pattern`, whose `group` is the secret, if `check` of the match agrees.
+    """A form: `group` of `pattern` is the secret, if `check` accepts the match.
 
     `kind` is what the text says in its place: `[redacted:jwt]`. `hint` is a text without which
     nothing can match; it saves reading the text once more. So does `dense`: a match lies in one
@@ -62,9 +62,9 @@ def _begins(*before: str, behind: int = 0) -> str:
 
     `behind`: so many characters of the secret have been matched already.
     """
-    rest = rf"[\s\S]{{{behind}}}" if behind else ""
-    none = "".join(rf"(?<!{one}{rest})" for one in before)
-    return rf"(?:{none}|{'|'.join(rf'(?<={one}{rest})' for one in _ESCAPES)})"
+    gap = rf"[\s\S]{{{behind}}}" if behind else ""
+    none = "".join(rf"(?<!{text}{gap})" for text in before)
+    return rf"(?:{none}|{'|'.join(rf'(?<={text}{gap})' for text in _ESCAPES)})"
 
 
 # What is no more than a few letters and a hash would be found in any name with hyphens, as in
@@ -93,9 +93,13 @@ def _literal_first(pattern: str) -> str:
         if first is None:
             return pattern
         several = first.group().removeprefix("(?:").removesuffix(")").split("|")
-        each = "|".join(one + _begins(*before, behind=len(one)) for one in several)
+        alternatives = "|".join(
+            literal + _begins(*before, behind=len(literal)) for literal in several
+        )
         return (
-            f"(?:{each}){body[first.end() :]}" if len(several) > 1 else each + body[first.end() :]
+            f"(?:{alternatives}){body[first.end() :]}"
+            if len(several) > 1
+            else alternatives + body[first.end() :]
         )
     return pattern
 
@@ -110,9 +114,9 @@ def known(
     dense: bool = False,
 ) -> SecretPattern:
     """A row of the table, its pattern compiled."""
-    made = re.compile(_literal_first(pattern), re.ASCII)
-    caseless = bool(made.flags & re.IGNORECASE)
-    return SecretPattern(kind, made, hint, group, check, dense, caseless)
+    compiled = re.compile(_literal_first(pattern), re.ASCII)
+    caseless = bool(compiled.flags & re.IGNORECASE)
+    return SecretPattern(kind, compiled, hint, group, check, dense, caseless)
 
 
 def _base64(text: str) -> bytes:
@@ -184,8 +188,8 @@ of joined words ("getUserById2") every fourth at most."""
 def is_random(match: re.Match[str]) -> bool:
     """Small letters, capitals and digits in no order; it follows no "sha256="."""
     part = match.group(match.lastindex or 0)
-    classes = [0 if one.isdigit() else 1 if one.islower() else 2 for one in part]
-    changes = sum(one != other for one, other in pairwise(classes))
+    classes = [0 if character.isdigit() else 1 if character.islower() else 2 for character in part]
+    changes = sum(first != second for first, second in pairwise(classes))
     mixed = classes.count(0) >= 2 and min(classes.count(1), classes.count(2)) >= 3
     before = match.string[max(0, match.start() - _LONGEST_PREFIX) : match.start()]
     return mixed and changes >= _CHANGES * len(part) and "sha" not in before

@@ -43,7 +43,14 @@ def notebook_text(written: str) -> str:
         raise BrokenNotebook("it is no notebook: its JSON is damaged") from error
     if not isinstance(notebook, dict):
         raise BrokenNotebook("it is no notebook: it is no JSON object")
-    language = _language_of(notebook)
+    # The language of code cells, by the kernel that runs them.
+    metadata = _mapping(notebook, "metadata")
+    kernel, info = _mapping(metadata, "kernelspec"), _mapping(metadata, "language_info")
+    names = (kernel.get("language"), info.get("name"), metadata.get("language"), kernel.get("name"))
+    language = next(
+        (name for raw_name in names if isinstance(raw_name, str) and (name := _named(raw_name))),
+        _DEFAULT,
+    )
     texts = (_cell_text(cell, language) for cell in _cells_of(notebook))
     return "\n\n".join(text for text in texts if text) + "\n"
 
@@ -52,7 +59,7 @@ def _cells_of(notebook: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     """The cells in their order; those of nbformat 3 lie in worksheets."""
     sheets = notebook.get("worksheets")
     if "cells" not in notebook and isinstance(sheets, list):
-        groups = [one.get("cells") for one in sheets if isinstance(one, dict)]
+        groups = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
     else:
         groups = [notebook.get("cells")]
     if not all(isinstance(cells, list) for cells in groups):
@@ -63,7 +70,11 @@ def _cells_of(notebook: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
 
 def _cell_text(cell: Mapping[str, object], language: str) -> str:
     kind = cell.get("cell_type")
-    source = _joined(cell.get("source", cell.get("input", cell.get("text"))))
+    source = cell.get("source", cell.get("input", cell.get("text")))
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    else:
+        source = source if isinstance(source, str) else ""
     source = _DATA.sub(r"\1…", source).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if not source.strip():
         return ""
@@ -82,25 +93,10 @@ def _cell_text(cell: Mapping[str, object], language: str) -> str:
     return source + end_of_open_block(source.split("\n"))
 
 
-def _joined(source: object) -> str:
-    """A source as it is written: a text, or a list of lines with their ends."""
-    if isinstance(source, list):
-        return "".join(line for line in source if isinstance(line, str))
-    return source if isinstance(source, str) else ""
-
-
 def _fenced(source: str, name: str) -> str:
     longest = max((len(ticks) for ticks in _TICKS.findall(source)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{name}\n{source}\n{fence}"
-
-
-def _language_of(notebook: Mapping[str, object]) -> str:
-    """The language of code cells, by the kernel that runs them."""
-    metadata = _mapping(notebook, "metadata")
-    kernel, told = _mapping(metadata, "kernelspec"), _mapping(metadata, "language_info")
-    names = (kernel.get("language"), told.get("name"), metadata.get("language"), kernel.get("name"))
-    return next((name for one in names if isinstance(one, str) and (name := _named(one))), _DEFAULT)
 
 
 def _own(cell: Mapping[str, object], language: str) -> str:
@@ -112,7 +108,10 @@ def _own(cell: Mapping[str, object], language: str) -> str:
         _mapping(metadata, "dotnet_interactive").get("language"),
         _mapping(metadata, "polyglot_notebook").get("kernelName"),
     )
-    return next((name for one in names if isinstance(one, str) and (name := _named(one))), language)
+    return next(
+        (name for raw_name in names if isinstance(raw_name, str) and (name := _named(raw_name))),
+        language,
+    )
 
 
 def _named(name: str) -> str:
@@ -124,5 +123,5 @@ def _named(name: str) -> str:
 
 
 def _mapping(value: Mapping[str, object], name: str) -> Mapping[str, object]:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
+    nested = value.get(name)
+    return nested if isinstance(nested, dict) else {}

@@ -44,17 +44,17 @@ def read(found: FoundFile) -> FileText | Skipped:
     "broken_notebook". Of a notebook the sources of its cells are the text, and sizes are theirs.
     """
     try:
-        data = _bytes(found)
+        content = _bytes(found)
     except FileNotFoundError:
         return Skipped(found.path, "gone")
     except OSError:
         return Skipped(found.path, "unreadable")
-    if isinstance(data, Skipped):
-        return data
-    words = text_of(data)
+    if isinstance(content, Skipped):
+        return content
+    words = text_of(content)
     if words is None:
         return Skipped(found.path, "binary")
-    size = len(data)
+    size = len(content)
     if is_notebook(found.path):
         try:
             words = notebook_text(words)
@@ -65,7 +65,7 @@ def read(found: FoundFile) -> FileText | Skipped:
             return Skipped(found.path, "too_large")
     if size > _MINIFIED_BYTES and size / (words.count("\n") + 1) > _LONG_LINE:
         return Skipped(found.path, "minified")
-    return FileText(words, hashlib.sha256(data).hexdigest())
+    return FileText(words, hashlib.sha256(content).hexdigest())
 
 
 def text_of(data: bytes) -> str | None:
@@ -83,8 +83,8 @@ def _bytes(found: FoundFile) -> bytes | Skipped:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             return Skipped(found.path, "not_a_file")
         most = most_bytes(found.path)
-        data = opened.read(most + 1)
-    return data if len(data) <= most else Skipped(found.path, "too_large")
+        content = opened.read(most + 1)
+    return content if len(content) <= most else Skipped(found.path, "too_large")
 
 
 def _decoded(data: bytes) -> str | None:
@@ -95,7 +95,8 @@ def _decoded(data: bytes) -> str | None:
         encoding = _wide(data[:_SAMPLE])
         words = _as(data, encoding) if encoding else None
         return None if words is None or "\0" in words else words
-    if not _is_text(data):
+    controls = len(data) - len(data.translate(None, _CONTROL))
+    if controls > _MOST_CONTROL * len(data):
         return None
     # What is no UTF-8 is in the encoding that it declares, else in Western Windows' or Latin-1.
     declared = _DECLARED.search(b"\n".join(data[:1_000].split(b"\n", 2)[:2]))
@@ -120,8 +121,3 @@ def _wide(sample: bytes) -> str:
     if half and even > 0.7 * half and odd < 0.05 * half:
         return "utf-16-be"
     return ""
-
-
-def _is_text(data: bytes) -> bool:
-    controls = len(data) - len(data.translate(None, _CONTROL))
-    return controls <= _MOST_CONTROL * len(data)

@@ -102,10 +102,10 @@ def language_of(path: str, head: str = "") -> str:
 
 
 def _by_shebang(head: str) -> str:
-    found = _SHEBANG.match(head)
-    if found is None:
+    match = _SHEBANG.match(head)
+    if match is None:
         return "text"
-    program = found[1].lower()
+    program = match[1].lower()
     return _PROGRAMS.get(program) or _PROGRAMS.get(re.sub(r"[\d.]+$", "", program), "text")
 
 

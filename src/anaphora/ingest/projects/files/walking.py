@@ -116,7 +116,7 @@ class FoundFolder:
 class FileText:
     """The text of a file, and the SHA-256 of its bytes, in hexadecimal.
 
-    Lines end in line feeds, whatever the file has; there is no byte order mark.
+    Lines always end in line feeds; there is no byte order mark.
     """
 
     text: str
@@ -197,24 +197,24 @@ def walk(root: Path, *, telling: bool = False) -> Iterator[FoundFile | FoundFold
 
 
 def _folder(
-    root: Path, place: Path, base: str, above: tuple[_Rules, ...], depth: int, telling: bool
+    root: Path, folder: Path, base: str, above: tuple[_Rules, ...], depth: int, telling: bool
 ) -> Iterator[FoundFile | FoundFolder | Skipped]:
     """A folder and what is in it; `base` is its path with a slash at the end, "" for the root."""
     if depth > _MOST_FOLDERS:
         yield Skipped(base.rstrip("/"), "too_deep")
         return
     try:
-        with os.scandir(place) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda item: item.name)
     except OSError as error:
         yield Skipped(base.rstrip("/") or ".", _reason(error))
         return
     yield FoundFolder(base.rstrip("/") or ".")
-    own = _read_rules(place / ".gitignore", base)
-    rules = above if own is None else (*above, own)
-    for entry in entries:
-        if entry.name not in ALWAYS_IGNORED:
-            yield from _entry(root, entry, base + entry.name, rules, depth, telling)
+    ignore_rules = _read_rules(folder / ".gitignore", base)
+    rules = above if ignore_rules is None else (*above, ignore_rules)
+    for child in entries:
+        if child.name not in ALWAYS_IGNORED:
+            yield from _entry(root, child, base + child.name, rules, depth, telling)
 
 
 def _entry(
@@ -233,8 +233,8 @@ def _entry(
             return
         if not _is_text(path):
             yield Skipped(path.encode("utf-8", "backslashreplace").decode(), "odd_name")
-        elif (shown := without_secret_names(entry.name)) != entry.name:
-            yield Skipped(path[: -len(entry.name)] + shown, "secret_name")
+        elif (clean_name := without_secret_names(entry.name)) != entry.name:
+            yield Skipped(path[: -len(entry.name)] + clean_name, "secret_name")
         elif is_secret_file(path):
             yield Skipped(path, "secret")
         elif entry.is_symlink():
@@ -274,7 +274,7 @@ def _link(root: Path, link: Path) -> str:
 
 
 def _is_ignored(path: str, rules: tuple[_Rules, ...]) -> bool:
-    verdicts = (each.verdict(path) for each in reversed(rules))
+    verdicts = (rule_set.verdict(path) for rule_set in reversed(rules))
     return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
@@ -288,12 +288,12 @@ def _is_text(path: str) -> bool:
 
 def _is_output(entry: os.DirEntry[str]) -> bool:
     """Whether a folder holds what tools made: a virtual environment, a cache, build output."""
-    place = Path(entry.path)
-    if (place / "pyvenv.cfg").is_file() or (place / "CACHEDIR.TAG").is_file():
+    folder = Path(entry.path)
+    if (folder / "pyvenv.cfg").is_file() or (folder / "CACHEDIR.TAG").is_file():
         return True
     if entry.name not in _BUILT:
         return False
-    return not any((place / name).is_file() for name in _IS_PACKAGE)
+    return not any((folder / name).is_file() for name in _IS_PACKAGE)
 
 
 def _reason(error: OSError) -> str:
@@ -303,21 +303,20 @@ def _reason(error: OSError) -> str:
 def _rules_above(root: Path) -> tuple[_Rules, ...]:
     """The rules that git would apply from outside `root`, weakest first.
 
-    Where they ignore `root` itself they are dropped: whoever asks for a folder wants its files.
+    If they ignore `root` itself they are dropped: a folder that is indexed by name is wanted.
     """
-    top = next((place for place in (root, *root.parents) if (place / ".git").exists()), None)
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
     if top is None:
         return ()
-    outside = [place for place in reversed(root.parents) if place.is_relative_to(top)]
+    outside = [folder for folder in reversed(root.parents) if folder.is_relative_to(top)]
     files = [(_git_folder(top) / "info" / "exclude", top)]
-    files += [(place / ".gitignore", place) for place in outside]
-    found = [_read_rules(file, "", _path_from(place, root)) for file, place in files]
-    rules = tuple(each for each in found if each is not None)
+    files += [(folder / ".gitignore", folder) for folder in outside]
+    rule_sets = [
+        _read_rules(file, "", "".join(part + "/" for part in root.relative_to(folder).parts))
+        for file, folder in files
+    ]
+    rules = tuple(rule_set for rule_set in rule_sets if rule_set is not None)
     return () if outside and _is_ignored("", rules) else rules
-
-
-def _path_from(place: Path, root: Path) -> str:
-    return "".join(part + "/" for part in root.relative_to(place).parts)
 
 
 def _git_folder(top: Path) -> Path:

@@ -53,8 +53,8 @@ def text_of(node: Node | None) -> str:
     if node is None or node.text is None:
         return ""
     # Four bytes hold any character, so this much is enough of a node of any size.
-    shown = node.text[: 4 * _NAME].decode("utf-8", "replace")
-    return " ".join(shown.split())[:_NAME]
+    beginning = node.text[: 4 * _NAME].decode("utf-8", "replace")
+    return " ".join(beginning.split())[:_NAME]
 
 
 def _text_at(node: Node, name: str) -> str:
@@ -92,18 +92,18 @@ def function_value(node: Node) -> tuple[str, str, Node] | None:
 
 
 def _valued(node: Node, name: str, value: str) -> tuple[str, str, Node] | None:
-    called, held = node.child_by_field_name(name), node.child_by_field_name(value)
-    if called is None or held is None or called.type in {"object_pattern", "array_pattern"}:
+    called, body = node.child_by_field_name(name), node.child_by_field_name(value)
+    if called is None or body is None or called.type in {"object_pattern", "array_pattern"}:
         return None
-    if held.type == "call_expression":
+    if body.type == "call_expression":
         # `const A = memo(() => …)`: the function is what the name stands for.
-        held = _function_argument(held) or held
-    if held.type not in _FUNCTIONS:
+        body = _function_argument(body) or body
+    if body.type not in _FUNCTIONS:
         return None
     parts = [part for part in text_of(called).split(".") if part != "prototype"]
     if len(parts) > 1 and parts[0] in {"exports", "module", "this", "self", "window"}:
         parts = parts[1:]
-    return ".".join(parts), "class" if held.type == "class" else "function", held
+    return ".".join(parts), "class" if body.type == "class" else "function", body
 
 
 def _function_argument(call: Node) -> Node | None:
@@ -176,9 +176,9 @@ _SPECIAL: Final[Mapping[str, Callable[[Node], str]]] = {
 
 def _left_names(node: Node) -> Iterator[tuple[str, str]]:
     """Python and Ruby: `A = 1`, not `a.b = 1` nor `a[0] = 1`."""
-    left = node.child_by_field_name("left")
-    if left is not None and left.type in {"identifier", "constant"}:
-        yield text_of(left), ""
+    target = node.child_by_field_name("left")
+    if target is not None and target.type in {"identifier", "constant"}:
+        yield text_of(target), ""
 
 
 def _declarator_names(node: Node) -> Iterator[tuple[str, str]]:
@@ -197,10 +197,10 @@ def _c_declaration(node: Node) -> Iterator[tuple[str, str]]:
         if name := _declared(child):
             yield name, "function" if _is_function(child) else ""
     # `typedef struct { … } a;` and `struct a { … } b;` define the struct too.
-    held = node.child_by_field_name("type")
-    if held is None or held.child_by_field_name("body") is None:
+    declared_type = node.child_by_field_name("type")
+    if declared_type is None or declared_type.child_by_field_name("body") is None:
         return
-    if name := _text_at(held, "name"):
+    if name := _text_at(declared_type, "name"):
         yield name, ""
 
 
@@ -259,13 +259,13 @@ class OutlineItem:
 
 def _symbols_of(items: Iterable[OutlineItem], above: str = "") -> Iterator[Symbol]:
     """All symbols of an outline, with their qualified names; those in a function are left out."""
-    for item in items:
-        qualified = f"{above}.{item.name}" if above else item.name
-        if item.kind != "impl":
-            short = item.name if item.kind == "test" else item.name.rsplit(".", 1)[-1]
-            yield Symbol(short, qualified, item.kind, item.start, item.end)
-        if item.kind != "function":
-            yield from _symbols_of(item.children, qualified)
+    for symbol in items:
+        qualified = f"{above}.{symbol.name}" if above else symbol.name
+        if symbol.kind != "impl":
+            short = symbol.name if symbol.kind == "test" else symbol.name.rsplit(".", 1)[-1]
+            yield Symbol(short, qualified, symbol.kind, symbol.start, symbol.end)
+        if symbol.kind != "function":
+            yield from _symbols_of(symbol.children, qualified)
 
 
 def _items(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
@@ -274,15 +274,18 @@ def _items(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iter
 
 
 def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
-    if depth > MAX_DEPTH or (node.type == "if_statement" and _is_main(node)):
+    # Names below Python's `if __name__ == "__main__":` cannot be imported.
+    if depth > MAX_DEPTH or (
+        node.type == "if_statement" and _text_at(node, "condition").startswith("__name__")
+    ):
         return
     if node.type in grammar.symbols:
-        item = _symbol(node, grammar, holder, depth)
-        if item is not None:
-            yield item
+        symbol = _symbol(node, grammar, holder, depth)
+        if symbol is not None:
+            yield symbol
             return
-    if node.type in _STATEMENTS and (found := _statement(node, grammar, depth)) is not None:
-        yield found
+    if node.type in _STATEMENTS and (statement := _statement(node, grammar, depth)) is not None:
+        yield statement
     elif node.type in grammar.outer:
         yield from _wrapped(node, grammar, holder, depth)
     elif node.type in grammar.wrappers or node.type == "ERROR":
@@ -295,9 +298,12 @@ def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterato
         yield from _within_call(node, grammar, depth)
 
 
-def _is_main(node: Node) -> bool:
-    """Python's `if __name__ == "__main__":`, whose names cannot be imported."""
-    return _text_at(node, "condition").startswith("__name__")
+def _wrapped(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
+    """The symbols in a decorator or an `export`; a single one gets all lines of the wrapper."""
+    items = list(_items(node, grammar, holder, depth + 1))
+    if len(items) == 1:
+        items[0].start, items[0].end = _rows(node)
+    yield from items
 
 
 def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> OutlineItem | None:
@@ -312,52 +318,44 @@ def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Out
     elif kind == "method" and holder is None and "." not in name:
         kind = "function"
     start, end = _rows(node)
-    item = OutlineItem(name, kind, start, end, minor=kind == "type" and start == end)
+    symbol = OutlineItem(name, kind, start, end, minor=kind == "type" and start == end)
     if kind == "impl":
-        item.label = " ".join(text_of(node).partition("{")[0].split())
+        symbol.label = " ".join(text_of(node).partition("{")[0].split())
     if node.type in grammar.holders or _is_long(node):
-        held = kind if node.type in grammar.holders else "function"
-        item.children = _body_items(node, grammar, held, depth)
-    return item
+        inner_holder = kind if node.type in grammar.holders else "function"
+        symbol.children = _body_items(node, grammar, inner_holder, depth)
+    return symbol
 
 
-def _body_items(node: Node, grammar: Grammar, held: str, depth: int) -> list[OutlineItem]:
+def _body_items(node: Node, grammar: Grammar, holder: str, depth: int) -> list[OutlineItem]:
     body = node.child_by_field_name("body")
-    return list(_items(body if body is not None else node, grammar, held, depth + 1))
+    return list(_items(body if body is not None else node, grammar, holder, depth + 1))
 
 
 def _statement(node: Node, grammar: Grammar, depth: int) -> OutlineItem | None:
     """A JavaScript statement that names a function. Other languages have no such nodes."""
-    found = function_value(node)
-    if found is None:
+    function = function_value(node)
+    if function is None:
         return None
-    name, kind, held = found
+    name, kind, body = function
     start, end = _rows(node)
     if kind == "function" and ("definition" in node.type or "." in name):
         kind = "method"
-    item = OutlineItem(name, kind, start, end)
+    symbol = OutlineItem(name, kind, start, end)
     if kind in {"class", "test"} or _is_long(node):
-        item.children = _body_items(held, grammar, "class" if kind == "class" else "", depth)
-    return item
+        symbol.children = _body_items(body, grammar, "class" if kind == "class" else "", depth)
+    return symbol
 
 
 def _within_call(node: Node, grammar: Grammar, depth: int) -> Iterator[OutlineItem]:
     """A long call of a function on the spot, or with one: its symbols are the file's own."""
     called, arguments = (node.child_by_field_name(name) for name in ("function", "arguments"))
-    for held in [called, *(arguments.named_children if arguments is not None else [])]:
-        bracketed = held is not None and held.type == "parenthesized_expression"
-        inner = held.named_children[0] if held and bracketed and held.named_children else held
+    for part in [called, *(arguments.named_children if arguments is not None else [])]:
+        bracketed = part is not None and part.type == "parenthesized_expression"
+        inner = part.named_children[0] if part and bracketed and part.named_children else part
         body = inner.child_by_field_name("body") if inner is not None else None
         if body is not None:
             yield from _items(body, grammar, None, depth + 1)
-
-
-def _wrapped(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
-    """What is in a decorator or an `export`; a single symbol gets the lines of the whole."""
-    items = list(_items(node, grammar, holder, depth + 1))
-    if len(items) == 1:
-        items[0].start, items[0].end = _rows(node)
-    yield from items
 
 
 def _rows(node: Node) -> tuple[int, int]:
@@ -404,29 +402,29 @@ def code_starts(
     # A NUL ends the text for some grammars.
     source = "\n".join(lines).replace("\0", " ").encode("utf-8", "replace")
     root = Parser(language(name)).parse(source).root_node
-    found = QueryCursor(query(name)).captures(root)
+    captures = QueryCursor(query(name)).captures(root)
     items = list(_items(root, GRAMMARS[name], None, 0))
-    collected = _Starts(lines, title, _rows_alone(lines, found.get("comment", [])))
+    collected = _Starts(lines, title, _rows_alone(lines, captures.get("comment", [])))
     collected.add(items, 1, len(lines))
     return (
-        collected.starts if any(not item.minor for item in items) else [],
+        collected.starts if any(not symbol.minor for symbol in items) else [],
         tuple(_symbols_of(items)),
-        imports_of(name, found.get("import", [])),
+        imports_of(name, captures.get("import", [])),
     )
 
 
 def _is_hopeless(lines: Sequence[str]) -> bool:
-    """Whether brackets, lines or here-documents go beyond what code has.
+    """Whether brackets, lines or here-documents exceed what code has.
 
     The parser cannot be stopped, and its recovery takes time that grows with the square of these.
     """
     if any(len(line) > LONGEST_LINE for line in lines):
         return True
-    depth = here = 0
+    depth = heredocs = 0
     for line in lines:
-        here += line.count("<<")
+        heredocs += line.count("<<")
         depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
-        if depth > DEEPEST or here > MOST_HERE:
+        if depth > DEEPEST or heredocs > MOST_HERE:
             return True
         depth = max(depth, 0)
     return False
@@ -472,16 +470,16 @@ class _Starts:
         """
         at = start
         waiting: list[OutlineItem] = []
-        for item in items:
-            if item.minor:
-                waiting.append(item)
+        for symbol in items:
+            if symbol.minor:
+                waiting.append(symbol)
                 continue
-            first = self._with_comments(item.start, at)
+            first = self._with_comments(symbol.start, at)
             if at > start or not above:
                 self._gap(at, first - 1, waiting, heading)
-            self._symbol(item, first, heading, above)
+            self._symbol(symbol, first, heading, above)
             waiting = []
-            at = max(at, item.end + 1)
+            at = max(at, symbol.end + 1)
         self._gap(at, end, waiting, heading)
 
     def _symbol(self, item: OutlineItem, first: int, heading: tuple[str, ...], above: str) -> None:
@@ -490,10 +488,10 @@ class _Starts:
         within = (*heading, *outer)
         title = item.label or qualified
         parts = [child for child in item.children if not child.minor]
-        own = SectionStart(first, "symbol", title, within, qualified)
+        section = SectionStart(first, "symbol", title, within, qualified)
         is_short = item.end - first < WHOLE_LINES and fits(self.lines, first, item.end)
         if not parts or is_short:
-            self.starts.append(own)
+            self.starts.append(section)
             return
         head = range(first, self._with_comments(parts[0].start, first))
         inner, start = len(self.starts), first
@@ -503,7 +501,7 @@ class _Starts:
             start = head.stop
         else:
             # Up to the first part it is the type itself: its head, its fields.
-            self.starts.append(own)
+            self.starts.append(section)
         self.add(item.children, start, item.end, (*within, name), qualified)
         if start > first and len(self.starts) > inner:
             self.starts[inner] = replace(self.starts[inner], start=first)
@@ -521,14 +519,16 @@ class _Starts:
         if not wordy or (not minor and len(wordy) < GAP_LINES):
             return
         begins = next(number for number in range(start, end + 1) if self.lines[number - 1].strip())
-        title = self._gap_title(start, end, wordy[0], minor)
-        self.starts.append(SectionStart(begins, "lines", title, heading))
-
-    def _gap_title(self, start: int, end: int, first: int, minor: Sequence[OutlineItem]) -> str:
-        """What the file says of itself at its top, else the names in the gap, else its words."""
+        first = wordy[0]
         words = first_words(self.lines[start - 1 : end])
         if start == 1:
-            said = first in self.comments or self.lines[first - 1].lstrip().startswith(_QUOTES)
-            return words if said and words else self.title
-        names = dict.fromkeys(item.name for item in minor if not item.name.startswith("__"))
-        return joined_names(list(names)) or words or self.title
+            is_comment = first in self.comments or self.lines[first - 1].lstrip().startswith(
+                _QUOTES
+            )
+            title = words if is_comment and words else self.title
+        else:
+            names = dict.fromkeys(
+                symbol.name for symbol in minor if not symbol.name.startswith("__")
+            )
+            title = joined_names(list(names)) or words or self.title
+        self.starts.append(SectionStart(begins, "lines", title, heading))

@@ -70,9 +70,9 @@ def config_starts(
 def target_names(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
     """The targets of a Makefile that can be asked for by name, with their lines."""
     for number, line in enumerate(lines, start=1):
-        found = _TARGET.match(line)
-        if found is not None and not _MAKE_VARIABLE.match(line):
-            for name in found[1].split():
+        match = _TARGET.match(line)
+        if match is not None and not _MAKE_VARIABLE.match(line):
+            for name in match[1].split():
                 if "/" not in name:
                     yield name, number
 
@@ -186,8 +186,8 @@ def _matching(*patterns: re.Pattern[str], quotes: str = "") -> _Finder:
 
     def find(lines: Sequence[str]) -> Iterator[_Key]:
         for number, line in enumerate(lines, start=1):
-            found = (pattern.match(line) for pattern in patterns)
-            if key := next(filter(None, found), None):
+            matches = (pattern.match(line) for pattern in patterns)
+            if key := next(filter(None, matches), None):
                 yield _Key(number, key[1].strip(quotes) if quotes else key[1])
 
     return find
@@ -238,20 +238,20 @@ def _declared(readers: Mapping[str, _Reader], name: str, text: str) -> tuple[str
     if read is None:
         return ()
     try:
-        return tuple(dict.fromkeys(each for each in read(text) if each))
+        return tuple(dict.fromkeys(declared for declared in read(text) if declared))
     except (ValueError, configparser.Error, RecursionError):
         return ()
 
 
-def _table(value: object, *keys: str) -> Mapping[str, Any]:
+def _table(table: object, *keys: str) -> Mapping[str, Any]:
     """The table at `keys` within a parsed file; an empty one if anything else is there."""
     for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else {}
 
 
 def _strings(value: object) -> Iterator[str]:
-    yield from (each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+    yield from (text for text in value if isinstance(text, str)) if isinstance(value, list) else ()
 
 
 def _keys_of(load: Callable[[str], Any], paths: str, command: str = "{}") -> _Reader:
@@ -270,8 +270,8 @@ def _found_by(pattern: re.Pattern[str]) -> _Reader:
 
 
 def _requirement(written: str) -> str:
-    found = _REQUIREMENT.match(written)
-    return found[1] if found is not None else ""
+    match = _REQUIREMENT.match(written)
+    return match[1] if match is not None else ""
 
 
 def _pyproject_packages(text: str) -> Iterator[str]:
@@ -304,7 +304,7 @@ def _setup_cfg_packages(text: str) -> Iterator[str]:
     parser = _setup_cfg(text)
     groups = [parser.get("options", "install_requires", fallback="")]
     if parser.has_section("options.extras_require"):
-        groups += [value or "" for _, value in parser.items("options.extras_require")]
+        groups += [requirements or "" for _, requirements in parser.items("options.extras_require")]
     for group in groups:
         yield from map(_requirement, group.replace(";", "\n;").split("\n"))
 

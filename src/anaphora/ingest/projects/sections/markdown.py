@@ -61,7 +61,7 @@ def _starts(lines: Sequence[str], headings: list[_Heading], name: str) -> list[S
             waiting = start
         else:
             waiting = None
-            path = tuple(each.title for each in above)
+            path = tuple(outer.title for outer in above)
             starts.append(SectionStart(start, "heading", heading.title or name, path))
         above.append(heading)
     return starts
@@ -75,17 +75,17 @@ def _is_bare(lines: Sequence[str], heading: _Heading, following: _Heading | None
 
 def _plain(title: str) -> str:
     """A heading's words without the marks of links, code and emphasis."""
-    shown = _LINK.sub(r"\1", title)
-    shown = _EMPHASIS.sub(r"\2", shown.replace("`", "")).replace("**", "")
-    return shown.strip(" \t*_\r") or title.strip()
+    plain = _LINK.sub(r"\1", title)
+    plain = _EMPHASIS.sub(r"\2", plain.replace("`", "")).replace("**", "")
+    return plain.strip(" \t*_\r") or title.strip()
 
 
 def _front_title(lines: Sequence[str]) -> str:
     """The title that front matter gives, or ""."""
     for line in lines[: _after_front_matter(lines) - 1]:
-        found = _TITLE.match(line)
-        if found is not None:
-            return found[1]
+        match = _TITLE.match(line)
+        if match is not None:
+            return match[1]
     return ""
 
 
@@ -104,32 +104,28 @@ def _markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
             continue
         underline = _UNDERLINE.match(line)
         if underline is not None and paragraph is not None:
-            title = " ".join(each.strip() for each in lines[paragraph - 1 : number - 1])
+            title = " ".join(part.strip() for part in lines[paragraph - 1 : number - 1])
             level = 1 if underline[1][0] == "=" else 2
             yield _Heading(paragraph, level, _plain(title), number + 1)
             paragraph = None
             continue
-        paragraph = _paragraph(line, number, paragraph)
+        if not line.strip() or _RULE.match(line):
+            paragraph = None
+        elif paragraph is not None and paragraph > 0:
+            paragraph = paragraph if not _NOT_PARAGRAPH.match(line) or line[:1] in " \t" else None
+        else:
+            paragraph = None if _NOT_PARAGRAPH.match(line) else number
 
 
-def _atx_title(rest: str) -> str:
+def _atx_title(text: str) -> str:
     """What follows the marks of a heading, without those that close it.
 
     A pattern that looks for these from each place on takes the square of the blanks in a line.
     """
-    title = rest.removesuffix("\r").strip(" \t")
+    title = text.removesuffix("\r").strip(" \t")
     unclosed = title.rstrip("#")
     closed = unclosed != title and unclosed.endswith((" ", "\t"))
     return unclosed.rstrip(" \t") if closed else title
-
-
-def _paragraph(line: str, number: int, paragraph: int | None) -> int | None:
-    """Where the paragraph began that `line` belongs to, or None if it belongs to none."""
-    if not line.strip() or _RULE.match(line):
-        return None
-    if paragraph is not None and paragraph > 0:
-        return paragraph if not _NOT_PARAGRAPH.match(line) or line[:1] in " \t" else None
-    return None if _NOT_PARAGRAPH.match(line) else number
 
 
 def _outside_blocks(lines: Sequence[str], start: int) -> Iterator[tuple[int, str | None]]:
@@ -189,11 +185,11 @@ def _rst_headings(lines: Sequence[str]) -> Iterator[_Heading]:
     styles: list[tuple[str, bool]] = []
     number = 1
     while number < len(lines):
-        found = _rst_heading(lines, number)
-        if found is None:
+        heading = _rst_heading(lines, number)
+        if heading is None:
             number += 1
             continue
-        style, title, body = found
+        style, title, body = heading
         if style not in styles:
             styles.append(style)
         yield _Heading(number, styles.index(style) + 1, title, body)
