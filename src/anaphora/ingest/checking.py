@@ -68,12 +68,14 @@ def checked(new: NewMemory) -> NewMemory:
         if field_value is not None or name not in _OPTIONAL:
             kind = MEMORY_FIELDS[name].kind
             is_name = name in LABELS and kind == "text"
-            values[name] = _name(name, field_value) if is_name else _CHECKS[kind](name, field_value)
+            values[name] = (
+                _check_name(name, field_value) if is_name else _CHECKS[kind](name, field_value)
+            )
     path = values.get("path")
     # The paths of an adapter's files (`dedupe` off) are kept as they are.
     if path is not None and new.dedupe and path.endswith("."):
         raise InvalidInput("path", path, "must not end with a dot")
-    return _with(new, values)
+    return _replace_changed(new, values)
 
 
 def checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,10 +116,10 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         **{name: clean(getattr(new, name)) for name in _WORDS},
         "conversation_id": clean(new.conversation_id, redact_path),
     }
-    return _with(new, clean_values), tuple(dict.fromkeys(kinds))
+    return _replace_changed(new, clean_values), tuple(dict.fromkeys(kinds))
 
 
-def _with(new: NewMemory, values: Mapping[str, Any]) -> NewMemory:
+def _replace_changed(new: NewMemory, values: Mapping[str, Any]) -> NewMemory:
     """The memory with these values: the same one where they are its own, as nearly always."""
     changed = {
         name: field_value
@@ -144,7 +146,7 @@ def _clean_names(value: Any, kinds: list[str]) -> Any:
     return cleaned
 
 
-def _text(name: str, value: object) -> str:
+def _check_text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidInput(name, value, "must be a text")
     if not value.strip():
@@ -152,15 +154,15 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-def _type(name: str, value: object) -> MemoryType:
+def _check_type(name: str, value: object) -> MemoryType:
     for memory_type in _TYPES:
         if value == memory_type:
             return memory_type  # type: ignore[no-any-return]
     raise InvalidInput(name, value, f"expected one of {', '.join(_TYPES)}")
 
 
-def _path(name: str, value: object) -> str:
-    path = _text(name, value)
+def _check_path(name: str, value: object) -> str:
+    path = _check_text(name, value)
     if path != path.strip():
         raise InvalidInput(name, path, "must not begin or end with white space")
     if len(path) > MAX_PATH:
@@ -170,71 +172,71 @@ def _path(name: str, value: object) -> str:
     return composed(path)
 
 
-def _name(name: str, value: object) -> str:
-    return composed(_text(name, value))
+def _check_name(name: str, value: object) -> str:
+    return composed(_check_text(name, value))
 
 
-def _tags(name: str, value: object) -> tuple[str, ...]:
+def _check_tags(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise InvalidInput(name, value, "must be a list of strings")
-    return tuple(dict.fromkeys(_name(name, tag) for tag in value))
+    return tuple(dict.fromkeys(_check_name(name, tag) for tag in value))
 
 
-def _whole(name: str, value: object) -> int:
+def _check_whole(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
         raise InvalidInput(name, value, "must be a number, 0 or more")
     return value
 
 
-def _flag(name: str, value: object) -> bool:
+def _check_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(name, value, "expected True or False")
     return value
 
 
-def _payload(name: str, value: object) -> Any:
+def _check_payload(name: str, value: object) -> Any:
     if not isinstance(value, Mapping):
         raise InvalidInput(name, type(value).__name__, "must be a JSON object")
-    return _plain(value, name, 0)
+    return _copy_json(value, name, 0)
 
 
 # Of several mistakes the first in this order is named.
 _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
-    "text": _text,
-    "id": _text,
+    "text": _check_text,
+    "id": _check_text,
     "time": checked_moment,
-    "number": _whole,
-    "flag": _flag,
-    "type": _type,
-    "path": _path,
-    "tags": _tags,
-    "payload": _payload,
+    "number": _check_whole,
+    "flag": _check_flag,
+    "type": _check_type,
+    "path": _check_path,
+    "tags": _check_tags,
+    "payload": _check_payload,
 }
 _BY_KIND: Final = [n for kind in _CHECKS for n in _FIELDS if MEMORY_FIELDS[n].kind == kind]
 _OPTIONAL: Final = {field.name for field in fields(NewMemory) if field.default is None}
 
 
-def _plain(value: object, place: str, depth: int) -> Any:
+def _copy_json(value: object, place: str, depth: int) -> Any:
     """The JSON value that `value` is, in fresh dicts and lists."""
     if depth > MAX_DEPTH:
         raise InvalidInput(place[:200], "...", f"must not be nested deeper than {MAX_DEPTH} levels")
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, (int, float)):
-        return _number(value, place)
+        return _check_number(value, place)
     if isinstance(value, Mapping):
         fields: dict[str, Any] = {}
         for name, member in value.items():
             if not isinstance(name, str):
                 raise InvalidInput(place, name, "field names must be strings")
-            fields[name] = _plain(member, f"{place}.{name}", depth + 1)
+            fields[name] = _copy_json(member, f"{place}.{name}", depth + 1)
         return fields
     if isinstance(value, (list, tuple)):
-        return [_plain(member, f"{place}[{n}]", depth + 1) for n, member in enumerate(value)]
+        return [_copy_json(member, f"{place}[{n}]", depth + 1) for n, member in enumerate(value)]
     raise InvalidInput(place, value, "must be a JSON value")
 
 
-def _number(value: int | float, place: str) -> int | float:
+def _check_number(value: int | float, place: str) -> int | float:
     if isinstance(value, int):
         # Python itself refuses to read longer ones back from a text.
         if value.bit_length() > 13_000:

@@ -39,7 +39,7 @@ class Contradictions:
         """
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        return tuple(islice(self._listed(settled=settled), limit))
+        return tuple(islice(self._iterate(settled=settled), limit))
 
     def settle(self, record_id: str, other_id: str, verdict: Verdict) -> Contradiction:
         """Resolve a contradiction: the first replaces the other, both hold, or the first is wrong.
@@ -50,7 +50,7 @@ class Contradictions:
         if verdict not in SETTLED:
             raise InvalidInput("verdict", verdict, f"expected one of {', '.join(SETTLED)}")
         with self.records.change() as work:
-            link, first, second = self._pair(work, record_id, other_id)
+            link, first, second = self._find_pair(work, record_id, other_id)
             if link.kind != OPEN:
                 raise InvalidInput("id", record_id, f'it is settled as "{link.kind}": reopen it')
             if verdict != "both_hold":
@@ -77,7 +77,7 @@ class Contradictions:
             work.turn(link, verdict)
             details = {"other": other_id, "verdict": verdict}
             work.tell(RecordEvent(record_id, "settled", self.clock(), details=details))
-            return _as_it_is(work, replace(link, kind=verdict))
+            return _reload(work, replace(link, kind=verdict))
 
     def reopen(self, record_id: str, other_id: str) -> Contradiction:
         """Undo a resolution: what it ended is current again, and the contradiction is open.
@@ -86,7 +86,7 @@ class Contradictions:
         settled, or if the path of the ended one has another value by now.
         """
         with self.records.change() as work:
-            link, first, second = self._pair(work, record_id, other_id)
+            link, first, second = self._find_pair(work, record_id, other_id)
             if link.kind == OPEN:
                 raise InvalidInput("id", record_id, "it is not settled")
             for ended, by in ((first, second), (second, first)):
@@ -102,9 +102,9 @@ class Contradictions:
             work.turn(link, OPEN)
             details = {"other": other_id, "verdict": link.kind}
             work.tell(RecordEvent(record_id, "reopened", self.clock(), details=details))
-            return _as_it_is(work, replace(link, kind=OPEN))
+            return _reload(work, replace(link, kind=OPEN))
 
-    def _listed(self, *, settled: bool) -> Iterator[Contradiction]:
+    def _iterate(self, *, settled: bool) -> Iterator[Contradiction]:
         before = NO_LIMIT
         while links := self.records.links_of(SETTLED if settled else (OPEN,), before):
             ends = {end for link, _ in links for end in (link.record_id, link.other_id)}
@@ -115,10 +115,10 @@ class Contradictions:
                     continue
                 # Where one of the two was replaced meanwhile there is nothing to settle.
                 if settled or first.valid_to is second.valid_to is None:
-                    yield _contradiction(link, first, second)
+                    yield _make_contradiction(link, first, second)
             before = links[-1][1]
 
-    def _pair(
+    def _find_pair(
         self, work: RecordTransaction, record_id: str, other_id: str
     ) -> tuple[RecordLink, MemoryRecord, MemoryRecord]:
         """The link of the two, and they themselves."""
@@ -135,23 +135,25 @@ class Contradictions:
         raise NotFound(_KIND, f"{record_id} and {other_id}")
 
 
-def _as_it_is(work: RecordTransaction, link: RecordLink) -> Contradiction:
+def _reload(work: RecordTransaction, link: RecordLink) -> Contradiction:
     first, second = work.find(link.record_id), work.find(link.other_id)
     assert first is not None
     assert second is not None
-    return _contradiction(link, first, second)
+    return _make_contradiction(link, first, second)
 
 
-def _contradiction(link: RecordLink, first: MemoryRecord, second: MemoryRecord) -> Contradiction:
+def _make_contradiction(
+    link: RecordLink, first: MemoryRecord, second: MemoryRecord
+) -> Contradiction:
     older, newer = sorted((first, second), key=lambda record: (record.created_at, record.id))
     return Contradiction(
-        _shown(older),
-        _shown(newer),
+        _make_related(older),
+        _make_related(newer),
         link.strength,
         None if link.kind == OPEN else cast(Verdict, link.kind),
         tuple(memory.id for memory in (older, newer) if memory.valid_to is None),
     )
 
 
-def _shown(record: MemoryRecord) -> RelatedMemory:
+def _make_related(record: MemoryRecord) -> RelatedMemory:
     return RelatedMemory(record.id, record.text, record.created_at)

@@ -57,7 +57,7 @@ class ImportedMemoryWriter:
     def add(self, item: ImportedMemory, refuse: Refuse) -> None:
         """Keep a memory, now or with the next ones."""
         try:
-            self._waiting.append(self._draft(item))
+            self._waiting.append(self._make_draft(item))
         except InvalidInput as error:
             refuse(item, str(error))
             return
@@ -66,13 +66,13 @@ class ImportedMemoryWriter:
 
     def end(self, whole: ImportedWhole) -> None:
         """End what is no longer in something that was read whole, or tell what is gone."""
-        before = self._known_parts(whole.source)
+        before = self._load_parts(whole.source)
         if whole.key.endswith("/"):
             current_names = {redact(key).text for key in whole.keys}
             files = [name for name in before if name.startswith(redact(whole.key).text)]
             self.gone.update(dict.fromkeys(sorted(n for n in files if n not in current_names)))
             return
-        current_sources = {_source(whole.source, key) for key in whole.keys}
+        current_sources = {_make_source(whole.source, key) for key in whole.keys}
         ended = [
             (record_id, source)
             for source, record_id in before.get(redact(whole.key).text, {}).items()
@@ -96,10 +96,12 @@ class ImportedMemoryWriter:
         if not drafts:
             return
         with self._records.change() as work:
-            counts = put_imported(work, drafts, now=self._clock(), again=self._again, new_id=self._ids)
+            counts = put_imported(
+                work, drafts, now=self._clock(), again=self._again, new_id=self._ids
+            )
         self.counts.update(counts)
 
-    def _draft(self, item: ImportedMemory) -> ImportDraft:
+    def _make_draft(self, item: ImportedMemory) -> ImportDraft:
         from anaphora.store.records.importing import ImportDraft
         from anaphora.store.records.rows import IMPORTED
         from anaphora.store.records.rules import draft_memory
@@ -108,14 +110,14 @@ class ImportedMemoryWriter:
             item.memory,
             # What came from where can be listed, or forgotten, by this one.
             tags=(*item.memory.tags, item.source),
-            source=_source(item.source, item.key),
+            source=_make_source(item.source, item.key),
         )
         new, redacted = without_secrets(checked(new))
         self.redacted.update(dict.fromkeys(redacted))
         draft = draft_memory(new, self._clock(), self._ids())
         return ImportDraft(replace(draft, details={IMPORTED: True}), item.changed)
 
-    def _known_parts(self, form: str) -> dict[str, dict[str, str]]:
+    def _load_parts(self, form: str) -> dict[str, dict[str, str]]:
         """What stands here of a format: source to record id, by what it is a part of."""
         if form not in self._before:
             parts: dict[str, dict[str, str]] = {}
@@ -133,6 +135,6 @@ class ImportedMemoryWriter:
         return self._before[form]
 
 
-def _source(form: str, key: str) -> str:
+def _make_source(form: str, key: str) -> str:
     """What it is known by, as it is kept: without secrets."""
     return redact(f"{form}:{key}").text

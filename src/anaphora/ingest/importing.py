@@ -162,15 +162,15 @@ class _Import:
                 self._conversations.add(item, self._refuse_conversation)
             case ImportedMemory():
                 self._memories.add(
-                    item, lambda one, reason: self._problem(label, one.place, reason)
+                    item, lambda one, reason: self._add_problem(label, one.place, reason)
                 )
             case ImportedWhole():
                 self._memories.end(item)
 
     def _refuse_conversation(self, item: ImportedConversation, place: str, reason: str) -> None:
-        self._problem(f"{item.source} {item.key}", place, reason)
+        self._add_problem(f"{item.source} {item.key}", place, reason)
 
-    def _problem(self, path: str, place: str, reason: str) -> None:
+    def _add_problem(self, path: str, place: str, reason: str) -> None:
         self._problems.add(ImportProblem(shortened(path), shortened(place), shortened(reason)))
 
     def report(self) -> ImportReport:

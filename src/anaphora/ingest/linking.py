@@ -89,7 +89,8 @@ class Linker:
         )
         return [
             replace(
-                memory, near=_closest(n for _ in memory.vectors[:MOST_PARTS] for n in next(rows))
+                memory,
+                near=_choose_closest(n for _ in memory.vectors[:MOST_PARTS] for n in next(rows)),
             )
             for memory in group
         ]
@@ -116,7 +117,7 @@ class Linker:
                 first = group[owner[a]]
                 near_earlier[owner[b]].append((first.record_id, float(cosines[a, b])))
         return [
-            replace(memory, near=_closest((*memory.near, *more)))
+            replace(memory, near=_choose_closest((*memory.near, *more)))
             for memory, more in zip(group, near_earlier, strict=True)
         ]
 
@@ -143,24 +144,38 @@ class Linker:
             + [n[0] for memory in group for n in memory.near]
         )
         older = [memory.record_id for memory in group if memory.record_id not in work.added]
-        pairs = set(map(_pair, work.linked(older, (*CLOSENESS, *CONTRADICTION))))
+        pairs = set(map(_identify_pair, work.linked(older, (*CLOSENESS, *CONTRADICTION))))
         links: list[RecordLink] = []
         for memory in group:
-            new = [link for link in self._links(work, memory) if _pair(link) not in pairs]
-            pairs.update(map(_pair, new))
+            new = [
+                link for link in self._find_links(work, memory) if _identify_pair(link) not in pairs
+            ]
+            pairs.update(map(_identify_pair, new))
             links += new
             links_by_id[memory.record_id] = tuple(new)
         for link in links:
             if link.kind == "same":
-                _reinforce_older(work, link)
+                first, second = work.find(link.record_id), work.find(link.other_id)
+                assert first is not None
+                assert second is not None
+                older, younger = sorted(
+                    (first, second), key=lambda record: (record.created_at, record.id)
+                )
+                work.change(
+                    older.id,
+                    reinforce_count=older.reinforce_count + 1,
+                    last_reinforced=max(older.last_reinforced, younger.last_reinforced),
+                )
+                details = {"other": younger.id}
+                work.tell(RecordEvent(older.id, "linked", younger.last_reinforced, details=details))
         work.join(links)
         return links_by_id
 
-    def _links(self, work: RecordTransaction, memory: EmbeddedMemory) -> list[RecordLink]:
-        record = _linkable(work, memory.record_id)
+    def _find_links(self, work: RecordTransaction, memory: EmbeddedMemory) -> list[RecordLink]:
+        record = _find_linkable(work, memory.record_id)
         links = []
         for other_id, cosine in memory.near if record else ():
-            other_record = _linkable(work, other_id)
+            other_record = _find_linkable(work, other_id)
             if other_record is None or record is None or other_id == memory.record_id:
                 continue
             same = cosine >= CLOSE and _say_the_same(record, other_record)
@@ -172,7 +187,7 @@ class Linker:
         return links
 
 
-def _linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
+def _find_linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
     """The memory, if it may be linked: current, not forgotten, not kept apart by `dedupe=False`."""
     record = work.find(record_id)
     if record is None or record.forgotten or record.valid_to is not None:
@@ -194,36 +209,22 @@ def _contradict(first: MemoryRecord, second: MemoryRecord, cosine: float) -> boo
     if "episodic" in (first.type, second.type) or (first.path and second.path):
         return False
     older, newer = sorted((first, second), key=lambda record: (record.created_at, record.id))
-    return contradicts(_statement(older), _statement(newer), cosine)
+    return contradicts(_make_statement(older), _make_statement(newer), cosine)
 
 
-def _statement(record: MemoryRecord) -> Statement:
+def _make_statement(record: MemoryRecord) -> Statement:
     from anaphora.rank.replacement import Statement
 
     text = record.text[:_LONG]
     return Statement(text, record.created_at.timestamp(), "", False, read_statement(text))
 
 
-def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:
-    first, second = work.find(link.record_id), work.find(link.other_id)
-    assert first is not None
-    assert second is not None
-    older, younger = sorted((first, second), key=lambda record: (record.created_at, record.id))
-    work.change(
-        older.id,
-        reinforce_count=older.reinforce_count + 1,
-        last_reinforced=max(older.last_reinforced, younger.last_reinforced),
-    )
-    details = {"other": younger.id}
-    work.tell(RecordEvent(older.id, "linked", younger.last_reinforced, details=details))
-
-
-def _pair(link: RecordLink) -> tuple[str, str, bool]:
+def _identify_pair(link: RecordLink) -> tuple[str, str, bool]:
     """Two memories have at most one link of each family of kinds."""
     return link.record_id, link.other_id, link.kind in CLOSENESS
 
 
-def _closest(candidates: Iterable[Near]) -> tuple[Near, ...]:
+def _choose_closest(candidates: Iterable[Near]) -> tuple[Near, ...]:
     """Each memory once, at its best part, the closest first."""
     best: dict[str, Near] = {}
     for near in candidates:
@@ -256,13 +257,10 @@ class Relinker:
                 EmbeddedMemory(memory_id, "", rows[at].astype(np.float32))
                 for memory_id, at in rows_by_id.items()
             ]
-            links += self._link(group)
+            near_group = self.linker.with_near(group)
+            ids = [memory.record_id for memory in near_group]
+            with self.records.change() as work:
+                work.load(ids=ids)
+                links_by_id = self.linker.link(work, near_group)
+            links += [link for new in links_by_id.values() for link in new]
         return tuple(links)
-
-    def _link(self, group: list[EmbeddedMemory]) -> list[RecordLink]:
-        near_group = self.linker.with_near(group)
-        ids = [memory.record_id for memory in near_group]
-        with self.records.change() as work:
-            work.load(ids=ids)
-            links_by_id = self.linker.link(work, near_group)
-        return [link for links in links_by_id.values() for link in links]

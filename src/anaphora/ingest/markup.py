@@ -59,9 +59,9 @@ class MarkupReader:
         at, size = 0, len(markup)
         while at < size:
             if self._raw:
-                following = self._raw_text(markup, at, last=last)
+                following = self._read_raw(markup, at, last=last)
             elif markup[at] == "<":
-                following = self._tag(markup, at)
+                following = self._read_tag(markup, at)
                 if following < 0 and last:
                     # A comment without an end is left out, anything else is text.
                     if not markup.startswith(("<!", "<?"), at):
@@ -81,7 +81,7 @@ class MarkupReader:
             at = following
         return ""
 
-    def _raw_text(self, markup: str, at: int, *, last: bool) -> int:
+    def _read_raw(self, markup: str, at: int, *, last: bool) -> int:
         """Past the text of a script, up to what ends it; -1 where that may still come."""
         match = _RAW_END[self._raw].search(markup, at)
         if match is not None:
@@ -94,7 +94,7 @@ class MarkupReader:
         self.text(markup[at:following])
         return following
 
-    def _tag(self, markup: str, at: int) -> int:
+    def _read_tag(self, markup: str, at: int) -> int:
         """Past the tag or comment at this place; -1 where it has no end."""
         if markup.startswith("<!--", at):
             # `<!-->` and `<!--->` are whole.
@@ -112,7 +112,7 @@ class MarkupReader:
                 return -1
             self.text("<")
             return at + 1
-        attributes, stop = _attributes(markup, name.end())
+        attributes, stop = _read_attributes(markup, name.end())
         if stop < 0:
             return -1
         tag = name[0].lower()
@@ -136,7 +136,7 @@ def elements(text: str, tag: str) -> Iterator[str]:
         start = text.find(opening, end)
 
 
-def _attributes(markup: str, at: int) -> tuple[Attributes, int]:
+def _read_attributes(markup: str, at: int) -> tuple[Attributes, int]:
     """The attributes of a tag, and where it ends; -1 where it has no end."""
     attributes: Attributes = []
     while True:
@@ -160,10 +160,10 @@ def resolved(text: str) -> str:
     """Text with its references to characters resolved; a number of no character is U+FFFD."""
     if "&" not in text:
         return text
-    return html.unescape(_NUMBER.sub(_shorter, text))
+    return html.unescape(_NUMBER.sub(_shorten, text))
 
 
-def _shorter(found: re.Match[str]) -> str:
+def _shorten(found: re.Match[str]) -> str:
     """A reference without leading zeros. Python refuses to read a number of many digits."""
     number = found[0][2:].rstrip(";")
     mark = number[:1] if number[:1] in "xX" else ""

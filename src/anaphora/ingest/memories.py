@@ -121,10 +121,15 @@ class MemoryWriter:
         """
         from anaphora.store.records.rules import draft_memory, put
 
-        new, redacted = _prepared(new)
+        new, redacted = _prepare(new)
         draft = draft_memory(new, self._clock(), self._ids())
-        version, same = self._alike(draft)
-        embedded = self._early(draft, same)
+        # `presume_absent` needs the version that the lookup was made in.
+        version = -1
+        same: Sequence[MemoryRecord] = ()
+        if draft.record.path is None and draft.same_key:
+            version = self._records.version()
+            same = self._records.with_same_key(draft.same_key)
+        embedded = self._embed_early(draft, same)
         with self._change() as work:
             if not same:
                 work.presume_absent(draft.same_key, version)
@@ -138,8 +143,10 @@ class MemoryWriter:
             elif not is_new:
                 links = work.linked([done.id], _TOLD)
         if is_new and embedded is None:
-            links = self._inline(done.id, new.text)
-        return self._told([_remembered(done, redacted, new.text if is_new else "")], links)[0]
+            links = self._embed_inline(done.id, new.text)
+        return self._describe(
+            [_make_remembered(done, redacted, new.text if is_new else "")], links
+        )[0]
 
     def remember_many(
         self, items: Iterable[MemoryInput], progress: ProgressCount | None = None
@@ -152,12 +159,12 @@ class MemoryWriter:
         embedder cannot do now comes later. Raises what `remember` does; what was reported as kept
         is kept even then.
         """
-        prepared = [_prepared_item(memory, position) for position, memory in enumerate(items)]
+        prepared = [_prepare_item(memory, position) for position, memory in enumerate(items)]
         self._refuse_unknown(new for new, _ in prepared)
         puts: list[PutResult] = []
         waiting: list[TextToEmbed] = []
         longer = False
-        with _EmbedAhead(self._embedded, self._link_made) as ahead:
+        with _EmbedAhead(self._embed_texts, self._link_made) as ahead:
             for start in range(0, len(prepared), BATCH):
                 batch = [new for new, _ in prepared[start : start + BATCH]]
                 new = self._write_batch(batch, puts)
@@ -172,10 +179,10 @@ class MemoryWriter:
         if longer and self._embedder.ready(0):
             self._later()
         results = [
-            _remembered(done, redacted, new.text if done.action == "added" else "")
+            _make_remembered(done, redacted, new.text if done.action == "added" else "")
             for done, (new, redacted) in zip(puts, prepared, strict=True)
         ]
-        return self._told(results, self._records.links({done.id for done in puts}, _TOLD))
+        return self._describe(results, self._records.links({done.id for done in puts}, _TOLD))
 
     def update(self, record_id: str, *, redact: bool = True, **changes: Any) -> Remembered:
         """Change a memory. Another text, payload or path makes a version that supersedes it.
@@ -187,7 +194,13 @@ class MemoryWriter:
         from anaphora.store.records import rules
         from anaphora.store.records.rows import STANDS_ALONE
 
-        new_values, redacted = _prepared_changes(changes, redact=redact)
+        new_values = checked_changes(changes)
+        redacted: tuple[str, ...] = ()
+        if "path" in new_values and new_values["path"] is None:
+            raise InvalidInput("path", None, "can be changed, but not removed")
+        if redact:
+            clean, redacted = without_secrets(NewMemory(**({"text": "-"} | new_values)))
+            new_values = {name: getattr(clean, name) for name in new_values}
         now = self._clock()
         with self._records.change() as work:
             old = work.find(record_id)
@@ -209,9 +222,9 @@ class MemoryWriter:
             else:
                 done, links = rules.put(work, draft, self._ids), ()
         if draft is not None and done.id == draft.record.id:
-            links = self._inline(done.id, draft.record.text)
+            links = self._embed_inline(done.id, draft.record.text)
         written = "" if draft is None else draft.record.text
-        return self._told([_remembered(done, redacted, written)], links)[0]
+        return self._describe([_make_remembered(done, redacted, written)], links)[0]
 
     def fill_vectors(
         self,
@@ -243,15 +256,9 @@ class MemoryWriter:
         if written := work.written:
             self._follow(written)
 
-    def _alike(self, draft: MemoryDraft) -> tuple[int, Sequence[MemoryRecord]]:
-        """What has the identity of a draft without a path, and the number before which it was
-        looked for (-1 where it was not)."""
-        if draft.record.path is not None or not draft.same_key:
-            return -1, ()
-        version = self._records.version()
-        return version, self._records.with_same_key(draft.same_key)
-
-    def _early(self, draft: MemoryDraft, same: Sequence[MemoryRecord]) -> EmbeddedMemory | None:
+    def _embed_early(
+        self, draft: MemoryDraft, same: Sequence[MemoryRecord]
+    ) -> EmbeddedMemory | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
         from anaphora.store.records.vectors import TextToEmbed
 
@@ -261,7 +268,7 @@ class MemoryWriter:
         if any(match.valid_to is None and not match.forgotten for match in same):
             return None
         try:
-            embedded = self._embedded([TextToEmbed(record.id, record.text)])
+            embedded = self._embed_texts([TextToEmbed(record.id, record.text)])
             if draft.same_key:
                 embedded = self._linker.with_near(embedded)
         except AnaphoraError as error:
@@ -270,7 +277,9 @@ class MemoryWriter:
             return None
         return embedded[0] if embedded else None
 
-    def _told(self, done: Sequence[Remembered], links: Sequence[RecordLink]) -> list[Remembered]:
+    def _describe(
+        self, done: Sequence[Remembered], links: Sequence[RecordLink]
+    ) -> list[Remembered]:
         """What was done, with what is close to each and with what says otherwise."""
         if not links:
             return list(done)
@@ -300,7 +309,7 @@ class MemoryWriter:
             for remembered in done
         ]
 
-    def _inline(self, record_id: str, text: str) -> tuple[RecordLink, ...]:
+    def _embed_inline(self, record_id: str, text: str) -> tuple[RecordLink, ...]:
         """Make the vectors of a memory that is durable already, unless that would take long.
 
         Returns its links.
@@ -313,7 +322,7 @@ class MemoryWriter:
             self._later()
             return ()
         try:
-            self._link(self._embedded([TextToEmbed(record_id, text)]))
+            self._link(self._embed_texts([TextToEmbed(record_id, text)]))
         except AnaphoraError as error:
             # The memory is kept; `fill_vectors` will meet the same trouble and raise it.
             self._failure = error
@@ -355,7 +364,7 @@ class MemoryWriter:
                 self._linker.keep(work, self._linker.with_each_other(near_group))
         return len(group)
 
-    def _embedded(self, owners: Sequence[TextToEmbed]) -> list[EmbeddedMemory]:
+    def _embed_texts(self, owners: Sequence[TextToEmbed]) -> list[EmbeddedMemory]:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
         embedded = self._backlog.embed(owners)
         return [EmbeddedMemory(text.record_id, text.text, vectors) for text, vectors in embedded]
@@ -407,11 +416,11 @@ class _EmbedAhead:
 
     def embed(self, owners: Sequence[TextToEmbed]) -> None:
         """Begin to embed a group; link the one before as soon as it is there."""
-        before, self._made = self._made, self._begun(owners)
+        before, self._made = self._made, self._submit(owners)
         if before is not None:
             self._link(before)
 
-    def _begun(self, owners: Sequence[TextToEmbed]) -> Future[list[EmbeddedMemory]]:
+    def _submit(self, owners: Sequence[TextToEmbed]) -> Future[list[EmbeddedMemory]]:
         try:
             return self._pool.submit(self._embed, owners)
         except RuntimeError:
@@ -424,7 +433,7 @@ class _EmbedAhead:
             return future
 
 
-def _remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:
+def _make_remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:
     """What is told of a memory; `written` is the text that needs vectors now, "" for none."""
     notices = done.notices if len(written) <= IN_CALL else (*done.notices, _LONG_NOTICE)
     return Remembered(done.id, done.action, redacted=redacted, notices=notices)
@@ -435,7 +444,7 @@ def _refuse_unknown(record_id: str, found: MemoryRecord | None) -> None:
         raise NotFound("memory", record_id)
 
 
-def _prepared(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
+def _prepare(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     new = checked(new)
     if not new.redact:
         # An adapter gets back exactly what it put.
@@ -443,24 +452,12 @@ def _prepared(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     return without_secrets(replace(new, source=signed(new.source)))
 
 
-def _prepared_item(item: MemoryInput, place: int) -> tuple[NewMemory, tuple[str, ...]]:
+def _prepare_item(item: MemoryInput, place: int) -> tuple[NewMemory, tuple[str, ...]]:
     try:
-        return _prepared(as_new(item))
+        return _prepare(as_new(item))
     except InvalidInput as error:
         within = "" if error.what == "item" else f".{error.what}"
         raise error.named(f"items[{place}]{within}") from None
-
-
-def _prepared_changes(
-    changes: dict[str, Any], *, redact: bool
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    values = checked_changes(changes)
-    if "path" in values and values["path"] is None:
-        raise InvalidInput("path", None, "can be changed, but not removed")
-    if not redact:
-        return values, ()
-    memory, redacted = without_secrets(NewMemory(**({"text": "-"} | values)))
-    return {name: getattr(memory, name) for name in values}, redacted
 
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
@@ -511,10 +508,14 @@ class MemoryEraser:
         nothing. Raises InvalidInput unless exactly one of the two is given and the filters say
         something, FilterError for a bad one, StoreError and its kinds when truth cannot be written.
         """
-        from anaphora.store.records.forgetting import forget_softly, would_forget
+        from anaphora.store.records.forgetting import (
+            forget_for_good,
+            forget_softly,
+            would_forget,
+        )
 
-        keep = self._records.resolved(_one_of(record_id, filters))
-        ids = [record_id] if record_id is not None else self._matching(keep)
+        keep = self._records.resolved(_choose_filter(record_id, filters))
+        ids = [record_id] if record_id is not None else self._find_matching(keep)
         with self._records.change() as work:
             # What a filter found may have changed since.
             still = [
@@ -527,13 +528,16 @@ class MemoryEraser:
             elif soft:
                 forgotten = forget_softly(work, still, self._clock())
             else:
-                forgotten = self._for_good(work, still)
+                forgotten = forget_for_good(work, still)
+                more = [] if self._derived is None else list(self._derived(work, forgotten.ids))
+                if more:
+                    forgotten = forgotten.and_more(forget_for_good(work, more))
             if self._on_gone is not None and not dry_run:
                 # In the same transaction: nothing may die between the two.
                 self._on_gone(work, forgotten, soft)
         if dry_run:
-            return named(forgotten, self._holding(forgotten))
-        return named(forgotten, () if soft else self._surviving(forgotten))
+            return named(forgotten, self._find_holding(forgotten))
+        return named(forgotten, () if soft else self._find_surviving(forgotten))
 
     def undo(self, record_ids: Iterable[str]) -> tuple[str, ...]:
         """Bring back memories that are softly forgotten; those that were."""
@@ -542,16 +546,7 @@ class MemoryEraser:
         with self._records.change() as work:
             return bring_back(work, record_ids, self._clock())
 
-    def _for_good(self, work: RecordTransaction, ids: list[str]) -> ForgottenRecords:
-        from anaphora.store.records.forgetting import forget_for_good
-
-        forgotten = forget_for_good(work, ids)
-        more = [] if self._derived is None else list(self._derived(work, forgotten.ids))
-        if not more:
-            return forgotten
-        return forgotten.and_more(forget_for_good(work, more))
-
-    def _matching(self, keep: Filter) -> list[str]:
+    def _find_matching(self, keep: Filter) -> list[str]:
         ids: list[str] = []
         cursor: str | None = None
         while True:
@@ -561,14 +556,14 @@ class MemoryEraser:
             if cursor is None:
                 return ids
 
-    def _surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
+    def _find_surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         if not gone.ids:
             return
         if not self._records.truth.scrub():
             yield SurvivingSource("log", str(self._records.truth.log))
-        yield from self._holding(gone)
+        yield from self._find_holding(gone)
 
-    def _holding(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
+    def _find_holding(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         """What else holds the words of what is gone, or would be."""
         for text in gone.texts:
             for record_id in self._records.with_text(text):
@@ -588,7 +583,7 @@ def named(gone: ForgottenRecords, surviving: Iterable[SurvivingSource]) -> Forgo
     return Forgotten(len(gone.ids), survivors[:_NAMED], gone.ids, max(0, len(survivors) - _NAMED))
 
 
-def _one_of(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
+def _choose_filter(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
     if record_id is not None:
         if filters is not None:
             raise InvalidInput("filters", filters, "give either an id or filters, not both")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
     from anaphora.store.projects.graph import Graph
-    from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
     from anaphora.store.records.forgetting import ForgottenRecords
@@ -87,7 +86,7 @@ class NoteWriter:
         number = not isinstance(importance, bool) and isinstance(importance, int)
         if not number or not 1 <= importance <= 5:
             raise InvalidInput("importance", importance, "expected a whole number from 1 to 5")
-        payload = payload_of(importance=importance, project=self._project(project))
+        payload = payload_of(importance=importance, project=self._find_project(project))
         new = NewMemory(
             text,
             payload=payload,
@@ -109,7 +108,7 @@ class NoteWriter:
         """Keep a diary entry; when this returns it is on the disk. Raises what `observe` does."""
         if subject is not None and not str(subject).strip():
             raise InvalidInput("subject", subject, "must be a non-empty string")
-        payload = payload_of(subject=subject, project=self._project(project))
+        payload = payload_of(subject=subject, project=self._find_project(project))
         new = NewMemory(summary, payload=payload, tags=cast("Any", tags))
         row, redacted = self._keep("diary", "note", new)
         return diary_of(row, redacted)
@@ -117,14 +116,14 @@ class NoteWriter:
     def observations(self, project: str | None, limit: int) -> tuple[Observation, ...]:
         """At most `limit` notes that hold, the latest first. NotFound for `project`."""
         rows = self._notes.list(
-            kind="observation", project=self._project(project), limit=_checked_limit(limit)
+            kind="observation", project=self._find_project(project), limit=_check_limit(limit)
         )
         return tuple(observation_of(row, ()) for row in rows)
 
     def diary(self, project: str | None, limit: int) -> tuple[DiaryEntry, ...]:
         """At most `limit` diary entries, the latest first. NotFound for `project`."""
         rows = self._notes.list(
-            kind="diary", project=self._project(project), limit=_checked_limit(limit)
+            kind="diary", project=self._find_project(project), limit=_check_limit(limit)
         )
         return tuple(diary_of(row, ()) for row in rows)
 
@@ -206,7 +205,7 @@ class NoteWriter:
             ]
         return 0
 
-    def _project(self, project: str | None) -> str | None:
+    def _find_project(self, project: str | None) -> str | None:
         return None if project is None else self._projects.find(project).id
 
     def _keep(
@@ -218,7 +217,10 @@ class NoteWriter:
         new, redacted = without_secrets(checked(new))
         # Records of notes have the note's kind where memories have their type.
         draft = draft_memory(replace(new, type=cast("Any", note_kind)), self._clock(), self._ids())
-        self._refuse_unknown(kind, new.supersedes)
+        if new.supersedes is not None:
+            superseded = self._notes.get(new.supersedes)
+            if superseded.kind != kind or superseded.record.forgotten:
+                raise NotFound(kind, new.supersedes)
         with self._notes.change(kind) as work:
             done = put(work, draft, self._ids)
         row = self._notes.get(done.id)
@@ -231,13 +233,6 @@ class NoteWriter:
             with suppress(EmbeddingError):
                 self._backlog.attach([TextToEmbed(row.record.id, row.record.text)])
         return row, redacted
-
-    def _refuse_unknown(self, kind: NoteRecordKind, note_id: str | None) -> None:
-        if note_id is None:
-            return
-        found = self._notes.get(note_id)
-        if found.kind != kind or found.record.forgotten:
-            raise NotFound(kind, note_id)
 
     def _put_vectors(self, embedded: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         from anaphora.store.records.vectors import vector_rows
@@ -271,12 +266,12 @@ def mentioned(
     text: str, *, source: str | None = None, tags: Iterable[str] = (), subject: str | None = None
 ) -> dict[str, float]:
     """The names in a note and how much each counts, the strongest first."""
-    about = (subject, *_written(subject)) if subject else ()
+    about = (subject, *_find_written(subject)) if subject else ()
     strengths: dict[str, float] = {}
     for strength, names in (
         (_SOURCE, (source,) if source else ()),
         (_NAMED, (*tags, *about)),
-        (_WRITTEN, _written(text)),
+        (_WRITTEN, _find_written(text)),
     ):
         for name in names:
             clean = _LINE.sub("", name.strip()).removesuffix("()").removeprefix("./")
@@ -286,7 +281,7 @@ def mentioned(
     return dict(itertools.islice(strengths.items(), _MOST_NAMES))
 
 
-def _written(text: str) -> Iterator[str]:
+def _find_written(text: str) -> Iterator[str]:
     for match in _TICKED.finditer(text):
         yield match[1]
     for match in _PATH.finditer(text):
@@ -312,7 +307,7 @@ class NoteLinker:
 
         Returns how many links.
         """
-        linked = [(note, self._links(note)) for note in notes]
+        linked = [(note, self._find_links(note)) for note in notes]
         entities = self.graph.entities_of_notes(note.record.id for note in notes)
         # A note that names nothing and never did has no place in the graph.
         to_link = [(note, links) for note, links in linked if links or note.record.id in entities]
@@ -345,7 +340,7 @@ class NoteLinker:
             total += self.link(*current)
         return total
 
-    def _links(self, note: NoteRow) -> list[NoteLink]:
+    def _find_links(self, note: NoteRow) -> list[NoteLink]:
         record = note.record
         names = mentioned(
             record.text,
@@ -359,22 +354,20 @@ class NoteLinker:
         predicate: Predicate = "applies_to" if note.type == "constraint" else "concerns"
         links: dict[str, NoteLink] = {}
         for name, strength in names.items():
-            for entity in _meant(name, entities):
+            # Entities of exactly this name are meant alone, unless too many share it.
+            rows = entities.get(name, ())
+            exact = tuple(row for row in rows if row.name == name.rstrip("/"))
+            if exact and len(exact) <= _AMBIGUOUS:
+                meant = exact
+            else:
+                meant = rows if len(rows) <= _AMBIGUOUS else ()
+            for entity in meant:
                 if entity.id not in links:
                     links[entity.id] = NoteLink(entity.id, predicate, strength, name)
         return list(links.values())
 
 
-def _meant(name: str, found: Mapping[str, tuple[EntityRow, ...]]) -> tuple[EntityRow, ...]:
-    """The entities that a name means: that of exactly this name alone, or a few that share it."""
-    rows = found.get(name, ())
-    exact = tuple(row for row in rows if row.name == name.rstrip("/"))
-    if exact and len(exact) <= _AMBIGUOUS:
-        return exact
-    return rows if len(rows) <= _AMBIGUOUS else ()
-
-
-def _checked_limit(limit: int) -> int:
+def _check_limit(limit: int) -> int:
     if limit < 1:
         raise InvalidInput("limit", limit, "expected at least 1")
     return limit

@@ -101,9 +101,9 @@ class ImportSource:
         """
         words = (os.getcwd(), str(path_for_worker(self.path)), self.format, self.name)  # noqa: PTH109 - as text
         try:
-            list(call_in_worker(_CHECK, *words, limits=self._limits(), types=_TYPES))
+            list(call_in_worker(_CHECK, *words, limits=self._make_limits(), types=_TYPES))
         except (WorkerEnded, WorkerFailed) as error:
-            return self._problem(str(self.path), error)
+            return self._make_problem(str(self.path), error)
         except InvalidInput as error:
             worker_path = str(path_for_worker(self.path))
             if worker_path != str(self.path):
@@ -120,7 +120,7 @@ class ImportSource:
         while True:
             new_files = 0
             try:
-                for answer in self._values(begun - (already_read > 0), each=singly):
+                for answer in self._call_worker(begun - (already_read > 0), each=singly):
                     new_files += isinstance(answer, ReadFile)
                     if already_read:
                         already_read -= 1
@@ -137,7 +137,7 @@ class ImportSource:
                     singly, already_read = True, 1 + item_count if begun else 0
                     continue
                 ended += 1
-                yield ReadItem(self._problem(current.label, error), 0)
+                yield ReadItem(self._make_problem(current.label, error), 0)
             if not new_files:
                 # It is no file, but what stands between two: the rest cannot be had either.
                 return
@@ -147,24 +147,24 @@ class ImportSource:
                 return
             current, already_read = ReadFile(str(self.path), 0), 0
 
-    def _values(self, skip: int, *, each: bool) -> Iterator[ReadFile | ReadItem]:
+    def _call_worker(self, skip: int, *, each: bool) -> Iterator[ReadFile | ReadItem]:
         where = path_for_worker(self.path)
         words = (os.getcwd(), str(where), self.format, self.name)  # noqa: PTH109 - as above
-        limits = self._limits()
+        limits = self._make_limits()
         for answer in call_in_worker(
             _READ, *words, self.bounds, ReadFrom(skip, each), limits=limits, types=_TYPES
         ):
             renamed = where != self.path and isinstance(answer, ReadItem)
-            yield replace(answer, item=self._named(answer.item)) if renamed else answer
+            yield replace(answer, item=self._restore_path(answer.item)) if renamed else answer
 
-    def _named(self, item: Any) -> Any:
+    def _restore_path(self, item: Any) -> Any:
         if not isinstance(item, ImportProblem):
             return item
         return replace(
             item, path=item.path.replace(str(path_for_worker(self.path)), str(self.path), 1)
         )
 
-    def _limits(self) -> WorkerLimits:
+    def _make_limits(self) -> WorkerLimits:
         size = 0
         with suppress(OSError):
             size = self.path.stat().st_size
@@ -175,7 +175,7 @@ class ImportSource:
             files=self.bounds.files,
         )
 
-    def _problem(self, label: str, error: Exception) -> ImportProblem:
+    def _make_problem(self, label: str, error: Exception) -> ImportProblem:
         failed = isinstance(error, WorkerFailed)
         reason = f"its reader failed ({error})" if failed else str(error)
         return ImportProblem(shortened(label), "file", shortened(reason))

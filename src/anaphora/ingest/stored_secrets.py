@@ -46,28 +46,30 @@ class StoredSecrets:
 
         `most`: of at most so many characters of text, the oldest first.
         """
-        ids = self._candidates(most)
-        return tuple(record_id for kind in self._records.kinds for record_id in self._of(kind, ids))
+        ids = self._find_candidates(most)
+        return tuple(
+            record_id for kind in self._records.kinds for record_id in self._select_kind(kind, ids)
+        )
 
     def redact(self) -> tuple[str, ...]:
         """Replace their words, and drop what was derived from those; the ids that changed.
 
         Their vectors are gone then, and are to be made again. Raises StoreError and its kinds.
         """
-        ids = self._candidates(None)
+        ids = self._find_candidates(None)
         done: list[str] = []
         for kind in self._records.kinds:
-            kind_ids = self._of(kind, ids)
+            kind_ids = self._select_kind(kind, ids)
             for start in range(0, len(kind_ids), _STEP):
                 self._redact(kind, kind_ids[start : start + _STEP])
             done += kind_ids
         return tuple(done)
 
-    def _candidates(self, most: int | None) -> list[str]:
+    def _find_candidates(self, most: int | None) -> list[str]:
         ids: dict[str, None] = {}
         size = 0
-        for record in _every(self._records):
-            if _changes(record):
+        for record in _iterate(self._records):
+            if _find_changes(record):
                 ids[record.id] = None
             size += len(record.text)
             if most is not None and size > most:
@@ -76,7 +78,7 @@ class StoredSecrets:
         events = (event for event in self._records.all_events() if _clean_event(event) != event)
         return list({**ids, **{event.record_id: None for event in events}})
 
-    def _of(self, kind: str, ids: Sequence[str]) -> list[str]:
+    def _select_kind(self, kind: str, ids: Sequence[str]) -> list[str]:
         """Those of this kind, without what an adapter put word for word."""
         from anaphora.store.records.rows import MEMORY, STANDS_ALONE
 
@@ -105,7 +107,7 @@ class StoredSecrets:
             }
             forgotten = describe_forgotten(work, records)
             for record_id, record in records.items():
-                changes = _changes(record)
+                changes = _find_changes(record)
                 key = work.same_key(record_id)
                 if key != STANDS_ALONE:
                     key = same_key_of(replace(record, **changes))
@@ -124,14 +126,14 @@ class StoredSecrets:
                 self._on_gone(work, forgotten, False)
 
 
-def _every(records: RecordReader[MemoryRecord]) -> Iterator[MemoryRecord]:
+def _iterate(records: RecordReader[MemoryRecord]) -> Iterator[MemoryRecord]:
     since = -1
     while page := records.changed_since(since):
         yield from page
         since = page[-1].seq
 
 
-def _changes(record: MemoryRecord) -> dict[str, Any]:
+def _find_changes(record: MemoryRecord) -> dict[str, Any]:
     """The fields that would be another today."""
     stored = NewMemory(**{name: getattr(record, name) for name in _FIELDS})
     clean, _ = without_secrets(stored)

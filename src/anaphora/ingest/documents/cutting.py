@@ -75,18 +75,12 @@ def _split_parts(text: str) -> Iterator[tuple[int, int]]:
     while start < len(text):
         end = min(start + LONGEST, len(text))
         if end < len(text):
-            end = _find_break(text, start, end)
+            # In the second half of the part, behind the best break that it has.
+            half = start + (end - start) // 2
+            breaks = ((text.rfind(mark, half, end), len(mark)) for mark in _BREAKS)
+            end = next((at + length for at, length in breaks if at >= 0), end)
         part = text[start:end]
         if part.strip():
             leading = len(part) - len(part.lstrip("\n"))
             yield start + leading, start + len(part.rstrip())
         start = end
-
-
-def _find_break(text: str, start: int, end: int) -> int:
-    """Where to cut in the second half of a part: behind the best break that it has."""
-    for mark in _BREAKS:
-        at = text.rfind(mark, start + (end - start) // 2, end)
-        if at >= 0:
-            return at + len(mark)
-    return end

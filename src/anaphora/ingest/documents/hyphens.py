@@ -110,7 +110,11 @@ def _choose_joint(line: str, second: str, behind: str, written: _Written) -> str
     first, before = last[0], token[: last.start()]
     if mark == _SOFT:
         return ""
-    if not (first + second).isalpha() or _is_name(first, second):
+    # Letters change from large to small, or the other way: "GPS-based", "Anglo-Saxon".
+    is_name = (second[:1].isupper() or (len(first) > 1 and first.isupper())) and not (
+        first.isupper() and second.isupper()
+    )
+    if not (first + second).isalpha() or is_name:
         return mark
     if len(first) == 1:
         return mark
@@ -125,13 +129,6 @@ def _choose_joint(line: str, second: str, behind: str, written: _Written) -> str
     if second in _BEFORE_ANOTHER:
         return None
     return mark if _is_compound(first.casefold(), second.casefold()) else ""
-
-
-def _is_name(first: str, second: str) -> bool:
-    """Whether letters change from large to small, or the other way: "GPS-based", "Anglo-Saxon"."""
-    if first.isupper() and second.isupper():
-        return False
-    return second[:1].isupper() or (len(first) > 1 and first.isupper())
 
 
 def _is_compound(first: str, second: str) -> bool:

@@ -389,7 +389,14 @@ def _read_attached(file: _File, reading: Reading, read_part: ReadPart) -> list[T
             extracted = read_calendar(file.data, inner, file.charset)
             name = name or "invitation"
         else:
-            extracted = read_part(_mark_encoding(file, inner), inner)
+            # A text with an encoding given by the mail is read as UTF-8 with its mark.
+            if file.charset is None or not file.kind.startswith("text/"):
+                content = file.data
+            else:
+                content = b"\xef\xbb\xbf" + decoded(
+                    file.data, file.charset, inner, "its characters"
+                ).encode("utf-8", "replace")
+            extracted = read_part(content, inner)
     except MissingExtra as error:
         if error.needs != "icalendar":
             raise
@@ -405,12 +412,3 @@ def _read_attached(file: _File, reading: Reading, read_part: ReadPart) -> list[T
         return []
     under = (name,) if name else ()
     return [replace(block, heading=(*under, *block.heading)) for block in extracted.blocks]
-
-
-def _mark_encoding(file: _File, reading: Reading) -> bytes:
-    """The bytes of a file; a text with an encoding given by the mail, in UTF-8 with its mark."""
-    if file.charset is None or not file.kind.startswith("text/"):
-        return file.data
-    return b"\xef\xbb\xbf" + decoded(file.data, file.charset, reading, "its characters").encode(
-        "utf-8", "replace"
-    )

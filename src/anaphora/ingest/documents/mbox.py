@@ -40,7 +40,10 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
     if len(starts) > reading.limits.mails:
         most = reading.limits.mails
         raise reading.refuse(f"it has {len(starts):,} mails; at most {most:,} are read: split it")
-    mails = list(_split_mails(data, starts))
+    ends = [start for start, _ in starts[1:]] + [len(data)]
+    mails = [
+        _QUOTED.sub(rb"\1", data[start:end]) for (_, start), end in zip(starts, ends, strict=True)
+    ]
     if len(mails) == 1:
         return read_mail(mails[0], reading, read_part)
     blocks: list[TextBlock] = []
@@ -58,12 +61,6 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
     if not blocks:
         raise reading.refuse("none of its mails can be read")
     return ExtractedDocument("mail", tuple(blocks))
-
-
-def _split_mails(data: bytes, starts: list[tuple[int, int]]) -> Iterator[bytes]:
-    ends = [start for start, _ in starts[1:]] + [len(data)]
-    for (_, start), end in zip(starts, ends, strict=True):
-        yield _QUOTED.sub(rb"\1", data[start:end])
 
 
 def _nest_under(subject: str, blocks: tuple[TextBlock, ...]) -> Iterator[TextBlock]:

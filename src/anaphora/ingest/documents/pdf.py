@@ -80,7 +80,19 @@ def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
     pages.tell_pictures()
     properties: dict[str, Any] = {}
     with suppress(*broken):
-        properties = _read_properties(reader)
+        metadata = reader.metadata
+        if metadata is None:
+            properties = {}
+        else:
+            properties: dict[str, Any] = {
+                "title": meant_title(metadata.title),
+                "author": one_line(metadata.author),
+            }
+            date: datetime | None = None
+            with suppress(*BROKEN):
+                date = metadata.modification_date or metadata.creation_date
+            if date is not None and date.tzinfo is not None and has_utc(date):
+                properties["date"] = date
     return ExtractedDocument("pdf", tuple(blocks), pages=count, **properties)
 
 
@@ -262,19 +274,3 @@ def _list_bookmarks(reader: PdfReader) -> Iterator[tuple[int, tuple[str, ...]]]:
         page = reader.get_destination_page_number(bookmark)
         if page is not None and page >= 0:
             yield page + 1, tuple(title for title in titles if title)
-
-
-def _read_properties(reader: PdfReader) -> dict[str, Any]:
-    metadata = reader.metadata
-    if metadata is None:
-        return {}
-    properties: dict[str, Any] = {
-        "title": meant_title(metadata.title),
-        "author": one_line(metadata.author),
-    }
-    date: datetime | None = None
-    with suppress(*BROKEN):
-        date = metadata.modification_date or metadata.creation_date
-    if date is not None and date.tzinfo is not None and has_utc(date):
-        properties["date"] = date
-    return properties

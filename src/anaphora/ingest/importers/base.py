@@ -140,7 +140,18 @@ class ImportFile:
         self.tentative = False
         self.wanted: Callable[[object], bool] | None = None
         self.later = False
-        self.modified, self.size = self._read_stat()
+        stat = self.path.stat()
+        refuse_irregular(stat)
+        modified = datetime.fromtimestamp(stat.st_mtime, UTC)
+        if self.member is None:
+            self.modified, self.size = modified, stat.st_size
+        else:
+            # Zip times have no zone; 1980 is what programs write that have no time to give.
+            if self.member.date_time[0] > _ZIP_EPOCH_YEAR:
+                # They may also be no day of any month.
+                with suppress(ValueError):
+                    modified = datetime(*self.member.date_time, tzinfo=UTC)
+            self.modified, self.size = modified, self.member.file_size
 
     def problem(self, place: str, reason: str) -> ImportProblem:
         """A problem of this file."""
@@ -171,19 +182,6 @@ class ImportFile:
                 self._bytes = file.read(_SMALL + 1)
         # It may have grown meanwhile.
         return io.BytesIO(self._bytes) if len(self._bytes) <= _SMALL else None
-
-    def _read_stat(self) -> tuple[datetime, int]:
-        stat = self.path.stat()
-        refuse_irregular(stat)
-        modified = datetime.fromtimestamp(stat.st_mtime, UTC)
-        if self.member is None:
-            return modified, stat.st_size
-        # Zip times have no zone; 1980 is what programs write that have no time to give.
-        if self.member.date_time[0] > _ZIP_EPOCH_YEAR:
-            # They may also be no day of any month.
-            with suppress(ValueError):
-                modified = datetime(*self.member.date_time, tzinfo=UTC)
-        return modified, self.member.file_size
 
 
 class _CountingReader(io.RawIOBase):

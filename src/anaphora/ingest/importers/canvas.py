@@ -7,7 +7,6 @@ Files that lie on a canvas are read where they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from anaphora.ingest.importers.base import Malformed
@@ -42,7 +41,12 @@ def read_canvas(text: str) -> list[CanvasText]:
                 key = f"card {number}"
             key = key if key not in cards else f"{key} ~{number}"
             cards[key] = CanvasText(key, words, f"card {number}")
-    labels = dict.fromkeys(label for shape in (*nodes, *edges) for label in _find_labels(shape))
+    labels = dict.fromkeys(
+        label.strip()
+        for shape in (*nodes, *edges)
+        for name in ("label", "url")
+        if isinstance(label := shape.get(name), str) and label.strip()
+    )
     beside = [CanvasText("", "\n".join(labels), "labels")] if labels else []
     return [*cards.values(), *beside]
 
@@ -52,10 +56,3 @@ def _read_list(canvas: object, name: str) -> list[dict[str, object]]:
     if not isinstance(listed, list):
         raise Malformed(f"it is no canvas: it has no list of {name}; it was skipped")
     return [element for element in listed if isinstance(element, dict)]
-
-
-def _find_labels(shape: dict[str, object]) -> Iterator[str]:
-    for name in ("label", "url"):
-        label = shape.get(name)
-        if isinstance(label, str) and label.strip():
-            yield label.strip()

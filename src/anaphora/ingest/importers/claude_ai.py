@@ -45,7 +45,11 @@ def _read_conversation(
 ) -> Iterator[ImportItem]:
     uuid = value.get("uuid")
     messages = cast("list[object]", value["chat_messages"])
-    key = uuid if isinstance(uuid, str) and uuid else _make_key(value, messages)
+    key = uuid if isinstance(uuid, str) else ""
+    if not key:
+        first = messages[0] if messages else None
+        first_text = first.get("text") if isinstance(first, dict) else None
+        key = digest(repr(value.get("created_at")), repr(first_text))[:16]
     draft = Draft(file, "claude_ai", key, title=value.get("name"))
     draft.start(value.get("created_at"), place)
     written = Written()
@@ -67,12 +71,6 @@ def _read_conversation(
     draft.add_all(messages, place, take)
     leaf = value.get("current_leaf_message_uuid")
     yield from draft.results(leaf if isinstance(leaf, str) and leaf in draft else None)
-
-
-def _make_key(value: Mapping[str, object], messages: list[object]) -> str:
-    first = messages[0] if messages else None
-    first_text = first.get("text") if isinstance(first, dict) else None
-    return digest(repr(value.get("created_at")), repr(first_text))[:16]
 
 
 def _add_message(

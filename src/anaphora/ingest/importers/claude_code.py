@@ -194,7 +194,12 @@ class _Session:
         draft.locate("claude-code", directory=value.get("cwd"), branch=value.get("gitBranch"))
         if kind == "user" and value.get("isMeta") is not True:
             self._claim(content)
-        left_out_kind = _classify_message(value)
+        if value.get("isCompactSummary") is True:
+            left_out_kind = LeftOut.SUMMARY
+        elif value.get("isMeta") is True or _read_origin(value) in _PROGRAMS:
+            left_out_kind = LeftOut.HIDDEN
+        else:
+            left_out_kind = LeftOut.HIDDEN if value.get("isApiErrorMessage") is True else None
         words = [] if left_out_kind else _read_words(draft, content, typed=kind == "user")
         if left_out_kind:
             draft.left_out[left_out_kind] += 1
@@ -386,14 +391,6 @@ def _make_record(line: dict[str, object], session: str) -> dict[str, object]:
     at = line.get("timestamp") or line.get("created_at")
     aside = line.get("isSidechain") is True or line.get("parent_tool_use_id") is not None
     return {**line, "sessionId": session_id, "timestamp": at, "isSidechain": aside}
-
-
-def _classify_message(value: Mapping[str, object]) -> str | None:
-    if value.get("isCompactSummary") is True:
-        return LeftOut.SUMMARY
-    if value.get("isMeta") is True or _read_origin(value) in _PROGRAMS:
-        return LeftOut.HIDDEN
-    return LeftOut.HIDDEN if value.get("isApiErrorMessage") is True else None
 
 
 def _read_origin(value: Mapping[str, object]) -> str | None:

@@ -164,7 +164,24 @@ def _read_chat(
         if isinstance(bubble, ImportProblem):
             yield bubble
         elif bubble is not None:
-            bubbles[bubble[0].removeprefix(start)] = _slim_bubble(bubble[1])
+            # A message carries its whole context along: only the fields that are read are held.
+            bubble = bubble[1]
+            names = (
+                "type",
+                "text",
+                "rawText",
+                "createdAt",
+                "timingInfo",
+                "toolFormerData",
+                "thinking",
+            )
+            slim = {name: bubble[name] for name in names if bubble.get(name)}
+            if not (text_or(slim, "text", "rawText")):
+                slim["text"] = _read_words(bubble)
+            tool = slim.get("toolFormerData")
+            if isinstance(tool, dict):
+                slim["toolFormerData"] = {n: tool.get(n) for n in ("name", "rawArgs", "status")}
+            bubbles[bubble[0].removeprefix(start)] = slim
     yield from _read_composer(file, chat, value, bubbles, typed)
 
 
@@ -179,18 +196,6 @@ def _decode_row(
         return key, as_object(decoded(fetched[0]["value"]), "a value")
     except Malformed as error:
         return file.problem(key, str(error))
-
-
-def _slim_bubble(bubble: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a message what is read: it carries its whole context along."""
-    names = ("type", "text", "rawText", "createdAt", "timingInfo", "toolFormerData", "thinking")
-    slim = {name: bubble[name] for name in names if bubble.get(name)}
-    if not (text_or(slim, "text", "rawText")):
-        slim["text"] = _read_words(bubble)
-    tool = slim.get("toolFormerData")
-    if isinstance(tool, dict):
-        slim["toolFormerData"] = {n: tool.get(n) for n in ("name", "rawArgs", "status")}
-    return slim
 
 
 def _read_words(bubble: Mapping[str, Any]) -> str:
@@ -287,17 +292,16 @@ def _add_bubble(
     draft.left_out[LeftOut.THINKING] += isinstance(bubble.get("thinking"), dict)
     tool = bubble.get("toolFormerData")
     if isinstance(tool, dict) and tool.get("name"):
-        draft.call_tool(bubble_id, tool["name"], _parse_arguments(tool.get("rawArgs")), ts)
+        # A call with damaged arguments is kept without them.
+        arguments = tool.get("rawArgs")
+        try:
+            arguments = decoded(arguments)
+        except Malformed:
+            arguments = {}
+        draft.call_tool(bubble_id, tool["name"], arguments, ts)
         failed = _ENDED.get(str(tool.get("status")))
         if failed is not None:
             draft.tool_gave(bubble_id, None, failed=failed)
-
-
-def _parse_arguments(arguments: object) -> object:
-    try:
-        return decoded(arguments)
-    except Malformed:
-        return {}
 
 
 def _digest_prompt(text: str) -> str:

@@ -359,7 +359,16 @@ class Draft:
         but for identities: a draft can go on and give what follows.
         """
         yield from self._problems.all()
-        turns = self._fill_times(_order_tree(self._nodes, leaf or self._last))
+        turns = _order_tree(self._nodes, leaf or self._last)
+        times: dict[str, datetime] = {}
+        timed: list[ImportedTurn] = []
+        for turn in turns:
+            before = times.get(turn.parent or "") or self._tail_time or self.started
+            times[turn.key] = turn.ts or before
+            timed.append(turn if turn.ts else replace(turn, ts=before))
+        if turns:
+            self._tail_time = times[turns[-1].key]
+        turns = tuple(timed)
         calls = tuple(self._calls.values())
         if self._renamed:
             turns = tuple(map(self._rename_turn, turns))
@@ -409,17 +418,6 @@ class Draft:
         self._seen[key] = content
         self._nodes[key] = _Node(before, turn)
         self._last = key
-
-    def _fill_times(self, turns: tuple[ImportedTurn, ...]) -> tuple[ImportedTurn, ...]:
-        times: dict[str, datetime] = {}
-        timed: list[ImportedTurn] = []
-        for turn in turns:
-            before = times.get(turn.parent or "") or self._tail_time or self.started
-            times[turn.key] = turn.ts or before
-            timed.append(turn if turn.ts else replace(turn, ts=before))
-        if turns:
-            self._tail_time = times[turns[-1].key]
-        return tuple(timed)
 
 
 def _order_tree(nodes: Mapping[str, _Node], leaf: str | None) -> tuple[ImportedTurn, ...]:

@@ -331,7 +331,7 @@ def _leave_out(
     left_out[kind] += 1
     if kind == TEMPLATE:
         keys.add(markdown.key_of_note(relative))
-        # Earlier releases took a template for a note, whose memories end here.
+        # Earlier releases imported templates as notes: their memories end here.
         yield from (
             ImportedWhole(form, markdown.key_of_note(relative), frozenset()) for form in _NOTES
         )

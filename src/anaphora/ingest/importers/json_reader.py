@@ -454,7 +454,11 @@ class _Buffer:
         while True:
             decoded = _decode(self.text, self.position)
             if isinstance(decoded, _Damage):
-                if self._ended or not self._is_unfinished(decoded):
+                # Whether text that follows could complete the value.
+                unfinished = decoded.reason.startswith(
+                    (_UNTERMINATED, _DIGITS)
+                ) or decoded.position + _LITERAL >= len(self.text)
+                if self._ended or decoded.too_deep or not unfinished:
                     return decoded
                 # All of the text from the position on belongs to the value.
                 if len(self.text) - self.position > self._bounds.characters:
@@ -552,11 +556,3 @@ class _Buffer:
             self.position = len(self.text) - escaped
             if not self._read_more():
                 return False
-
-    def _is_unfinished(self, damage: _Damage) -> bool:
-        """Whether text that follows could mend this."""
-        if damage.too_deep:
-            return False
-        return damage.reason.startswith(
-            (_UNTERMINATED, _DIGITS)
-        ) or damage.position + _LITERAL >= len(self.text)

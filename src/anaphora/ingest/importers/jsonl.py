@@ -59,7 +59,14 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     def take(record: Record) -> Iterable[ImportItem]:
         messages = _find_messages(record.value)
         if messages is not None:
-            return _read_conversation(file, record, messages)
+            fields = record.value if isinstance(record.value, dict) else {}
+            own_id = _read_first(fields, (*_WHERE, *_ID))
+            draft = Draft(
+                file, "jsonl", chat_key(file, own_id, messages[0]), title=fields.get("title")
+            )
+            draft.start(_read_first(fields, _WHEN), record.place)
+            draft.add_all(messages, record.place, _add_message)
+            return draft.results()
         message = record.value
         where = _read_first(message, _WHERE) if isinstance(message, dict) else None
         key = file.stem if where is None or isinstance(where, dict | list | bool) else str(where)
@@ -95,17 +102,6 @@ def _is_message(value: object) -> bool:
         return False
     inner = value.get("message")
     return any(isinstance(value.get(name), str) for name in _WHO) or _is_message(inner)
-
-
-def _read_conversation(
-    file: ImportFile, record: Record, messages: Sequence[object]
-) -> Iterator[ImportItem]:
-    fields = record.value if isinstance(record.value, dict) else {}
-    own_id = _read_first(fields, (*_WHERE, *_ID))
-    draft = Draft(file, "jsonl", chat_key(file, own_id, messages[0]), title=fields.get("title"))
-    draft.start(_read_first(fields, _WHEN), record.place)
-    draft.add_all(messages, record.place, _add_message)
-    return draft.results()
 
 
 def _read_first(value: Mapping[str, object], names: Sequence[str]) -> object:

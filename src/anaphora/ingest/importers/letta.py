@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any, cast
 
 from anaphora.ingest.importers.base import (
@@ -127,7 +126,19 @@ def _read_agent(
         try:
             fields = as_object(block, "a block")
             at = moment(fields, *_TIMES) or when(file, whole, "created_at")
-            yield _read_block(name, fields, where, at)
+            label, text = words_at(fields, "label"), text_or(fields, "value")
+            if not text:
+                imported = ImportedElse("empty block")
+            else:
+                imported = ImportedMemory(
+                    _NAME,
+                    key_of("block", name, label),
+                    NewMemory(
+                        text, created_at=at, path=path_of(_NAME, name, label), tags=tags_of(label)
+                    ),
+                    where,
+                )
+            yield imported
         except Malformed as error:
             yield file.problem(where, str(error))
     messages = agent.get("messages")
@@ -136,18 +147,6 @@ def _read_agent(
     draft = Draft(file, _NAME, text_or(agent, "id") or name, title=name)
     draft.add_all(messages, place, _add_message)
     yield from draft.results()
-
-
-def _read_block(agent: str, block: Mapping[str, object], place: str, at: datetime) -> ImportItem:
-    label, text = words_at(block, "label"), text_or(block, "value")
-    if not text:
-        return ImportedElse("empty block")
-    return ImportedMemory(
-        _NAME,
-        key_of("block", agent, label),
-        NewMemory(text, created_at=at, path=path_of(_NAME, agent, label), tags=tags_of(label)),
-        place,
-    )
 
 
 def _add_message(draft: Draft, value: object, place: str) -> None:

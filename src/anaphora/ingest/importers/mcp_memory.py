@@ -7,7 +7,7 @@ no times: those of the file are taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import cast
 
 from anaphora.ingest.importers.base import (
@@ -69,49 +69,43 @@ def _read_element(file: ImportFile, value: object, place: str) -> Iterator[Impor
     try:
         fields = as_object(value, "a line")
         if _is_entity(fields):
-            yield from _read_entity(file, fields, place)
+            name, kind = words_at(fields, "name"), text_or(fields, "entityType")
+            observations = fields.get("observations")
+            if not isinstance(observations, list):
+                raise Malformed("'observations' is no list")
+            for number, observation in enumerate(observations, start=1):
+                if not isinstance(observation, str) or not observation.strip():
+                    yield file.problem(f"{place}, observation {number}", "it is no text, or blank")
+                    continue
+                yield ImportedMemory(
+                    _NAME,
+                    key_of(name, digest(observation)[:12]),
+                    NewMemory(
+                        f"{name}: {observation}",
+                        created_at=file.modified,
+                        tags=tags_of(kind),
+                        payload=payload_of(entity=name, entity_type=kind),
+                    ),
+                    place,
+                )
         elif _is_relation(fields):
-            yield _read_relation(file, fields, place)
+            source, kind, target = (
+                words_at(fields, name) for name in ("from", "relationType", "to")
+            )
+            yield ImportedMemory(
+                _NAME,
+                key_of("relation", digest(source, kind, target)[:12]),
+                NewMemory(
+                    f"{source} {kind} {target}",
+                    created_at=file.modified,
+                    payload=payload_of(**{"from": source, "relation": kind, "to": target}),
+                ),
+                place,
+            )
         else:
             raise Malformed("neither an entity nor a relation")
     except Malformed as error:
         yield file.problem(place, str(error))
-
-
-def _read_entity(file: ImportFile, value: Mapping[str, object], place: str) -> Iterator[ImportItem]:
-    name, kind = words_at(value, "name"), text_or(value, "entityType")
-    observations = value.get("observations")
-    if not isinstance(observations, list):
-        raise Malformed("'observations' is no list")
-    for number, observation in enumerate(observations, start=1):
-        if not isinstance(observation, str) or not observation.strip():
-            yield file.problem(f"{place}, observation {number}", "it is no text, or blank")
-            continue
-        yield ImportedMemory(
-            _NAME,
-            key_of(name, digest(observation)[:12]),
-            NewMemory(
-                f"{name}: {observation}",
-                created_at=file.modified,
-                tags=tags_of(kind),
-                payload=payload_of(entity=name, entity_type=kind),
-            ),
-            place,
-        )
-
-
-def _read_relation(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
-    source, kind, target = (words_at(value, name) for name in ("from", "relationType", "to"))
-    return ImportedMemory(
-        _NAME,
-        key_of("relation", digest(source, kind, target)[:12]),
-        NewMemory(
-            f"{source} {kind} {target}",
-            created_at=file.modified,
-            payload=payload_of(**{"from": source, "relation": kind, "to": target}),
-        ),
-        place,
-    )
 
 
 FORMAT = Format(_NAME, _detect, _read)

@@ -139,18 +139,13 @@ def _add_message(
         part for part in (*_describe_origin(message, quoted), words, *beside) if part.strip()
     )
     role = "assistant" if bot and message.get("from_id") == bot else "user"
-    draft.add(role, text, key=key, ts=_read_time(draft, message, place), speaker=name)
-
-
-def _read_time(draft: Draft, message: Mapping[str, Any], place: str) -> Any:
-    exact = draft.time(message.get("date_unixtime"), place)
-    if exact is not None:
-        return exact
-    try:
-        return read_local_time(message.get("date"))
-    except Malformed as error:
-        draft.problem(place, f"{error}; the previous time is used")
-        return None
+    ts = draft.time(message.get("date_unixtime"), place)
+    if ts is None:
+        try:
+            ts = read_local_time(message.get("date"))
+        except Malformed as error:
+            draft.problem(place, f"{error}; the previous time is used")
+    draft.add(role, text, key=key, ts=ts, speaker=name)
 
 
 def _read_words(draft: Draft, message: Mapping[str, Any]) -> str:

@@ -86,7 +86,7 @@ FileLook: TypeAlias = FileSections | Skipped | tuple[FileRow, str]
 """A file as it was looked at: done with, or its row and its text, which is to be cut."""
 
 
-def _stat_of(place: Path | str) -> os.stat_result | None:
+def _read_stat(place: Path | str) -> os.stat_result | None:
     """The present state of a file, None where it is not to be had."""
     try:
         return os.lstat(place)
@@ -96,12 +96,12 @@ def _stat_of(place: Path | str) -> os.stat_result | None:
 
 def is_current(file: FileRow) -> bool:
     """Whether this version would cut the file no better than it is."""
-    version = _parser_of(file.path)
+    version = _find_version(file.path)
     by_lines = file.parser == version + BY_LINES and lacks_parser(file.language)
     return file.parser == version or by_lines
 
 
-def _parser_of(path: str) -> int:
+def _find_version(path: str) -> int:
     """Which version of reading and cutting is that of a file."""
     return NOTEBOOKS if is_notebook(path) else PARSER
 
@@ -112,7 +112,7 @@ def _is_unchanged(file: FileRow, stat: os.stat_result) -> bool:
     return same and file.inode == stat.st_ino & _SIGNED and is_current(file)
 
 
-def _settled(mtime_ns: int, now_ns: int) -> int:
+def _settle_time(mtime_ns: int, now_ns: int) -> int:
     """The modification time to remember: negative where the file may change unseen."""
     return -mtime_ns if mtime_ns > now_ns - _GRAIN_NS else mtime_ns
 
@@ -127,7 +127,7 @@ def cut_file(row: FileRow, text: str) -> FileSections:
         row,
         role=role,
         language=language,
-        parser=_parser_of(row.path) + (BY_LINES if lacks_parser(language) else 0),
+        parser=_find_version(row.path) + (BY_LINES if lacks_parser(language) else 0),
         facts=facts_of(row.path, role, parsed, clean.text),
     )
     sections = tuple(
@@ -157,7 +157,7 @@ def cut_look(look: FileLook) -> FileSections | Skipped:
     return cut_file(*look) if isinstance(look, tuple) else look
 
 
-def _with_state(known: FileRow, seen: FileRow) -> FileRow:
+def _copy_state(known: FileRow, seen: FileRow) -> FileRow:
     """A file that is known, in the state in which it was seen now."""
     return replace(known, size=seen.size, mtime_ns=seen.mtime_ns, inode=seen.inode)
 
@@ -181,7 +181,7 @@ def embedded_text(section: SectionRow | Section) -> str:
     return first_pieces(text, EMBEDDED_PIECES)
 
 
-def _time(nanoseconds: int) -> datetime:
+def _make_time(nanoseconds: int) -> datetime:
     try:
         return utc_moment(nanoseconds / 1e9)
     except (OverflowError, ValueError):
@@ -239,8 +239,8 @@ def folder_times(root: Path, folders: Iterable[str], started: int) -> dict[str, 
     """
     times: dict[str, int] = {}
     for folder in folders:
-        stat = _stat_of(root / folder)
-        times[folder] = 0 if stat is None else max(0, _settled(stat.st_mtime_ns, started))
+        stat = _read_stat(root / folder)
+        times[folder] = 0 if stat is None else max(0, _settle_time(stat.st_mtime_ns, started))
     return times
 
 
@@ -300,7 +300,7 @@ class FileSync:
                     unreadable.append(found.path)
                 continue
             present.add(found.path)
-            stored, stat = self.known.get(found.path), _stat_of(found.absolute)
+            stored, stat = self.known.get(found.path), _read_stat(found.absolute)
             if stored is not None and stat is not None and _is_unchanged(stored, stat):
                 self.counts["unchanged"] += 1
                 if stored.skipped is not None:
@@ -358,10 +358,10 @@ class FileSync:
         An unchanged file comes back as its row alone, with a new state; one that cannot be read now
         is `Skipped`.
         """
-        stat = _stat_of(found.absolute)
+        stat = _read_stat(found.absolute)
         if stat is None:
             return Skipped(found.path, "gone")
-        mtime_ns = _settled(stat.st_mtime_ns, self.services.wall())
+        mtime_ns = _settle_time(stat.st_mtime_ns, self.services.wall())
         text = read(found)
         if isinstance(text, Skipped) and text.reason not in _LASTING:
             return text
@@ -374,16 +374,16 @@ class FileSync:
             language=None,
             content_hash="" if isinstance(text, Skipped) else text.sha,
             skipped=text.reason if isinstance(text, Skipped) else None,
-            parser=_parser_of(found.path),
+            parser=_find_version(found.path),
             size=stat.st_size,
             mtime_ns=mtime_ns,
             inode=stat.st_ino & _SIGNED,
-            changed_at=self.committed.get(found.path) or _time(abs(mtime_ns)),
+            changed_at=self.committed.get(found.path) or _make_time(abs(mtime_ns)),
         )
         if isinstance(text, Skipped):
             return FileSections(row)
         if before is not None and is_current(before) and before.content_hash == text.sha:
-            return FileSections(_with_state(before, row))
+            return FileSections(_copy_state(before, row))
         return row, text.text
 
     def _write_batch(self, batch: list[FileSections]) -> None:
@@ -417,10 +417,10 @@ class FileSync:
             new.content_hash, new.parser, new.skipped,
         )  # fmt: skip
         if known is not None and same:
-            work.put_file(_with_state(known, new), known=True)
+            work.put_file(_copy_state(known, new), known=True)
             self.counts["unchanged"] += 1
             return
-        before = None if known is not None else self._moved_from(work, new)
+        before = None if known is not None else self._find_moved(work, new)
         if before is not None:
             self.renames.append(Rename(before.path, new.path, self.services.clock()))
             self.counts["renamed"] += 1
@@ -442,7 +442,7 @@ class FileSync:
             self.counts["added"] += 1
         self.touched.add(row.id)
 
-    def _moved_from(self, work: ProjectTransaction, new: FileRow) -> FileRow | None:
+    def _find_moved(self, work: ProjectTransaction, new: FileRow) -> FileRow | None:
         """A missing file of the same bytes, the one of the same name first."""
         if not new.content_hash:
             return None

@@ -118,12 +118,17 @@ def read_history(
         return None
     if since == head:
         return GitHistory(head)
-    span = f"{since}..{head}" if since is not None and _is_before(git, since, head) else head
-    answer = _log(git, span, limit, renames=True)
+    is_ancestor = (
+        since is not None
+        and _ID.fullmatch(since) is not None
+        and git.ask("merge-base", "--is-ancestor", since, head).end == "well"
+    )
+    span = f"{since}..{head}" if is_ancestor else head
+    answer = _ask_log(git, span, limit, renames=True)
     if answer.end == "failed":
         # Without all file contents there is no telling a rename from a new file.
-        answer = _log(git, span, limit, renames=False)
-    read = list(_read(answer.words, whole=answer.end == "well"))
+        answer = _ask_log(git, span, limit, renames=False)
+    read = list(_parse_log(answer.words, whole=answer.end == "well"))
     return GitHistory(
         head,
         tuple(commit for commit, _ in read),
@@ -131,14 +136,7 @@ def read_history(
     )
 
 
-def _is_before(git: _Git, since: str, head: str) -> bool:
-    """Whether `since` is the id of an ancestor of `head`."""
-    if not _ID.fullmatch(since):
-        return False
-    return git.ask("merge-base", "--is-ancestor", since, head).end == "well"
-
-
-def _log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
+def _ask_log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
     return git.ask(
         "log",
         "--no-merges",
@@ -162,7 +160,7 @@ def _log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
     )
 
 
-def _read(words: str, *, whole: bool) -> Iterator[tuple[Commit, list[Rename]]]:
+def _parse_log(words: str, *, whole: bool) -> Iterator[tuple[Commit, list[Rename]]]:
     """The commits in what `git log -z --name-status` wrote; a last one that was cut is dropped."""
     tokens = words.split("\0")
     at, starts = 0, []
@@ -178,12 +176,12 @@ def _read(words: str, *, whole: bool) -> Iterator[tuple[Commit, list[Rename]]]:
         if is_last and not whole:
             return
         end = len(tokens) if is_last else starts[number + 1]
-        commit = _commit(tokens[start], tokens[start + 1 : end])
+        commit = _parse_commit(tokens[start], tokens[start + 1 : end])
         if commit is not None:
             yield commit
 
 
-def _commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] | None:
+def _parse_commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] | None:
     match = _HEADER.fullmatch(header)
     if match is None:
         return None
@@ -192,7 +190,7 @@ def _commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] |
     except (ValueError, OverflowError):
         at = datetime.fromtimestamp(0, UTC)
     files, renames = [], []
-    for old, new in _changes(tokens):
+    for old, new in _parse_changes(tokens):
         files.append(new)
         if old is not None:
             renames.append(Rename(old, new, at, match[1]))
@@ -210,7 +208,7 @@ def _is_shown(path: str) -> bool:
     return without_secret_names(path) == path
 
 
-def _changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
+def _parse_changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
     """Each touched path, with the one that it was renamed from."""
     waiting = iter(tokens)
     for status in waiting:

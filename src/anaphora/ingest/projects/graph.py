@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ingest.projects.git_history import Rename
 from anaphora.ingest.projects.sections.base import Import, ParsedFile
-from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayout, resolve
+from anaphora.ingest.projects.sections.imports import ProjectLayout, resolve
 from anaphora.rank.context.names import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
@@ -126,7 +126,7 @@ def rename_drafts(
         for key, path in ((old, rename.old), (new, rename.new)):
             if path not in present:
                 entities[key] = EntityDraft(
-                    key, "file", path, tuple(_path_names(path)), gone_at=rename.at
+                    key, "file", path, tuple(_list_path_names(path)), gone_at=rename.at
                 )
         relations.append(
             RelationDraft(new, "supersedes", old, HISTORY_SOURCE, valid_from=rename.at)
@@ -147,7 +147,7 @@ def rename_drafts(
 
 
 @lru_cache(maxsize=2)
-def _layout(files: frozenset[str], go_modules: tuple[tuple[str, str], ...]) -> ProjectLayout:
+def _make_layout(files: frozenset[str], go_modules: tuple[tuple[str, str], ...]) -> ProjectLayout:
     """Cached: most changes leave the set of files as it was."""
     return ProjectLayout(files, dict(go_modules))
 
@@ -170,74 +170,18 @@ class _GraphDraft:
         }
         # The innermost module of a Go project comes first.
         ordered = sorted(modules.items(), key=lambda item: -len(item[1]))
-        self.layout = _layout(frozenset(self.by_path), tuple(ordered))
-        self.code_by_stem = _code_by_stem(tuple(row.path for row in files if row.role == "code"))
+        self.layout = _make_layout(frozenset(self.by_path), tuple(ordered))
+        self.code_by_stem = _index_code(tuple(row.path for row in files if row.role == "code"))
 
     def file(self, file: FileRow) -> None:
         """Everything that one file says."""
-        file_key = self._file_entity(file)
-        self._relate(self._key("module", posixpath.dirname(file.path)), "contains", file_key, file)
-        for qualified, kind, start, end in file.facts.get("symbols", ()):
-            key = self._symbol(file, str(qualified), str(kind), (int(start), int(end)))
-            self._relate(file_key, "defines", key, file)
-        for command in file.facts.get("commands", ()):
-            key = self._named("command", str(command))
-            self._relate(file_key, "defines", key, file)
-        for package in file.facts.get("packages", ()):
-            self._relate(file_key, "uses_package", self._named("package", str(package)), file)
-        self._imports(file, file_key)
-
-    def folders(self) -> None:
-        """A module for every folder, in the one above it, with its document."""
-        paths = documents(self.by_path)
-        for folder in sorted(self.layout.folders):
-            document = self.by_path[paths[folder]] if folder in paths else None
-            summary = document.facts.get("title") if document is not None else None
-            key = self._key("module", folder)
-            self.entities[key] = EntityDraft(
-                key, "module", folder or ".", tuple(_module_names(folder, self.name)), summary
-            )
-            if folder:
-                above = self._key("module", posixpath.dirname(folder))
-                self._relate(above, "contains", key, None)
-            if document is not None:
-                document_key = self._key("file", document.path)
-                self._relate(document_key, "covers", key, document)
-
-    def _imports(self, file: FileRow, file_key: str) -> None:
-        written = [
-            Import(str(module), tuple(names), int(level))
-            for module, names, level in file.facts.get("imports", ())
-        ]
-        targets = resolve(file.path, file.language, written, self.layout)
-        for target in targets:
-            if target.kind == "package":
-                self._relate(file_key, "uses_package", self._named("package", target.name), file)
-            else:
-                self._relate(file_key, "imports", self._key(target.kind, target.name), file)
-        if file.role == "test":
-            self._covers(file, file_key, targets)
-
-    def _covers(self, file: FileRow, file_key: str, targets: Iterable[ImportTarget]) -> None:
-        imported = {
-            target.name
-            for target in targets
-            if target.kind == "file" and self.by_path[target.name].role == "code"
-        }
-        named = set(self.code_by_stem.get(_tested_stem(file.path), ()))
-        for path in imported | named:
-            strength = _COVERS_IMPORT if path in imported else _COVERS_NAME
-            strength = _COVERS_BOTH if path in imported & named else strength
-            self._relate(file_key, "covers", self._key("file", path), file, strength)
-
-    def _file_entity(self, file: FileRow) -> str:
         if file.role in {"docs", "plan"}:
             kind = "doc"
         else:
             kind = "config" if file.role in {"package_config", "agent_config"} else "file"
-        key = self._key(kind, file.path)
+        file_key = self._make_key(kind, file.path)
         title = file.facts.get("title")
-        names = [*_path_names(file.path), *([(str(title), "title")] if title else [])]
+        names = [*_list_path_names(file.path), *([(str(title), "title")] if title else [])]
         if file.language == "python":
             # The names by which Python knows a file: "package.module".
             stem = file.path.rsplit(".", 1)[0].removesuffix("/__init__")
@@ -247,11 +191,71 @@ class _GraphDraft:
                 if root and stem.startswith(root + "/")
             ]
             names += [(name.replace("/", "."), "dotted") for name in (stem, *inner) if name]
-        self.entities[key] = EntityDraft(key, kind, file.path, tuple(names), title, file.id)
-        return key
+        self.entities[file_key] = EntityDraft(
+            file_key, kind, file.path, tuple(names), title, file.id
+        )
+        self._relate(
+            self._make_key("module", posixpath.dirname(file.path)), "contains", file_key, file
+        )
+        for qualified, kind, start, end in file.facts.get("symbols", ()):
+            key = self._add_symbol(file, str(qualified), str(kind), (int(start), int(end)))
+            self._relate(file_key, "defines", key, file)
+        for command in file.facts.get("commands", ()):
+            key = self._add_named("command", str(command))
+            self._relate(file_key, "defines", key, file)
+        for package in file.facts.get("packages", ()):
+            self._relate(file_key, "uses_package", self._add_named("package", str(package)), file)
+        self._add_imports(file, file_key)
 
-    def _symbol(self, file: FileRow, qualified: str, kind: str, lines: tuple[int, int]) -> str:
-        key = self._key("symbol", f"{file.path}::{qualified}")
+    def folders(self) -> None:
+        """A module for every folder, in the one above it, with its document."""
+        paths = documents(self.by_path)
+        for folder in sorted(self.layout.folders):
+            document = self.by_path[paths[folder]] if folder in paths else None
+            summary = document.facts.get("title") if document is not None else None
+            key = self._make_key("module", folder)
+            self.entities[key] = EntityDraft(
+                key, "module", folder or ".", tuple(_list_module_names(folder, self.name)), summary
+            )
+            if folder:
+                above = self._make_key("module", posixpath.dirname(folder))
+                self._relate(above, "contains", key, None)
+            if document is not None:
+                document_key = self._make_key("file", document.path)
+                self._relate(document_key, "covers", key, document)
+
+    def _add_imports(self, file: FileRow, file_key: str) -> None:
+        written = [
+            Import(str(module), tuple(names), int(level))
+            for module, names, level in file.facts.get("imports", ())
+        ]
+        targets = resolve(file.path, file.language, written, self.layout)
+        for target in targets:
+            if target.kind == "package":
+                self._relate(
+                    file_key, "uses_package", self._add_named("package", target.name), file
+                )
+            else:
+                self._relate(file_key, "imports", self._make_key(target.kind, target.name), file)
+        if file.role == "test":
+            imported = {
+                target.name
+                for target in targets
+                if target.kind == "file" and self.by_path[target.name].role == "code"
+            }
+            stem = posixpath.basename(file.path).split(".", 1)[0].lower()
+            for before in ("test_", "test-", "tests_"):
+                stem = stem.removeprefix(before)
+            for after in ("_test", "-test", "_tests", "_spec", "test", "tests"):
+                stem = stem.removesuffix(after) if stem != after else stem
+            named = set(self.code_by_stem.get(stem, ()))
+            for path in imported | named:
+                strength = _COVERS_IMPORT if path in imported else _COVERS_NAME
+                strength = _COVERS_BOTH if path in imported & named else strength
+                self._relate(file_key, "covers", self._make_key("file", path), file, strength)
+
+    def _add_symbol(self, file: FileRow, qualified: str, kind: str, lines: tuple[int, int]) -> str:
+        key = self._make_key("symbol", f"{file.path}::{qualified}")
         last = qualified.rsplit(".", 1)[-1]
         names = [(qualified, "name")]
         if last != qualified and not (last.startswith("__") and last.endswith("__")):
@@ -262,9 +266,9 @@ class _GraphDraft:
             )
         return key
 
-    def _named(self, kind: EntityType, name: str) -> str:
+    def _add_named(self, kind: EntityType, name: str) -> str:
         # PyPI, npm and others do not distinguish "-" from "_", nor upper from lower case.
-        key = self._key(kind, name.lower().replace("_", "-") if kind == "package" else name)
+        key = self._make_key(kind, name.lower().replace("_", "-") if kind == "package" else name)
         if key not in self.entities:
             self.entities[key] = EntityDraft(key, kind, name, ((name, "name"),))
         return key
@@ -277,12 +281,12 @@ class _GraphDraft:
         triple = (subject, predicate, target, source)
         self.relations.setdefault(triple, RelationDraft(*triple, strength, since))
 
-    def _key(self, kind: EntityType, name: str) -> str:
+    def _make_key(self, kind: EntityType, name: str) -> str:
         return entity_key(self.project, kind, name)
 
 
 @lru_cache(maxsize=2)
-def _code_by_stem(paths: tuple[str, ...]) -> Mapping[str, list[str]]:
+def _index_code(paths: tuple[str, ...]) -> Mapping[str, list[str]]:
     """Code files by the stem of their name, where at most three share it."""
     by_stem: dict[str, list[str]] = {}
     for path in paths:
@@ -295,17 +299,7 @@ def _code_by_stem(paths: tuple[str, ...]) -> Mapping[str, list[str]]:
     }
 
 
-def _tested_stem(path: str) -> str:
-    """The stem that a test file's name points to: "test_cli.py", "cli_test.go", "Cli.spec.ts"."""
-    stem = posixpath.basename(path).split(".", 1)[0].lower()
-    for before in ("test_", "test-", "tests_"):
-        stem = stem.removeprefix(before)
-    for after in ("_test", "-test", "_tests", "_spec", "test", "tests"):
-        stem = stem.removesuffix(after) if stem != after else stem
-    return stem
-
-
-def _path_names(path: str) -> Iterator[tuple[str, str]]:
+def _list_path_names(path: str) -> Iterator[tuple[str, str]]:
     name = posixpath.basename(path)
     stem = name.split(".", 1)[0] if not name.startswith(".") else name
     yield path, "path"
@@ -316,7 +310,7 @@ def _path_names(path: str) -> Iterator[tuple[str, str]]:
         yield stem, "name"
 
 
-def _module_names(folder: str, project: str) -> Iterator[tuple[str, str]]:
+def _list_module_names(folder: str, project: str) -> Iterator[tuple[str, str]]:
     if not folder:
         yield project, "name"
         return

@@ -132,7 +132,7 @@ class ProjectIndexer:
         began = time.perf_counter()
         folder = project_folder(root)
         tell = progress or no_progress
-        project = self._registered(folder, name)
+        project = self._register(folder, name)
         history = read_history(folder, project.head)
         files = self._projects.files(project.id)
         times: dict[str, datetime] = {}
@@ -143,7 +143,7 @@ class ProjectIndexer:
         started = self._services.wall()
         sync.write_changes(sync.find_changes(), tell)
         commits = self._write_history(sync, history)
-        self._graph_of(sync, tell)
+        self._sync_graph(sync, tell)
         self._finish(sync, history, started)
         degraded: tuple[Degraded, ...] = ()
         try:
@@ -151,7 +151,7 @@ class ProjectIndexer:
                 self.fill_vectors(project.id, progress=tell)
         except EmbeddingError as error:
             degraded = (Degraded("vectors", str(error)),)
-        return self._report(sync, commits, degraded, time.perf_counter() - began)
+        return self._make_report(sync, commits, degraded, time.perf_counter() - began)
 
     def refresh(self, project: str) -> RefreshReport:
         """Take in files that changed, came or went since they were read, by their state alone.
@@ -159,7 +159,7 @@ class ProjectIndexer:
         Quick where nothing did. Makes no vectors. NotFound when there is no such project.
         """
         with self._lock:
-            cached = self._known(project)
+            cached = self._load_known(project)
             root, started = cached.root, self._services.wall()
             walked = folders_changed(cached.row.folders, root)
             todo, missing = ([], []) if walked else changed_files(root, cached.states.values())
@@ -178,7 +178,7 @@ class ProjectIndexer:
             sync.write_changes(todo, no_progress)
             counts = sync.counts
             moved = sync.reshaped or any(counts[kind] for kind in ("added", "removed", "renamed"))
-            behind = self._graph_of_few(sync, moved=moved)
+            behind = self._sync_few(sync, moved=moved)
             if moved or walked:
                 self._finish(sync, None, started)
             return RefreshReport(
@@ -242,7 +242,7 @@ class ProjectIndexer:
         ]
         return self._projects.put_vectors(self._embedder.name, rows)
 
-    def _registered(self, root: Path, name: str | None) -> ProjectRow:
+    def _register(self, root: Path, name: str | None) -> ProjectRow:
         """The project of this folder, made or given another name if need be."""
         root_text = str(root)
         with self._projects.change() as work:
@@ -257,7 +257,7 @@ class ProjectIndexer:
             }
             if name is not None and (not name.strip() or name in names):
                 raise InvalidInput("name", name, "must be a name that no other project has")
-            chosen = name or _free_name(root, names)
+            chosen = name or _choose_free_name(root, names)
             if row is None:
                 row = ProjectRow(self._services.ids(), chosen, root_text, self._services.clock())
                 work.add_project(row)
@@ -303,7 +303,7 @@ class ProjectIndexer:
             work.mark_stale(project)
             return work.add_history(rows)
 
-    def _graph_of(self, sync: FileSync, tell: Progress) -> None:
+    def _sync_graph(self, sync: FileSync, tell: Progress) -> None:
         """Bring the graph in line with the files, where they or their names have changed."""
         project = self._projects.row(sync.project.id)
         if not (project.stale or sync.renames):
@@ -312,7 +312,7 @@ class ProjectIndexer:
         sync_graph(self._services, project, sync.renames, frozenset(sync.known))
         tell("graph", 1, 1)
 
-    def _graph_of_few(self, sync: FileSync, *, moved: bool) -> bool:
+    def _sync_few(self, sync: FileSync, *, moved: bool) -> bool:
         """The same after a few changes, while a question waits; whether some of it is still due.
 
         What the changed files say goes in at once. What others say of files that came or went
@@ -320,11 +320,11 @@ class ProjectIndexer:
         """
         if not (moved or sync.touched):
             return sync.project.stale
-        cached = self._known(sync.project.id)
+        cached = self._load_known(sync.project.id)
         # A run that did not end left more behind it than this one has touched.
         spreads = moved or sync.project.stale
         if spreads and (sync.renames or len(cached.files) <= _WHOLE_AT_ONCE):
-            self._graph_of(sync, no_progress)
+            self._sync_graph(sync, no_progress)
             return False
         files = list(cached.files.values())
         only = frozenset(sync.touched)
@@ -347,7 +347,7 @@ class ProjectIndexer:
                 replace(now, head=row.head, folders=row.folders, indexed_at=self._services.clock())
             )
 
-    def _report(
+    def _make_report(
         self, sync: FileSync, commits: int, degraded: tuple[Degraded, ...], seconds: float
     ) -> IndexReport:
         project = sync.project
@@ -371,12 +371,12 @@ class ProjectIndexer:
             seconds=seconds,
             skipped=tuple(sync.skipped),
             redacted=tuple(sync.redacted),
-            degraded=(*self._cut_by_lines(project.id), *degraded),
+            degraded=(*self._report_cut_by_lines(project.id), *degraded),
         )
 
-    def _cut_by_lines(self, project: str) -> tuple[Degraded, ...]:
+    def _report_cut_by_lines(self, project: str) -> tuple[Degraded, ...]:
         """What to say of code that is cut by its lines, as its parser is not installed."""
-        files = self._known(project).files.values()
+        files = self._load_known(project).files.values()
         languages = {str(file.language) for file in files if file.parser > BY_LINES}
         if not languages:
             return ()
@@ -386,7 +386,7 @@ class ProjectIndexer:
         )
         return (Degraded("code", reason),)
 
-    def _known(self, project: str) -> _KnownFiles:
+    def _load_known(self, project: str) -> _KnownFiles:
         """The stored project and its files, read again if the database has changed."""
         version = self._projects.version()
         cached = self._known_files.get(project)
@@ -395,7 +395,7 @@ class ProjectIndexer:
         row, stamp = self._projects.row(project), self._projects.last_file(project)
         root = Path(row.root)
         if cached is None or cached.root != root:
-            cached = self._all_files(row, stamp)
+            cached = self._load_all(row, stamp)
         elif cached.stamp == stamp:
             cached = replace(cached, version=version, row=row)
         else:
@@ -405,7 +405,7 @@ class ProjectIndexer:
             files = {path: file for path, file in cached.files.items() if file.id not in ids}
             files.update(newer)
             if len(files) != stamp[1]:
-                cached = self._all_files(row, stamp)
+                cached = self._load_all(row, stamp)
             else:
                 states = {path: state for path, state in cached.states.items() if path in files}
                 states.update(known_states(cached.root, newer))
@@ -413,12 +413,12 @@ class ProjectIndexer:
         cached = self._known_files[project] = replace(cached, version=version)
         return cached
 
-    def _all_files(self, row: ProjectRow, stamp: tuple[int, int]) -> _KnownFiles:
+    def _load_all(self, row: ProjectRow, stamp: tuple[int, int]) -> _KnownFiles:
         root, files = Path(row.root), self._projects.files(row.id)
         return _KnownFiles(-1, row, root, stamp, files, known_states(root, files))
 
 
-def _free_name(root: Path, names: set[str]) -> str:
+def _choose_free_name(root: Path, names: set[str]) -> str:
     """The folder's name, with the one above it or a number where that is taken."""
     name = root.name or "project"
     number = 2

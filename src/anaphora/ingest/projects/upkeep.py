@@ -76,9 +76,9 @@ class ProjectUpkeep:
         report = self.indexing.index(root, name=name, progress=progress, embed=False)
         self.sections.sync(labelled(progress, "words"))
         self.sections.settle()
-        return self._with_vectors(report) if embed else report
+        return self._add_vectors(report) if embed else report
 
-    def _with_vectors(self, report: IndexReport) -> IndexReport:
+    def _add_vectors(self, report: IndexReport) -> IndexReport:
         """The report after vectors were made of few texts; those of many are made behind."""
         try:
             self._fill_group(report.project)
@@ -109,7 +109,9 @@ class ProjectUpkeep:
             reason = "what other files have to do with those that came or went is being looked up"
             degraded.append(Degraded("graph", reason))
         if done.missing:
-            degraded.append(Degraded("project", "its folder does not exist; the last index is used"))
+            degraded.append(
+                Degraded("project", "its folder does not exist; the last index is used")
+            )
         if done.left:
             changed = f"{done.left} files changed since it was indexed: index it again"
             degraded.append(Degraded("project", changed))

@@ -51,7 +51,7 @@ def mask(value: ValueT) -> ValueT:
 
     Values are frozen: what changes is replaced, what holds no secret is the same object.
     """
-    return cast("ValueT", _masked(value))
+    return cast("ValueT", _mask(value))
 
 
 def mask_text(text: str) -> str:
@@ -86,10 +86,10 @@ def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
     before that comes in its place.
     """
     size = end - start
-    for first, last in _around(text, start) if start > 0 else ():
+    for first, last in _find_around(text, start) if start > 0 else ():
         if first - _BEFORE < start < last:
             start = last
-    for first, last in reversed(_around(text, end) if end < len(text) else []):
+    for first, last in reversed(_find_around(text, end) if end < len(text) else []):
         if first < end < last + _AFTER:
             end = first
     if start < end:
@@ -97,7 +97,7 @@ def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
     return (max(0, end - size), end) if end > 0 else (start, min(len(text), start + size))
 
 
-def _around(text: str, position: int) -> list[tuple[int, int]]:
+def _find_around(text: str, position: int) -> list[tuple[int, int]]:
     begin = max(0, position - _LOOKED_AT)
     window = text[begin : position + _LOOKED_AT]
     return [(begin + start, begin + end) for start, end in places_of_secrets(window)]
@@ -108,13 +108,13 @@ def seems_to_hold_secrets(turns: Iterable[Turn]) -> list[int]:
     return [index for index, turn in enumerate(turns) if redact(turn.text).kinds]
 
 
-def _masked(value: Any) -> Any:
+def _mask(value: Any) -> Any:
     if isinstance(value, str):
         return mask_text(value)
     if isinstance(value, SearchHit):
-        return _masked_hit(value)
+        return _mask_hit(value)
     if isinstance(value, ThreadSummary):
-        title, preview = _masked_label(value.title), _masked_label(value.preview)
+        title, preview = _mask_label(value.title), _mask_label(value.preview)
         name = mask_handle(value.conversation_id)
         same = (title, preview, name) == (value.title, value.preview, value.conversation_id)
         if same:
@@ -123,68 +123,68 @@ def _masked(value: Any) -> Any:
     if isinstance(value, _STORED_WITHOUT):
         return value
     if isinstance(value, tuple):
-        parts = tuple(map(_masked, value))
-        return value if all(map(_same, parts, value)) else parts
+        parts = tuple(map(_mask, value))
+        return value if all(map(_is_same, parts, value)) else parts
     if isinstance(value, list):
-        return [_masked(part) for part in value]
+        return [_mask(part) for part in value]
     if isinstance(value, Mapping):
-        return {key: _masked_member(key, member) for key, member in value.items()}
+        return {key: _mask_member(key, member) for key, member in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return _masked_fields(value)
+        return _mask_fields(value)
     return value
 
 
-def _masked_member(key: str, value: Any) -> Any:
+def _mask_member(key: str, value: Any) -> Any:
     if key not in _HANDLES:
-        return _masked(value)
+        return _mask(value)
     return mask_handle(value) if key in _IDS and isinstance(value, str) else value
 
 
-def _masked_fields(value: Any) -> Any:
+def _mask_fields(value: Any) -> Any:
     changed = {}
     for field in fields(value):
         if not field.init:
             continue
         before = getattr(value, field.name)
         if field.name in _HANDLES:
-            if (name := _masked_member(field.name, before)) != before:
+            if (name := _mask_member(field.name, before)) != before:
                 changed[field.name] = name
             continue
         if isinstance(before, str | tuple | list | Mapping) or is_dataclass(before):
-            after = _masked(before)
+            after = _mask(before)
             if after is not before and after != before:
                 changed[field.name] = after
     return replace(value, **changed) if changed else value
 
 
-def _masked_hit(hit: SearchHit) -> SearchHit:
+def _mask_hit(hit: SearchHit) -> SearchHit:
     """A hit of a search; its snippet may begin or end within a secret of the whole text."""
     if hit.kind == "memory":
         return hit
     names = ("id", "conversation_id", "older_than")
     originals = {name: getattr(hit, name) for name in names}
-    masked = {name: _masked_member(name, original) for name, original in originals.items()}
+    masked = {name: _mask_member(name, original) for name, original in originals.items()}
     hit = hit if masked == originals else replace(hit, **masked)
     secrets = secrets_in(hit.text)
     if not secrets and not redact(hit.title).kinds and not redact(hit.snippet).kinds:
-        versions = _masked(hit.versions)
+        versions = _mask(hit.versions)
         return hit if versions == hit.versions else replace(hit, versions=versions)
     snippet = hit.snippet
     for secret, kind in sorted(secrets.items(), key=lambda item: -len(item[0])):
-        snippet = _without(snippet.replace(secret, f"[redacted:{kind}]"), secret, kind)
+        snippet = _cut_part(snippet.replace(secret, f"[redacted:{kind}]"), secret, kind)
     snippet = mask_text(snippet)
     return replace(
         hit,
         text=mask_text(hit.text),
         snippet=snippet,
         title=mask_text(hit.title),
-        versions=_masked(hit.versions),
+        versions=_mask(hit.versions),
         # Places of words in a text that is another one now.
         matches=hit.matches if snippet == hit.snippet else (),
     )
 
 
-def _without(text: str, secret: str, kind: str) -> str:
+def _cut_part(text: str, secret: str, kind: str) -> str:
     """A text that was cut out of a longer one, without the part of a secret at its edges."""
     bare = text.strip("… ")
     for length in range(min(len(secret), len(bare)) - 1, _LEAST_SHOWN - 1, -1):
@@ -196,12 +196,12 @@ def _without(text: str, secret: str, kind: str) -> str:
     return text
 
 
-def _masked_label(text: str) -> str:
+def _mask_label(text: str) -> str:
     """The beginning of a text; the word at which it was cut may be the beginning of a secret."""
     masked = mask_text(text)
     fragment = _FRAGMENT.search(masked.removesuffix("…")) if text.endswith("…") else None
     return masked if fragment is None else f"{masked[: fragment.start()]}…"
 
 
-def _same(masked: object, original: object) -> bool:
+def _is_same(masked: object, original: object) -> bool:
     return masked is original or masked == original

@@ -184,16 +184,16 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     # line is looked through.
     same = len(lowered) == len(text)
     named = picked(text, first_of(lowered, _PARTS) if same else first_of(text, ("",)))
-    for start, end, kind in (*_assigned(named.text), *_bare_keys(named.text)):
+    for start, end, kind in (*_find_assigned(named.text), *_find_bare_keys(named.text)):
         yield named.place(start), named.place(end), kind
-    yield from _on_the_next_line(text)
+    yield from _find_below(text)
 
 
-def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
+def _find_assigned(text: str) -> Iterator[tuple[int, int, str]]:
     """The same of lines that hold a part of such a name."""
     at = 0
     while match := _ASSIGNED.search(text, at):
-        span = _value_span(text, match)
+        span = _find_value(text, match)
         if span is None:
             # The value can be the name of the next one: `password: secret: …`.
             at = match.end("name")
@@ -203,7 +203,7 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
             # Once for each value that counts, so the whole stays linear.
             tail = _GOES_ON.match(text, end)
             end = tail.end() if tail is not None else end
-        yield start, end, _kind(match.group("name"))
+        yield start, end, _classify(match.group("name"))
         at = end
     for match in _COMPARED.finditer(text):
         literal = match.group("value")[1:-1]
@@ -211,7 +211,7 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
             yield match.start("value") + 1, match.end("value") - 1, "secret"
 
 
-def _bare_keys(text: str) -> Iterator[tuple[int, int, str]]:
+def _find_bare_keys(text: str) -> Iterator[tuple[int, int, str]]:
     """`key = "…"`, where the literal is base64 of 24 bytes or more and no name or word."""
     for match in _BARE_KEY.finditer(text):
         literal = match.group("value")
@@ -233,7 +233,7 @@ def _is_public(value: str) -> bool:
     return size_bytes <= 3 and head[2 + size_bytes] == 0x30
 
 
-def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
+def _find_below(text: str) -> Iterator[tuple[int, int, str]]:
     """`password =` and the value alone on the line below, further in: so ini files may have it."""
     for match in _BELOW.finditer(text):
         start = match.start()
@@ -249,7 +249,7 @@ def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
         literal = len(inner) >= 8 and _is_literal(inner)
         if literal and (quoted or _is_unquoted_literal(inner, digits=False)):
             start = match.start("value") + quoted
-            yield start, start + len(inner), _kind(named.group("name"))
+            yield start, start + len(inner), _classify(named.group("name"))
 
 
 def reads_as_password(value: str) -> bool:
@@ -275,20 +275,23 @@ def is_secret_value(name: str, value: str) -> str | None:
         return None
     literal = _is_literal(value) if len(value) >= 8 else False
     short = _IS_PASSWORD.fullmatch(word) is not None and _is_short_password(value)
-    return _kind(word) if literal or short else None
+    return _classify(word) if literal or short else None
 
 
-def _kind(name: str) -> str:
+def _classify(name: str) -> str:
     return "password" if _IS_PASSWORD.search(name) else "secret"
 
 
-def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
+def _find_value(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     """Where the secret is that `match` found a name of, or None when it is none."""
-    if not _names_a_secret(match) or _is_redaction(text, match.start()):
+    before = text[max(0, match.start() - 40) : match.start()]
+    # The name may be in one of our own marks: `[redacted:aws-secret-key]`.
+    is_redaction = "[redacted:" in before and "]" not in before[before.rfind("[redacted:") :]
+    if is_redaction or not _names_a_secret(match):
         return None
     if match.group("link") in {"|", ">"} and not _is_in_markup(text, match):
         return None
-    start, end, quoted = _without_quotes(text, match)
+    start, end, quoted = _strip_quotes(text, match)
     written = text[start:end]
     if not match.group("link") and _is_of_a_getter(text, match, written):
         return None
@@ -356,7 +359,7 @@ def _is_no_credential(match: re.Match[str], value: str) -> bool:
 _NEXT_ONE = re.compile(r"&(?:[A-Za-z_]{2,30}=)?")
 
 
-def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
+def _strip_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
     """Start and end of the value itself, and whether it was in quotes."""
     start, end = match.span("value")
     if text[start - 1] == "\\" and text[start] in "\"'":
@@ -385,12 +388,6 @@ def _names_a_secret(match: re.Match[str]) -> bool:
     if suffix[0].isupper() and match.group("name").isupper():  # TOKENIZER is one word
         return False
     return _SUFFIX.fullmatch(suffix) is not None and _ABOUT.search(suffix) is None
-
-
-def _is_redaction(text: str, start: int) -> bool:
-    """Whether the name is in one of our own marks: `[redacted:aws-secret-key]`."""
-    before = text[max(0, start - 40) : start]
-    return "]" not in before[before.rfind("[redacted:") :] if "[redacted:" in before else False
 
 
 def _is_literal(value: str) -> bool:

@@ -90,7 +90,7 @@ def secrets_in(text: str) -> dict[str, str]:
     """
     secrets: dict[str, str] = {}
     for _ in range(_MOST_PASSES):
-        spans = _merged(_found(text))
+        spans = _merge(_find_spans(text))
         if not spans:
             break
         secrets.update((text[start:end], kind) for start, end, kind in spans)
@@ -100,11 +100,11 @@ def secrets_in(text: str) -> dict[str, str]:
 
 def places_of_secrets(text: str) -> list[tuple[int, int]]:
     """Where the secrets in `text` stand, in order, none of them within another."""
-    return [(start, end) for start, end, _ in _merged(_found(text))]
+    return [(start, end) for start, end, _ in _merge(_find_spans(text))]
 
 
 def _redact_once(text: str, *, keep_lines: bool) -> RedactedText:
-    spans = _merged(_found(text))
+    spans = _merge(_find_spans(text))
     parts: list[str] = []
     at = 0
     for start, end, kind in spans:
@@ -167,8 +167,8 @@ _UNSEEN = re.compile(
 )
 
 
-def _found(text: str) -> Iterator[_Span]:
-    yield from _seen(text)
+def _find_spans(text: str) -> Iterator[_Span]:
+    yield from _scan(text)
     if text.isascii() or _UNSEEN.search(text) is None:
         return
     # Once more without them; what stood between two others ends no secret.
@@ -178,7 +178,7 @@ def _found(text: str) -> Iterator[_Span]:
         positions.extend(range(at, match.start()))
         at = match.end()
     positions.extend(range(at, len(text)))
-    for start, end, kind in _seen("".join(map(text.__getitem__, positions))):
+    for start, end, kind in _scan("".join(map(text.__getitem__, positions))):
         yield positions[start], positions[end - 1] + 1, kind
 
 
@@ -186,7 +186,7 @@ _LOOSE = tuple(form for form in PATTERNS if not form.dense)
 _BLANK = 12
 
 
-def _seen(text: str) -> Iterator[_Span]:
+def _scan(text: str) -> Iterator[_Span]:
     dense, lowered = picked(text, matching(text, _DENSE_RUN)), text.lower()
     # Most sentences have no line that could hold a key: then half of the table is not asked.
     for form in PATTERNS if dense.text else _LOOSE:
@@ -202,10 +202,12 @@ def _seen(text: str) -> Iterator[_Span]:
                 if form.dense:
                     start, end = dense.place(start), dense.place(end)
                 yield start, end, form.kind
-    yield from _private_keys(text)
-    yield from _url_passwords(text)
-    yield from _cards(text)
-    yield from _social_security(text)
+    yield from _find_private_keys(text)
+    for match in _URL_PASSWORD.finditer(text):
+        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
+            yield (*match.span(1), "basic-auth")
+    yield from _find_cards(text)
+    yield from _find_social_security(text)
     yield from assigned_secrets(text, lowered)
     if dense.text:
         yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
@@ -213,8 +215,8 @@ def _seen(text: str) -> Iterator[_Span]:
     yield from command_secrets(text, reads_as_literal)
 
 
-def _merged(spans: Iterator[_Span]) -> list[_Span]:
-    """Spans in order, those that overlap joined into one of the first kind in order of `_found`.
+def _merge(spans: Iterator[_Span]) -> list[_Span]:
+    """Spans in order, those that overlap joined into one of the first kind in order of `_find_spans`.
 
     Nothing of any of them may remain, so the joined span covers all of them; the kinds found first
     are the most specific ones.
@@ -243,7 +245,7 @@ _PUTTY = re.compile(r"PuTTY-User-Key-File-\d")
 _PUTTY_ENDS = re.compile(r"Private-MAC: ?[0-9a-fA-F]{16,}")
 
 
-def _private_keys(text: str) -> Iterator[_Span]:
+def _find_private_keys(text: str) -> Iterator[_Span]:
     for hint, begins, ends in (
         ("PRIVATE KEY", _KEY_BEGINS, _KEY_ENDS),
         ("PuTTY", _PUTTY, _PUTTY_ENDS),
@@ -286,12 +288,6 @@ _URL_PASSWORD = re.compile(
 _TEMPLATE = re.compile(r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[.*", re.IGNORECASE)
 
 
-def _url_passwords(text: str) -> Iterator[_Span]:
-    for match in _URL_PASSWORD.finditer(text):
-        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
-            yield (*match.span(1), "basic-auth")
-
-
 # As printed on cards, or without a gap; the groups must have one separator throughout, so that
 # columns of numbers and phone numbers are not read as one long number.
 _CARD = re.compile(
@@ -312,13 +308,13 @@ _IN_A_ROW = re.compile(
 _EIGHT_DIGITS = re.compile(r"\d{4}[ -]?\d{4}", re.ASCII)
 
 
-def _cards(text: str) -> Iterator[_Span]:
+def _find_cards(text: str) -> Iterator[_Span]:
     if _EIGHT_DIGITS.search(text) is None:
         return
     for match in _CARD.finditer(text):
         digits = re.sub(r"[ -]", "", match.group())
         # An issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree.
-        issued = _issued(digits) and len(set(digits)) > 1 and _luhn(digits)
+        issued = _is_issued(digits) and len(set(digits)) > 1 and _passes_luhn(digits)
         if issued and not _is_plain_number(text, match):
             yield (*match.span(), "card-number")
 
@@ -334,7 +330,7 @@ def _is_plain_number(text: str, match: re.Match[str]) -> bool:
     return match.group().endswith("000000") or _ASSIGNMENT.search(before) is not None
 
 
-def _issued(digits: str) -> bool:
+def _is_issued(digits: str) -> bool:
     size = len(digits)
     two, three, four = (int(digits[:count]) for count in (2, 3, 4))
     if size == 16:
@@ -348,7 +344,7 @@ def _issued(digits: str) -> bool:
     return size in (17, 18, 19) and two == 62
 
 
-def _luhn(digits: str) -> bool:
+def _passes_luhn(digits: str) -> bool:
     total = 0
     for position, digit in enumerate(reversed(digits)):
         doubled = int(digit) * (1 + position % 2)
@@ -364,7 +360,7 @@ _SIX_DIGITS = re.compile(r"\d\d[ -]\d{4}", re.ASCII)
 _SSN_WORD = re.compile(r"\bSSN|social security|\bsoc(?:\.|ial) sec", re.IGNORECASE)
 
 
-def _social_security(text: str) -> Iterator[_Span]:
+def _find_social_security(text: str) -> Iterator[_Span]:
     """US social security numbers: no area 000, 666 or 9xx, no group 00, no serial 0000.
 
     With spaces they look like any three numbers: then the words must stand before them.

@@ -92,7 +92,11 @@ def said_keys(text: str) -> Iterator[tuple[int, int, str]]:
 def _is_made_by_machine(value: str) -> bool:
     if len(value) < 20 or is_example(value) or is_resource(value) or _UUID.fullmatch(value):
         return False
-    classes = [0 if character.isdigit() else 1 if character.islower() else 2 for character in value if character.isalnum()]
+    classes = [
+        0 if character.isdigit() else 1 if character.islower() else 2
+        for character in value
+        if character.isalnum()
+    ]
     changes = sum(first != second for first, second in pairwise(classes))
     digits = classes.count(0)
     words = max(map(len, re.findall(r"[A-Za-z]?[a-z]+", value)), default=0)

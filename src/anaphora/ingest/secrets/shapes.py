@@ -57,7 +57,7 @@ _ESCAPES = (
 )
 
 
-def _begins(*before: str, behind: int = 0) -> str:
+def _make_start(*before: str, behind: int = 0) -> str:
     """None of these texts stands before a secret, or an escape does.
 
     `behind`: so many characters of the secret have been matched already.
@@ -72,15 +72,15 @@ def _begins(*before: str, behind: int = 0) -> str:
 # its own, or letters of both cases and digits, is found there, too. A word may follow either.
 _NO_NAME = ("[A-Za-z0-9]", "[A-Za-z0-9][_-]", "[A-Za-z0-9][_-][_-]")
 _NO_WORD = ("[A-Za-z0-9]",)
-START = _begins(*_NO_NAME)
-START_OF_WORD = _begins(*_NO_WORD)
+START = _make_start(*_NO_NAME)
+START_OF_WORD = _make_start(*_NO_WORD)
 
 _LITERALS = re.compile(
     r"[A-Za-z0-9_-]+(?![A-Za-z0-9_-]*[{?*+|])|\(\?:[A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+\)(?![{?*+])"
 )
 
 
-def _literal_first(pattern: str) -> str:
+def _put_literal_first(pattern: str) -> str:
     """The same pattern with the letters that it begins with before what must not precede them.
 
     `re` looks for letters many times as fast as for a place between two characters.
@@ -94,7 +94,7 @@ def _literal_first(pattern: str) -> str:
             return pattern
         several = first.group().removeprefix("(?:").removesuffix(")").split("|")
         alternatives = "|".join(
-            literal + _begins(*before, behind=len(literal)) for literal in several
+            literal + _make_start(*before, behind=len(literal)) for literal in several
         )
         return (
             f"(?:{alternatives}){body[first.end() :]}"
@@ -114,12 +114,12 @@ def known(
     dense: bool = False,
 ) -> SecretPattern:
     """A row of the table, its pattern compiled."""
-    compiled = re.compile(_literal_first(pattern), re.ASCII)
+    compiled = re.compile(_put_literal_first(pattern), re.ASCII)
     caseless = bool(compiled.flags & re.IGNORECASE)
     return SecretPattern(kind, compiled, hint, group, check, dense, caseless)
 
 
-def _base64(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (binascii.Error, ValueError):
@@ -129,7 +129,7 @@ def _base64(text: str) -> bytes:
 def is_jwt(match: re.Match[str]) -> bool:
     """RFC 7515 and 7516: the first part is a JSON object that names the algorithm."""
     try:
-        header = json.loads(_base64(match.group(1)))
+        header = json.loads(_decode_base64(match.group(1)))
     except (ValueError, RecursionError):
         return False
     return isinstance(header, dict) and "alg" in header
@@ -137,13 +137,13 @@ def is_jwt(match: re.Match[str]) -> bool:
 
 def is_basic(match: re.Match[str]) -> bool:
     """RFC 7617: the base64 of a user, a colon and a password."""
-    _, colon, password = _base64(match.group(1).translate(_URL_SAFE)).partition(b":")
+    _, colon, password = _decode_base64(match.group(1).translate(_URL_SAFE)).partition(b":")
     return bool(colon) and not is_example(password.decode("utf-8", "replace"))
 
 
 def is_discord(match: re.Match[str]) -> bool:
     """The first part is the base64 of the bot's number."""
-    return _base64(match.group(1)).isdigit()
+    return _decode_base64(match.group(1)).isdigit()
 
 
 def has_digits(match: re.Match[str]) -> bool:

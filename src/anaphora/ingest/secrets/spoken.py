@@ -83,7 +83,9 @@ def said_passwords(
 ) -> Iterator[tuple[int, int, str]]:
     """Give (start, end, kind) of every password that a sentence says, if `is_password` of it."""
     if len(lowered) != len(text):
-        lowered = "".join(character if len(character.lower()) != 1 else character.lower() for character in text)
+        lowered = "".join(
+            character if len(character.lower()) != 1 else character.lower() for character in text
+        )
     lines = picked(text, first_of(lowered, _PARTS))
     for pattern in (_SAID, _SAID_CLOSE):
         for match in pattern.finditer(lines.text):
@@ -159,13 +161,13 @@ def command_secrets(text: str, is_literal: Callable[[str], bool]) -> Iterator[tu
         if hint not in text:
             continue
         for match in pattern.finditer(text):
-            yield from _checked(match, is_literal, strict=hint == "--")
+            yield from _check_match(match, is_literal, strict=hint == "--")
     if "login" in text and "password" in text:
         for match in _NETRC.finditer(text):
-            yield from _checked(match, is_literal, strict=False)
+            yield from _check_match(match, is_literal, strict=False)
 
 
-def _checked(
+def _check_match(
     match: re.Match[str], is_literal: Callable[[str], bool], *, strict: bool
 ) -> Iterator[tuple[int, int, str]]:
     groups = {name: written for name, written in match.groupdict().items() if written is not None}

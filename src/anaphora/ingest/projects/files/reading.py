@@ -44,7 +44,7 @@ def read(found: FoundFile) -> FileText | Skipped:
     "broken_notebook". Of a notebook the sources of its cells are the text, and sizes are theirs.
     """
     try:
-        content = _bytes(found)
+        content = _read_bytes(found)
     except FileNotFoundError:
         return Skipped(found.path, "gone")
     except OSError:
@@ -70,11 +70,11 @@ def read(found: FoundFile) -> FileText | Skipped:
 
 def text_of(data: bytes) -> str | None:
     """The text that bytes are, with lines that end in line feeds; None where they are none."""
-    words = _decoded(data)
+    words = _decode(data)
     return None if words is None else words.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _bytes(found: FoundFile) -> bytes | Skipped:
+def _read_bytes(found: FoundFile) -> bytes | Skipped:
     # What the path names may have been exchanged for a link or a pipe since it was found.
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
@@ -87,13 +87,13 @@ def _bytes(found: FoundFile) -> bytes | Skipped:
     return content if len(content) <= most else Skipped(found.path, "too_large")
 
 
-def _decoded(data: bytes) -> str | None:
+def _decode(data: bytes) -> str | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return _as(data, encoding)
+            return _decode_as(data, encoding)
     if b"\0" in data:
-        encoding = _wide(data[:_SAMPLE])
-        words = _as(data, encoding) if encoding else None
+        encoding = _guess_wide(data[:_SAMPLE])
+        words = _decode_as(data, encoding) if encoding else None
         return None if words is None or "\0" in words else words
     controls = len(data) - len(data.translate(None, _CONTROL))
     if controls > _MOST_CONTROL * len(data):
@@ -101,18 +101,18 @@ def _decoded(data: bytes) -> str | None:
     # What is no UTF-8 is in the encoding that it declares, else in Western Windows' or Latin-1.
     declared = _DECLARED.search(b"\n".join(data[:1_000].split(b"\n", 2)[:2]))
     names = [declared[1].decode("ascii").lower()] if declared else []
-    tried = (_as(data, name) for name in ("utf-8", *names, "cp1252", "latin-1"))
+    tried = (_decode_as(data, name) for name in ("utf-8", *names, "cp1252", "latin-1"))
     return next((words for words in tried if words is not None), None)
 
 
-def _as(data: bytes, encoding: str) -> str | None:
+def _decode_as(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
     except (LookupError, ValueError):
         return None
 
 
-def _wide(sample: bytes) -> str:
+def _guess_wide(sample: bytes) -> str:
     """Which UTF-16 without a mark it looks like: half of its bytes are NUL, on one side."""
     half = len(sample) // 2
     even, odd = sample[0::2].count(0), sample[1::2].count(0)

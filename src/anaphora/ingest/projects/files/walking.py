@@ -193,10 +193,10 @@ def walk(root: Path, *, telling: bool = False) -> Iterator[FoundFile | FoundFold
     if not real.is_dir():
         yield Skipped(".", "not_a_folder")
         return
-    yield from _folder(real, real, "", _rules_above(real), 0, telling)
+    yield from _walk_folder(real, real, "", _read_rules_above(real), 0, telling)
 
 
-def _folder(
+def _walk_folder(
     root: Path, folder: Path, base: str, above: tuple[_Rules, ...], depth: int, telling: bool
 ) -> Iterator[FoundFile | FoundFolder | Skipped]:
     """A folder and what is in it; `base` is its path with a slash at the end, "" for the root."""
@@ -207,17 +207,17 @@ def _folder(
         with os.scandir(folder) as listing:
             entries = sorted(listing, key=lambda item: item.name)
     except OSError as error:
-        yield Skipped(base.rstrip("/") or ".", _reason(error))
+        yield Skipped(base.rstrip("/") or ".", _explain(error))
         return
     yield FoundFolder(base.rstrip("/") or ".")
     ignore_rules = _read_rules(folder / ".gitignore", base)
     rules = above if ignore_rules is None else (*above, ignore_rules)
     for child in entries:
         if child.name not in ALWAYS_IGNORED:
-            yield from _entry(root, child, base + child.name, rules, depth, telling)
+            yield from _walk_entry(root, child, base + child.name, rules, depth, telling)
 
 
-def _entry(
+def _walk_entry(
     root: Path,
     entry: os.DirEntry[str],
     path: str,
@@ -238,16 +238,16 @@ def _entry(
         elif is_secret_file(path):
             yield Skipped(path, "secret")
         elif entry.is_symlink():
-            yield Skipped(path, _link(root, Path(entry.path)))
+            yield Skipped(path, _check_link(root, Path(entry.path)))
         elif not folder:
-            yield _file(entry, path)
+            yield _check_file(entry, path)
         elif telling or not _is_output(entry):
-            yield from _folder(root, Path(entry.path), path + "/", rules, depth + 1, telling)
+            yield from _walk_folder(root, Path(entry.path), path + "/", rules, depth + 1, telling)
     except OSError as error:
-        yield Skipped(path, _reason(error))
+        yield Skipped(path, _explain(error))
 
 
-def _file(entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
+def _check_file(entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
     facts = entry.stat(follow_symlinks=False)
     if not stat.S_ISREG(facts.st_mode):
         return Skipped(path, "not_a_file")
@@ -261,7 +261,7 @@ def _file(entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
     return FoundFile(path, Path(entry.path))
 
 
-def _link(root: Path, link: Path) -> str:
+def _check_link(root: Path, link: Path) -> str:
     try:
         target = link.resolve(strict=True)
     except FileNotFoundError:
@@ -296,11 +296,11 @@ def _is_output(entry: os.DirEntry[str]) -> bool:
     return not any((folder / name).is_file() for name in _IS_PACKAGE)
 
 
-def _reason(error: OSError) -> str:
+def _explain(error: OSError) -> str:
     return "gone" if isinstance(error, FileNotFoundError) else "unreadable"
 
 
-def _rules_above(root: Path) -> tuple[_Rules, ...]:
+def _read_rules_above(root: Path) -> tuple[_Rules, ...]:
     """The rules that git would apply from outside `root`, weakest first.
 
     If they ignore `root` itself they are dropped: a folder that is indexed by name is wanted.
@@ -309,7 +309,7 @@ def _rules_above(root: Path) -> tuple[_Rules, ...]:
     if top is None:
         return ()
     outside = [folder for folder in reversed(root.parents) if folder.is_relative_to(top)]
-    files = [(_git_folder(top) / "info" / "exclude", top)]
+    files = [(_find_git_folder(top) / "info" / "exclude", top)]
     files += [(folder / ".gitignore", folder) for folder in outside]
     rule_sets = [
         _read_rules(file, "", "".join(part + "/" for part in root.relative_to(folder).parts))
@@ -319,7 +319,7 @@ def _rules_above(root: Path) -> tuple[_Rules, ...]:
     return () if outside and _is_ignored("", rules) else rules
 
 
-def _git_folder(top: Path) -> Path:
+def _find_git_folder(top: Path) -> Path:
     """The folder with git's own files: of a worktree it is elsewhere, and `.git` says where."""
     git = top / ".git"
     if git.is_dir():

@@ -45,39 +45,39 @@ def imports_of(language: str, nodes: Sequence[Node]) -> tuple[Import, ...]:
     return tuple(dict.fromkeys(sorted(statements, key=lambda statement: statement.line)))
 
 
-def _text_of(node: Node) -> str:
+def _read_text(node: Node) -> str:
     return (node.text or b"")[:_LONGEST].decode("utf-8", "replace")
 
 
 def _read_python(node: Node) -> Iterator[Import]:
-    names = tuple(_python_name(name_node) for name_node in node.children_by_field_name("name"))
+    names = tuple(_read_python_name(name_node) for name_node in node.children_by_field_name("name"))
     if node.type == "import_statement":
         yield from map(Import, names)
         return
     if any(child.type == "wildcard_import" for child in node.named_children):
         names = ("*",)
     module = node.child_by_field_name("module_name")
-    written = _text_of(module) if module is not None else "__future__"
+    written = _read_text(module) if module is not None else "__future__"
     bare = written.lstrip(". \t")
     yield Import(bare, names, written[: len(written) - len(bare)].count("."))
 
 
-def _python_name(node: Node) -> str:
+def _read_python_name(node: Node) -> str:
     named = node.child_by_field_name("name") if node.type == "aliased_import" else node
-    return _text_of(named) if named is not None else ""
+    return _read_text(named) if named is not None else ""
 
 
 def _read_javascript(node: Node) -> Iterator[Import]:
     source = node.child_by_field_name("source")
     if source is None and node.type == "call_expression":
         source = node.child_by_field_name("arguments")
-    quoted = _QUOTED.search(_text_of(source if source is not None else node))
+    quoted = _QUOTED.search(_read_text(source if source is not None else node))
     if quoted is None:
         return
     names: list[str] = []
     for child in node.named_children:
         if child.type in {"import_clause", "export_clause"}:
-            names.extend(_javascript_names(child))
+            names.extend(_read_javascript_names(child))
         elif child.type == "namespace_export":
             names.append("*")
     if node.type == "export_statement" and not names:
@@ -85,22 +85,22 @@ def _read_javascript(node: Node) -> Iterator[Import]:
     yield Import(quoted[1], tuple(names))
 
 
-def _javascript_names(node: Node) -> Iterator[str]:
+def _read_javascript_names(node: Node) -> Iterator[str]:
     for child in node.named_children:
         if child.type in {"import_specifier", "export_specifier"}:
             name = child.child_by_field_name("name")
             if name is not None:
-                yield _text_of(name)
+                yield _read_text(name)
         elif child.type == "identifier":
             yield "default"
         elif child.type == "namespace_import":
             yield "*"
         else:
-            yield from _javascript_names(child)
+            yield from _read_javascript_names(child)
 
 
 def _read_rust(node: Node) -> Iterator[Import]:
-    written = _text_of(node)
+    written = _read_text(node)
     if node.type == "mod_item":
         if declared := _RUST_MOD.search(written):
             yield Import(f"self::{declared[1]}")
@@ -108,15 +108,15 @@ def _read_rust(node: Node) -> Iterator[Import]:
         if crate := _RUST_CRATE.search(written):
             yield Import(crate[1])
     elif used := _RUST_USE.search(written):
-        yield from _grouped(_AS.sub("", used[1]), "::")
+        yield from _split_group(_AS.sub("", used[1]), "::")
 
 
-def _grouped(written: str, separator: str) -> Iterator[Import]:
+def _split_group(written: str, separator: str) -> Iterator[Import]:
     """`a::b`, `a::*` and `a::{b, c::d}`; groups within groups keep their text as one name."""
     compact = "".join(written.split())
     base, opened, group = compact.partition("{")
     if opened:
-        names = tuple(name for name in _top_level(group.removesuffix("}")) if name)
+        names = tuple(name for name in _split_top_level(group.removesuffix("}")) if name)
         yield Import(base.removesuffix(separator) or separator, names)
     elif compact.endswith(separator + "*"):
         yield Import(compact.removesuffix(separator + "*"), ("*",))
@@ -124,7 +124,7 @@ def _grouped(written: str, separator: str) -> Iterator[Import]:
         yield Import(compact)
 
 
-def _top_level(group: str) -> Iterator[str]:
+def _split_top_level(group: str) -> Iterator[str]:
     depth, start = 0, 0
     for at, character in enumerate(group):
         if character == "{":
@@ -138,7 +138,7 @@ def _top_level(group: str) -> Iterator[str]:
 
 
 def _read_ruby(node: Node) -> Iterator[Import]:
-    written = _text_of(node)
+    written = _read_text(node)
     quoted = _QUOTED.search(written)
     if quoted is not None and "#{" not in quoted[1]:
         relative = written.startswith("require_relative") and not quoted[1].startswith(".")
@@ -146,7 +146,7 @@ def _read_ruby(node: Node) -> Iterator[Import]:
 
 
 def _read_php(node: Node) -> Iterator[Import]:
-    written = _text_of(node)
+    written = _read_text(node)
     used = _PHP_USE.match(written)
     if used is None:
         if quoted := _QUOTED.search(written):
@@ -154,38 +154,38 @@ def _read_php(node: Node) -> Iterator[Import]:
         return
     plain = _AS.sub("", used[1])
     for part in [plain] if "{" in plain else plain.split(","):
-        yield from _grouped(part.strip().lstrip("\\"), "\\")
+        yield from _split_group(part.strip().lstrip("\\"), "\\")
 
 
-def _reading(pattern: str) -> Callable[[Node], Iterator[Import]]:
+def _make_reader(pattern: str) -> Callable[[Node], Iterator[Import]]:
     """Statements that begin as `pattern` says, with the groups "module" and perhaps "name"."""
     compiled = re.compile(pattern)
 
     def read(node: Node) -> Iterator[Import]:
-        if match := compiled.match(_text_of(node)):
+        if match := compiled.match(_read_text(node)):
             name = match.groupdict().get("name")
             yield Import(match["module"], (name,) if name else ())
 
     return read
 
 
-_INCLUDE = _reading(r"#\s*include\s*[<\"](?P<module>[^>\"\n]+)[>\"]")
+_INCLUDE = _make_reader(r"#\s*include\s*[<\"](?P<module>[^>\"\n]+)[>\"]")
 _READERS: Final[Mapping[str, Callable[[Node], Iterator[Import]]]] = {
     "python": _read_python,
     "javascript": _read_javascript,
     "typescript": _read_javascript,
     "tsx": _read_javascript,
-    "go": _reading(r"[^\"`]*[\"`]+(?P<module>[^\"`]*)"),
+    "go": _make_reader(r"[^\"`]*[\"`]+(?P<module>[^\"`]*)"),
     "rust": _read_rust,
-    "java": _reading(r"import\s+(?:static\s+)?(?P<module>[\w.]+?)(?:\.(?P<name>\*))?\s*;"),
+    "java": _make_reader(r"import\s+(?:static\s+)?(?P<module>[\w.]+?)(?:\.(?P<name>\*))?\s*;"),
     "c": _INCLUDE,
     "cpp": _INCLUDE,
     "ruby": _read_ruby,
     "php": _read_php,
-    "csharp": _reading(
+    "csharp": _make_reader(
         r"(?:global\s+)?using\s+(?:static\s+|unsafe\s+)*(?:(?P<name>\w+)\s*=\s*)?(?P<module>[\w.:]+)"
     ),
-    "bash": _reading(r"(?:source|\.)\s+[\"']*(?P<module>\S*?)[\"']*(?:\s|$)"),
+    "bash": _make_reader(r"(?:source|\.)\s+[\"']*(?P<module>\S*?)[\"']*(?:\s|$)"),
 }
 
 
@@ -244,7 +244,7 @@ class ProjectLayout:
         }
         nearest = sorted(roots, key=lambda path: (path.count("/"), path))
         self.python_roots = tuple(dict.fromkeys(["", "src", *nearest]))
-        self.python_names = _names_in(self.python_roots, self.files)
+        self.python_names = _index_names(self.python_roots, self.files)
 
     def first(self, paths: Iterable[str]) -> str | None:
         """The first of these paths that there is."""
@@ -288,12 +288,12 @@ def _resolve_python(path: str, imported: Import, layout: ProjectLayout) -> Itera
         base = posixpath.dirname(path)
         for _ in range(imported.level - 1):
             base = posixpath.dirname(base)
-        yield from _python_at(base, parts, imported.names, layout)
+        yield from _find_python(base, parts, imported.names, layout)
         return
     if not parts or parts[0] == "__future__":
         return
     for root in (*layout.python_names.get(parts[0], ()), posixpath.dirname(path)):
-        targets = list(_python_at(root, parts, imported.names, layout))
+        targets = list(_find_python(root, parts, imported.names, layout))
         if targets:
             yield from targets
             return
@@ -301,7 +301,7 @@ def _resolve_python(path: str, imported: Import, layout: ProjectLayout) -> Itera
         yield ImportTarget("package", parts[0])
 
 
-def _names_in(roots: Iterable[str], files: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def _index_names(roots: Iterable[str], files: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """What of Python lies directly in these folders: name of a module or package to folders."""
     ranks = {root: position for position, root in enumerate(roots)}
     roots_by_name: dict[str, set[str]] = {}
@@ -321,25 +321,27 @@ def _names_in(roots: Iterable[str], files: Iterable[str]) -> dict[str, tuple[str
     }
 
 
-def _python_at(
+def _find_python(
     root: str, parts: list[str], names: tuple[str, ...], layout: ProjectLayout
 ) -> Iterator[ImportTarget]:
     """`names` that are modules of their own are meant, and else the module that has them."""
     base = posixpath.join(root, *parts)
-    inner = [file for name in names if (file := _python_file(posixpath.join(base, name), layout))]
-    module = _python_file(base, layout) if parts or root else None
+    inner = [
+        file for name in names if (file := _find_python_file(posixpath.join(base, name), layout))
+    ]
+    module = _find_python_file(base, layout) if parts or root else None
     # A package of which only submodules are taken is not what the file works with.
     used_module = module if module is not None and len(inner) < max(1, len(names)) else None
     for file in [*([used_module] if used_module else []), *inner]:
         yield ImportTarget("file", file)
     if module is None and not inner and len(parts) > 1:
         # `import a.b.name`: the last part may be something that a module has.
-        outer = _python_file(posixpath.join(root, *parts[:-1]), layout)
+        outer = _find_python_file(posixpath.join(root, *parts[:-1]), layout)
         if outer is not None:
             yield ImportTarget("file", outer)
 
 
-def _python_file(base: str, layout: ProjectLayout) -> str | None:
+def _find_python_file(base: str, layout: ProjectLayout) -> str | None:
     return layout.first(f"{base}{end}".lstrip("/") for end in _PYTHON_FILES)
 
 
@@ -348,11 +350,13 @@ def _resolve_javascript(
 ) -> Iterator[ImportTarget]:
     name = imported.module.partition("?")[0]
     if name.startswith((".", "/")):
-        base = _joined(posixpath.dirname(path), name.lstrip("/") if name[0] == "/" else name)
-        file = _javascript_file(base, layout)
+        base = _join(posixpath.dirname(path), name.lstrip("/") if name[0] == "/" else name)
+        file = _find_javascript_file(base, layout)
     elif name.startswith(("@/", "~/", "#/")):
         # A habit of bundlers; only what is there counts.
-        file = _javascript_file("src/" + name[2:], layout) or _javascript_file(name[2:], layout)
+        file = _find_javascript_file("src/" + name[2:], layout) or _find_javascript_file(
+            name[2:], layout
+        )
     else:
         parts = name.split("/")
         package = "/".join(parts[: 2 if name.startswith("@") else 1])
@@ -363,7 +367,7 @@ def _resolve_javascript(
         yield ImportTarget("file", file)
 
 
-def _javascript_file(base: str, layout: ProjectLayout) -> str | None:
+def _find_javascript_file(base: str, layout: ProjectLayout) -> str | None:
     stem, ending = posixpath.splitext(base)
     bases = [base, stem] if ending in {".js", ".jsx", ".mjs", ".cjs"} else [base]
     named = [candidate + end for candidate in bases for end in ("", *_JS_ENDINGS)]
@@ -379,7 +383,7 @@ def _resolve_go(path: str, imported: Import, layout: ProjectLayout) -> Iterator[
             return
     first, *segments = imported.module.split("/")
     if first.startswith("."):
-        folder = _joined(posixpath.dirname(path), imported.module)
+        folder = _join(posixpath.dirname(path), imported.module)
         if folder in layout.folders:
             yield ImportTarget("module", folder)
     elif "." in first:
@@ -391,7 +395,11 @@ def _resolve_go(path: str, imported: Import, layout: ProjectLayout) -> Iterator[
 def _resolve_rust(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     first, *segments = [part for part in imported.module.split("::") if part] or [""]
     names = [name.split("::")[0] for name in imported.names if name not in {"*", "self"}]
-    own_folder = _rust_folder(path)
+    folder, name = posixpath.split(path)
+    if name in {"mod.rs", "lib.rs", "main.rs", "build.rs"}:
+        own_folder = folder
+    else:
+        own_folder = posixpath.join(folder, name.removesuffix(".rs"))
     if first == "crate":
         base = posixpath.dirname(path)
         while base and not {f"{base}/lib.rs", f"{base}/main.rs"} & layout.files:
@@ -415,14 +423,6 @@ def _resolve_rust(path: str, imported: Import, layout: ProjectLayout) -> Iterato
             yield ImportTarget("file", file)
 
 
-def _rust_folder(path: str) -> str:
-    """The folder in which the modules of a file lie."""
-    folder, name = posixpath.split(path)
-    if name in {"mod.rs", "lib.rs", "main.rs", "build.rs"}:
-        return folder
-    return posixpath.join(folder, name.removesuffix(".rs"))
-
-
 def _resolve_java(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     parts = imported.module.split(".")
     if imported.names:
@@ -442,7 +442,7 @@ def _resolve_java(path: str, imported: Import, layout: ProjectLayout) -> Iterato
 
 
 def _resolve_c(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    file = _near(path, imported.module, layout)
+    file = _find_near(path, imported.module, layout)
     if file is not None:
         yield ImportTarget("file", file)
     elif "/" in imported.module and not imported.module.startswith((".", "sys/", "bits/")):
@@ -452,7 +452,7 @@ def _resolve_c(path: str, imported: Import, layout: ProjectLayout) -> Iterator[I
 def _resolve_ruby(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     name = imported.module.removesuffix(".rb")
     if name.startswith("."):
-        file = _joined(posixpath.dirname(path), name) + ".rb"
+        file = _join(posixpath.dirname(path), name) + ".rb"
         if file in layout.files:
             yield ImportTarget("file", file)
         return
@@ -465,7 +465,7 @@ def _resolve_ruby(path: str, imported: Import, layout: ProjectLayout) -> Iterato
 
 def _resolve_php(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     if imported.module.endswith((".php", ".inc")) or "/" in imported.module:
-        if file := _near(path, imported.module.lstrip("/"), layout):
+        if file := _find_near(path, imported.module.lstrip("/"), layout):
             yield ImportTarget("file", file)
         return
     for name in imported.names or ("",):
@@ -495,17 +495,17 @@ def _resolve_c_sharp(path: str, imported: Import, layout: ProjectLayout) -> Iter
 def _resolve_bash(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     # "$(dirname "$0")/x.sh" and the like: what follows the last variable is beside the file.
     name = re.sub(r"^.*[})\"]/|^\$\w+/", "", imported.module)
-    if file := _near(path, name, layout):
+    if file := _find_near(path, name, layout):
         yield ImportTarget("file", file)
 
 
-def _near(path: str, name: str, layout: ProjectLayout) -> str | None:
+def _find_near(path: str, name: str, layout: ProjectLayout) -> str | None:
     """The file of this name seen from the file at `path`, else the only one that ends in it."""
-    near = _joined(posixpath.dirname(path), name)
+    near = _join(posixpath.dirname(path), name)
     return near if near in layout.files else layout.ending_in(name.lstrip("./"))
 
 
-def _joined(folder: str, name: str) -> str:
+def _join(folder: str, name: str) -> str:
     path = posixpath.normpath(posixpath.join(folder, name))
     return "" if path == "." else path
 

@@ -37,13 +37,13 @@ def notebook_starts(
     symbols: list[Symbol] = []
     imports: list[Import] = []
     ends: list[int] = []
-    for cell in _cells(lines):
+    for cell in _find_cells(lines):
         if not can_parse(cell.language):
             continue
         # Commands of the notebook itself are no code.
         code = ["" if _COMMAND.match(line) else line for line in lines[cell.start : cell.end - 1]]
         code_sections, defined, imported = code_starts(cell.language, name, code)
-        around = _heading_at(headings, cell.start)
+        around = _find_heading(headings, cell.start)
         # What is before the first symbol has the fence with it.
         starts += [
             replace(section, start=cell.start + (section.start if number else 0), heading=around)
@@ -51,12 +51,18 @@ def notebook_starts(
         ]
         ends += [cell.end + 1] if code_sections else []
         symbols += [
-            replace(symbol, start_line=symbol.start_line + cell.start, end_line=symbol.end_line + cell.start)
+            replace(
+                symbol,
+                start_line=symbol.start_line + cell.start,
+                end_line=symbol.end_line + cell.start,
+            )
             for symbol in defined
         ]
         # How a module of another language is found depends on where its program runs.
         if cell.language == "python":
-            imports += [replace(statement, line=statement.line + cell.start) for statement in imported]
+            imports += [
+                replace(statement, line=statement.line + cell.start) for statement in imported
+            ]
     if not starts:
         return [], tuple(symbols), tuple(imports)
     begun = sorted(section.start for section in starts)
@@ -66,13 +72,13 @@ def notebook_starts(
         until = next((start for start in begun if start >= end), len(lines) + 1)
         remaining = lines[end - 1 : until - 1]
         if any(line.strip() for line in remaining):
-            around = _heading_at(headings, end)
+            around = _find_heading(headings, end)
             title = around[-1] if around else first_words(remaining) or name
             starts.append(SectionStart(end, "lines", title, around[:-1]))
     return starts, tuple(symbols), tuple(imports)
 
 
-def _cells(lines: Sequence[str]) -> Iterator[_Cell]:
+def _find_cells(lines: Sequence[str]) -> Iterator[_Cell]:
     number = 0
     while number < len(lines):
         number += 1
@@ -86,7 +92,7 @@ def _cells(lines: Sequence[str]) -> Iterator[_Cell]:
         yield _Cell(opened[2], start, number)
 
 
-def _heading_at(headings: Sequence[SectionStart], line: int) -> tuple[str, ...]:
+def _find_heading(headings: Sequence[SectionStart], line: int) -> tuple[str, ...]:
     """The titles that a line stands under, outermost first."""
     above = [heading for heading in headings if heading.start <= line]
     return (*above[-1].heading, above[-1].title) if above else ()
