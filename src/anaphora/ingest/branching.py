@@ -1,4 +1,4 @@
-"""Which thread each message of an imported conversation belongs to: a plan, nothing is written.
+"""The thread of each message of an imported conversation: a plan, nothing is written.
 
 A conversation is a tree of messages. One that answers the last turn of a thread goes on there; one
 that answers an earlier turn starts a branch, a thread of its own that holds only what differs. So
@@ -87,7 +87,7 @@ class _Planner:
     branches: int = 0
 
     def place(self, turn: ImportedTurn) -> None:
-        """Give one message its place; its parent was taken before."""
+        """Give one message its position; its parent has one already."""
         content = stored_turn_hash(turn.role, turn.text)
         note = self.known.get(turn.key)
         if note is not None and self._is_current(note) and note.turn_hash != content:
@@ -131,7 +131,7 @@ class _Planner:
             return None
         if key in self.places:
             return self.places[key]
-        # A parent that came in before and is not in what was given now.
+        # A parent from an earlier import that is not part of this one.
         note = self.known.get(key)
         return (note.conversation_id, note.index) if note and self._is_current(note) else None
 
@@ -159,7 +159,7 @@ class _Planner:
         self.plan.threads[place[0]] = None
 
     def _adopt(self, turn: ImportedTurn, content: str, place: Place) -> bool:
-        """Take a turn that is there already, with the same words and no identity, for this one.
+        """Adopt a stored turn with the same words and no identity as this one.
 
         So it is when Neo's threads are imported where they lie, or the sidecar was lost.
         """

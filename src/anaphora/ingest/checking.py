@@ -1,4 +1,4 @@
-"""Checks what is to be remembered, and takes the secrets out of it.
+"""Checks new memories, and takes the secrets out of them.
 
 `InvalidInput` names the field. Words are never shortened, trimmed or normalised; names (path, tags,
 category) are kept in one Unicode form.
@@ -22,10 +22,10 @@ MAX_PATH: Final = 1_024
 MAX_DEPTH: Final = 100
 """Objects and lists within one another in a payload."""
 VERSIONED: Final = tuple(n for n, field in MEMORY_FIELDS.items() if field.changes == "version")
-"""What a memory says: another value of these is a version that supersedes it."""
+"""The fields with versions: another value of these supersedes the memory."""
 
 MemoryInput = NewMemory | str | Mapping[str, Any]
-"""What many memories may be given as."""
+"""The accepted forms of a new memory."""
 
 _FIELDS = tuple(field.name for field in fields(NewMemory))
 _KNOWN = ", ".join(_FIELDS)
@@ -120,7 +120,7 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
 
 
 def _replace_changed(new: NewMemory, values: Mapping[str, Any]) -> NewMemory:
-    """The memory with these values: the same one where they are its own, as nearly always."""
+    """The memory with these values: the same one if they are its own, as nearly always."""
     changed = {
         name: field_value
         for name, field_value in values.items()

@@ -113,7 +113,7 @@ class Contradictions:
                 first, second = records.get(link.record_id), records.get(link.other_id)
                 if first is None or second is None or first.forgotten or second.forgotten:
                     continue
-                # Where one of the two was replaced meanwhile there is nothing to settle.
+                # If one of the two was replaced meanwhile there is nothing to settle.
                 if settled or first.valid_to is second.valid_to is None:
                     yield _make_contradiction(link, first, second)
             before = links[-1][1]

@@ -1,4 +1,4 @@
-"""Chats that a program copied under another id: which chat here holds their messages already.
+"""Chats that a program copied under another id, and the stored chats that have their messages.
 
 A session that goes to the background, is forked or resumed is copied by some programs, with the
 messages' own ids, under a new id of the session. A message with the same key and the same words is
@@ -53,7 +53,7 @@ class CopiedChats:
         return replace(item, key=key, conversation_id=conversation_id)
 
     def settle(self, source: str) -> None:
-        """What is written of a source until now is known, while no other import of it may write."""
+        """Mark all that is written of a source as read, while no other import of it may write."""
         if source in self._read_until:
             self._read_until[source] = self._sidecar.version()
 

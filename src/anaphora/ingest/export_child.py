@@ -31,7 +31,7 @@ def is_beginning(head: bytes) -> Iterator[bool]:
 
 
 def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
-    """Every line of a file in order, or a list of the reason why it is none; now and then how many
+    """Every line of a file in order, or a list with the reason why it is invalid; at times how many
     bytes were read."""
     with open_regular(Path(path)) as file:
         for number, line in enumerate(_read_lines(file, most)):
@@ -62,7 +62,7 @@ def _read_lines(file: BinaryIO, most: int) -> Iterator[bytes | None]:
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """The object of a line. ValueError for what is none, or is nested too deeply."""
+    """The object of a line. ValueError if there is none, or it is nested too deeply."""
     parsed = _parse(text)
     if isinstance(parsed, dict) and parsed.get("kind") == "escaped":
         wrapped = parsed.get("line")

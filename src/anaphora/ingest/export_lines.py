@@ -61,7 +61,7 @@ def export_lines(
 ) -> Generator[ReadLine, None, None]:
     """Every line of a file of `size` bytes, none of which may have more than `most`.
 
-    Raises WorkerEnded where reading takes too much, WorkerFailed where the file cannot be read.
+    Raises WorkerEnded if reading takes too much, WorkerFailed if the file cannot be read.
     """
     limits = WorkerLimits(
         seconds=bounds.seconds_for(size),
@@ -71,7 +71,7 @@ def export_lines(
     where = os.fspath(path_for_worker(path))
     done = 0
     for answer in call_in_worker(_READ, where, most, bounds.parts, limits=limits, types=_TYPES):
-        # In their shortest form, as there are many: a line, how far it is, why a line is none.
+        # In the shortest form, as there are many: a line, the bytes read, or why a line is invalid.
         if isinstance(answer, str):
             yield ReadLine(answer, "", done)
         elif isinstance(answer, int):

@@ -65,7 +65,7 @@ class ImportedMemoryWriter:
             self.flush()
 
     def end(self, whole: ImportedWhole) -> None:
-        """End what is no longer in something that was read whole, or tell what is gone."""
+        """End memories that are no longer in a completely read source, or report removed files."""
         before = self._load_parts(whole.source)
         if whole.key.endswith("/"):
             current_names = {redact(key).text for key in whole.keys}
@@ -89,7 +89,7 @@ class ImportedMemoryWriter:
         self.counts["ended"] += sum(done)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the pending drafts."""
         from anaphora.store.records.importing import put_imported
 
         drafts, self._waiting = self._waiting, []
@@ -118,7 +118,7 @@ class ImportedMemoryWriter:
         return ImportDraft(replace(draft, details={IMPORTED: True}), item.changed)
 
     def _load_parts(self, form: str) -> dict[str, dict[str, str]]:
-        """What stands here of a format: source to record id, by what it is a part of."""
+        """The stored memories of a format: source to record id, by the note they are a part of."""
         if form not in self._before:
             parts: dict[str, dict[str, str]] = {}
             start, after = f"{form}:", 0
@@ -136,5 +136,5 @@ class ImportedMemoryWriter:
 
 
 def _make_source(form: str, key: str) -> str:
-    """What it is known by, as it is kept: without secrets."""
+    """The stored identity of an imported memory, without secrets."""
     return redact(f"{form}:{key}").text

@@ -94,13 +94,13 @@ def import_files(
 
 @dataclass(slots=True)
 class _Passed:
-    """What of a folder or zip file no importer took; `is_all` while nothing else was in it."""
+    """Files of a folder or zip file that no importer accepted; `is_all`: there are no others."""
 
     is_all: bool = True
     words: list[str] = field(default_factory=list)
 
     def add(self, item: ImportItem, root: Path) -> None:
-        """Look at what a file gave."""
+        """Note one result of reading a file."""
         match item:
             case ImportedElse(unread=True):
                 self.words.append(f"{item.count} {item.kind}")
@@ -111,7 +111,7 @@ class _Passed:
                 self.is_all = False
 
     def in_words(self) -> str:
-        """Why nothing came of it."""
+        """Why nothing was imported."""
         words, more = self.words[:_MOST_TOLD], len(self.words) - _MOST_TOLD
         contents = "; ".join(words) + (f" and {more:,} more" if more > 0 else "")
         return f"{UNKNOWN_ALL}: it has {contents}" if contents else f"{UNKNOWN_ALL}: it is empty"
@@ -151,7 +151,7 @@ class _Import:
         self._problems = Problems(_MOST_PROBLEMS)
 
     def add(self, item: ImportItem, label: str) -> None:
-        """Keep what a file gave, or note why not."""
+        """Store one result of reading a file, or note why not."""
         match item:
             case ImportProblem():
                 self._problems.add(item)
@@ -174,7 +174,7 @@ class _Import:
         self._problems.add(ImportProblem(shortened(path), shortened(place), shortened(reason)))
 
     def report(self) -> ImportReport:
-        """Write what still waits, and say what was done."""
+        """Write what is pending, and report what was done."""
         self._memories.flush()
         counts, done = self._memories.counts, self._conversations
         return ImportReport(

@@ -196,7 +196,7 @@ def _find_linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | No
 
 
 def _say_the_same(first: MemoryRecord, second: MemoryRecord) -> bool:
-    """Words alone do not decide: the same words at two paths are two facts."""
+    """The same text at two paths is two facts."""
     identity, other_identity = (
         (record.type, record.path, record.payload) for record in (first, second)
     )
@@ -205,7 +205,7 @@ def _say_the_same(first: MemoryRecord, second: MemoryRecord) -> bool:
 
 
 def _contradict(first: MemoryRecord, second: MemoryRecord, cosine: float) -> bool:
-    """Whether they seem to. What happened is past, and different paths are different things."""
+    """Whether two memories seem to contradict. Episodes, and different paths, never do."""
     if "episodic" in (first.type, second.type) or (first.path and second.path):
         return False
     older, newer = sorted((first, second), key=lambda record: (record.created_at, record.id))

@@ -82,7 +82,7 @@ class MarkupReader:
         return ""
 
     def _read_raw(self, markup: str, at: int, *, last: bool) -> int:
-        """Past the text of a script, up to what ends it; -1 where that may still come."""
+        """Past the text of a script, up to what ends it; -1 if that may still come."""
         match = _RAW_END[self._raw].search(markup, at)
         if match is not None:
             self._raw = ""
@@ -95,7 +95,7 @@ class MarkupReader:
         return following
 
     def _read_tag(self, markup: str, at: int) -> int:
-        """Past the tag or comment at this place; -1 where it has no end."""
+        """Past the tag or comment at this place; -1 if it has no end."""
         if markup.startswith("<!--", at):
             # `<!-->` and `<!--->` are whole.
             closing = markup.find("-->", at + 2)
@@ -137,7 +137,7 @@ def elements(text: str, tag: str) -> Iterator[str]:
 
 
 def _read_attributes(markup: str, at: int) -> tuple[Attributes, int]:
-    """The attributes of a tag, and where it ends; -1 where it has no end."""
+    """The attributes of a tag, and where it ends; -1 if it has no end."""
     attributes: Attributes = []
     while True:
         space = _SPACE.match(markup, at)

@@ -63,7 +63,7 @@ _SHORT = 4_000
 
 _LONG_NOTICE = "a long text: words find it now, its vectors are made behind the calls"
 
-# The links that are told of.
+# The links that results report.
 _TOLD = (*CLOSENESS, OPEN)
 
 
@@ -79,7 +79,7 @@ class MemoryWriter:
     """Remembers in one namespace.
 
     `neighbours` gives the known memories nearest to each row of a matrix of unit vectors; `clock`
-    the present, aware; `ids` new record ids that rise. `follow` is told what was written, `later`
+    the present, aware; `ids` new record ids that rise. `follow` gets what was written, `later`
     is called where a vector is left to `fill_vectors`. Safe to share between threads.
     """
 
@@ -280,7 +280,7 @@ class MemoryWriter:
     def _describe(
         self, done: Sequence[Remembered], links: Sequence[RecordLink]
     ) -> list[Remembered]:
-        """What was done, with what is close to each and with what says otherwise."""
+        """The results, with the memories close to each and those that contradict it."""
         if not links:
             return list(done)
         near: dict[str, list[str]] = {}
@@ -434,7 +434,7 @@ class _EmbedAhead:
 
 
 def _make_remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:
-    """What is told of a memory; `written` is the text that needs vectors now, "" for none."""
+    """The result of a memory; `written` is the text that needs vectors now, "" for none."""
     notices = done.notices if len(written) <= IN_CALL else (*done.notices, _LONG_NOTICE)
     return Remembered(done.id, done.action, redacted=redacted, notices=notices)
 

@@ -229,7 +229,7 @@ class NoteWriter:
                 graph.supersede_note(new.supersedes, done.id, row.record.valid_from)
         self._linker.link(row)
         if len(row.record.text) <= _INLINE and self._embedder.ready(0):
-            # Words find the note until `fill_vectors` comes back to it.
+            # Keywords find the note until `fill_vectors` embeds it.
             with suppress(EmbeddingError):
                 self._backlog.attach([TextToEmbed(row.record.id, row.record.text)])
         return row, redacted
@@ -309,7 +309,7 @@ class NoteLinker:
         """
         linked = [(note, self._find_links(note)) for note in notes]
         entities = self.graph.entities_of_notes(note.record.id for note in notes)
-        # A note that names nothing and never did has no place in the graph.
+        # A note that never named an entity does not belong in the graph.
         to_link = [(note, links) for note, links in linked if links or note.record.id in entities]
         if not to_link:
             return 0

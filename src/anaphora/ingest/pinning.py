@@ -1,4 +1,4 @@
-"""What stands in the core block, and where: pinned and unpinned by one write each."""
+"""The memories of the core block and their positions: each pinned or unpinned by one write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What could not be read or kept, one by one up to a number, and how many more."""
+"""Problems of reading and storing: listed up to a number, then counted."""
 
 from __future__ import annotations
 

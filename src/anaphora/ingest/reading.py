@@ -47,7 +47,7 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class ReadItem:
-    """What a file gave, and how many bytes of it were read by then."""
+    """A result of reading a file, and how many bytes of it were read by then."""
 
     item: ImportItem
     done: int

@@ -34,7 +34,7 @@ def read(
         if number < begin.skip:
             continue
         _, size = file.progress()
-        # One behind a large one is told as well: it is the end of that.
+        # A file behind a large one is reported as well: it marks the end of that one.
         soon = not begin.each and max(before, size) <= SMALL
         before = size
         yield Piece(bounds.seconds_for(size), ReadFile(file.label, size), soon)

@@ -32,7 +32,7 @@ _NO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
 class NotedCall:
     """A line about a call: `key` is its identity in its source, the turn is what it came after.
 
-    A `final` one is told again where it is here already.
+    A `final` one replaces a line that is stored already.
     """
 
     key: str
@@ -70,7 +70,7 @@ class SessionWriter:
         )
 
     def keep_calls(self, calls: Iterable[NotedCall]) -> int:
-        """Keep calls that are not here, without secrets; how many were new."""
+        """Store new calls, without secrets; returns how many were new."""
         count = 0
         for portion in portions(calls):
             with self._calls.change() as work:
@@ -113,7 +113,7 @@ class SessionWriter:
     def forget_removed(self, conversation_id: str, left: frozenset[int] | None) -> bool:
         """Drop what hangs on turns that are gone; whether there was any.
 
-        `left` are the places of turns that still have their words, None where the conversation was
+        `left` are the places of turns that still have their words, None if the conversation was
         deleted.
         """
         if left is None:

@@ -134,7 +134,7 @@ def _iterate(records: RecordReader[MemoryRecord]) -> Iterator[MemoryRecord]:
 
 
 def _find_changes(record: MemoryRecord) -> dict[str, Any]:
-    """The fields that would be another today."""
+    """The fields that redaction would change today."""
     stored = NewMemory(**{name: getattr(record, name) for name in _FIELDS})
     clean, _ = without_secrets(stored)
     clean_fields = {name: getattr(clean, name) for name in _FIELDS}

@@ -78,7 +78,7 @@ class TranscriptWatch:
         self._live: dict[Path, tuple[datetime, tuple[str, ...]]] = {}
 
     def look(self) -> WatchReport:
-        """Bring in what changed since the last look. StoreError when it cannot be kept."""
+        """Import what changed since the last look. StoreError when it cannot be stored."""
         now = self._clock()
         files = added = 0
         problems: list[ImportProblem] = []

@@ -78,7 +78,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedDocument:
-    """What a file says: its text in blocks, and what it tells of itself."""
+    """The content of a file: its text in blocks, and its metadata."""
 
     format: DocumentFormat
     blocks: tuple[TextBlock, ...]
@@ -90,7 +90,7 @@ class ExtractedDocument:
 
 
 class TooMuch(UnreadableDocument):
-    """It is over a limit that all parts of a file share: there is no use in reading on."""
+    """A limit that all parts of a file share is exceeded: reading on is useless."""
 
 
 BudgetName = Literal["characters", "elements", "parts", "unpacked"]
@@ -104,7 +104,7 @@ _BUDGETS: Final[Mapping[BudgetName, str]] = {
 
 @dataclass(slots=True)
 class Reading:
-    """A file that is being read: its name, how much may be read of it, and what could not be.
+    """A file that is being read: its name, its limits, and its problems.
 
     All parts of one file share what was read, so that a mail of many attachments is no way around a
     limit.
@@ -121,7 +121,7 @@ class Reading:
         return UnreadableDocument("document", self.name, reason)
 
     def part(self, name: str) -> Reading:
-        """A file within this one. `UnreadableDocument` where it is too deep within others."""
+        """A file within this one. `UnreadableDocument` if it is too deep within others."""
         if self.depth >= self.limits.depth:
             reason = f"it is nested more than {self.limits.depth} deep"
             raise TooMuch("document", self.name, reason)
@@ -133,12 +133,12 @@ class Reading:
         self.problems.add(ImportProblem(self.name, place, summary))
 
     def count(self, text: str) -> str:
-        """The same text. `UnreadableDocument` where all that was read is too much."""
+        """The same text. `UnreadableDocument` if all that was read is too much."""
         self.spend("characters", len(text))
         return text
 
     def spend(self, name: BudgetName, count: int = 1) -> None:
-        """Count so many of something. `TooMuch` where the file and all in it have too many."""
+        """Count so many of something. `TooMuch` if the file and all in it have too many."""
         self._read[name] += count
         most = getattr(self.limits, name)
         if self._read[name] > most:
@@ -155,7 +155,7 @@ class Reading:
 
 
 def one_line(text: object) -> str | None:
-    """What a file says of itself, in one line of at most 300 characters; None where it is blank."""
+    """What a file says of itself, in one line of at most 300 characters; None if it is blank."""
     line = shortened(" ".join(str(text).split())) if text is not None else ""
     return line or None
 
@@ -190,7 +190,7 @@ _FILE_AS_TITLE: Final = re.compile(
 
 
 def meant_title(text: object, *, of_page: bool = False) -> str | None:
-    """A title that a file tells of itself, in one line; None where it says nothing.
+    """The title in a file's metadata, in one line; None if it is meaningless.
 
     Programs put their own names there, that of a file they read, or "untitled". A page may well be
     called after a file that it is about.

@@ -103,7 +103,7 @@ def read_docx(data: bytes, reading: Reading) -> ExtractedDocument:
 
 
 def names_in(data: bytes) -> frozenset[str]:
-    """What a zip file holds; nothing where it is none."""
+    """The names in a zip file; none if it is not one."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return frozenset(archive.namelist())
@@ -180,7 +180,7 @@ def _refuse_hostile(data: bytes, reading: Reading) -> None:
 def _inspect(archive: zipfile.ZipFile, member: zipfile.ZipInfo, reading: Reading) -> None:
     """Scan a part as an XML reader does. Its name does not matter: relations may name any part.
 
-    `UnreadableDocument` where it declares entities, or has too many elements. What is no XML is no
+    `UnreadableDocument` if it declares entities, or has too many elements. What is no XML is no
     trouble: no reader gets further than here.
     """
     run = 0

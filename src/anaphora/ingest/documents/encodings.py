@@ -28,7 +28,7 @@ _BOMS: Final = (
 
 
 def marked(data: bytes) -> tuple[str, bytes] | None:
-    """The encoding that a byte order mark says, and the bytes behind it; None without one."""
+    """The encoding of a byte order mark, and the bytes behind it; None without one."""
     for mark, name in _BOMS:
         if data.startswith(mark):
             return name, data[len(mark) :]
@@ -72,7 +72,7 @@ def _decode(data: bytes, encoding: str, name: str, reading: Reading, place: str)
 
 
 def text_encoding(name: str) -> str | None:
-    """What Python calls an encoding of text; None for what is none."""
+    """Python's name of a text encoding; None if it is not one."""
     try:
         standard = webencodings.lookup(name)
     except ValueError:
@@ -92,7 +92,7 @@ def text_encoding(name: str) -> str | None:
 
 
 def declared_encoding(label: str) -> str | None:
-    """The encoding that a page declares within itself; None where the standard does not have it.
+    """The encoding that a page declares within itself; None if the standard does not have it.
 
     One whose declaration could be read is not UTF-16, whatever it says: by the standard, UTF-8.
     """

@@ -203,7 +203,7 @@ class _Flow:
             self.line.append(joined)
 
     def end_line(self, *, keep: bool = False) -> None:
-        """The line ends; `keep`: also where it has nothing."""
+        """The line ends; `keep`: also if it has nothing."""
         text = "".join(self.line)
         self.line = []
         text = text.strip("\r\n") if self.pre else text.strip(" ")
@@ -212,7 +212,7 @@ class _Flow:
             self._mark = ""
 
     def blank(self) -> None:
-        """An empty line, where there is none yet."""
+        """An empty line, if there is none yet."""
         if self.items and (self.items[-1].text or self.items[-1].level):
             self.items.append(_Item(""))
 
@@ -407,7 +407,7 @@ class _PageText:
             self._tables[-1].begin_cell(attrs)
 
     def _read_head(self, tag: str, attrs: dict[str, str | None]) -> None:
-        """What is said in the head, and what a page does not show."""
+        """Read the head of a page, and the elements that it does not show."""
         if tag == "title":
             self._in_title = not self.title
         elif tag == "meta" and (attrs.get("name") or "").lower() == "author":

@@ -2,7 +2,7 @@
 
 The hyphen of a word that was cut goes ("inun-", "dation"), that of a compound stays ("well-",
 "known"): what the rest of the text writes decides, then what is a common word, then what compounds
-are made of. Where none of these tells, the word was cut, as most at the end of a line are. No word
+are made of. If none of these tells, the word was cut, as most at the end of a line are. No word
 is lost either way: a compound that was kept is found by each of its parts, too.
 """
 
@@ -83,7 +83,7 @@ def _mend_lines(lines: list[str], written: _Written) -> Iterator[str]:
 
 
 class _Written:
-    """What the texts write elsewhere than at the end of a line, each looked at where needed."""
+    """The words of the texts away from line ends, counted on first use."""
 
     def __init__(self, pages: list[str]) -> None:
         self._pages = pages

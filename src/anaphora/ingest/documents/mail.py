@@ -330,7 +330,7 @@ def _is_letter(
     if has_children:
         return False
     if kind.startswith(("multipart/", "message/")):
-        # It says so and is not: what is there is text.
+        # The type is declared but there are no parts: the content is text.
         return True
     disposition = None
     with suppress(*BROKEN):

@@ -107,7 +107,7 @@ class _Pages:
         self._pictures: dict[str, list[int]] = {}
 
     def read(self, reader: PdfReader, count: int) -> None:
-        """Read all; `UnreadableDocument` where no page can be read."""
+        """Read all; `UnreadableDocument` if no page can be read."""
         form = FormReader()
         why: object = ""
         for number in range(1, count + 1):
@@ -172,7 +172,7 @@ def _list_pages(numbers: list[int]) -> str:
 
 
 def _explain_unread(page: PageObject, text: str) -> str:
-    """Why a page that shows something has no text, or hardly any; "" where it is read."""
+    """Why a page that shows something has no text, or hardly any; "" if it is read."""
     if len(text.strip()) >= _HARDLY_ANY:
         return ""
     contents = page.get_contents()

@@ -1,4 +1,4 @@
-"""What was filled into the forms of a PDF and noted on its pages, which is not in their text."""
+"""The filled-in fields and the notes of a PDF, which are not in the text of its pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 _MOST: Final = 20_000
-"""Fields and notes that are looked at on a page, and beside all pages."""
+"""Fields and notes that are read on a page, and outside of pages."""
 _DEEPEST: Final = 20
 _PUSH_BUTTON: Final = 1 << 16
 _NO_NOTES: Final = frozenset(("/Link", "/Widget", "/Popup", "/PrinterMark", "/TrapNet"))

@@ -1,4 +1,4 @@
-"""Plain text and Markdown: kept as they are, but for the byte order mark."""
+"""Plain text and Markdown: unchanged, except for the byte order mark."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_notebook(data: bytes, reading: Reading) -> ExtractedDocument:
 def decoded_text(data: bytes, reading: Reading) -> str:
     """UTF-8, UTF-16 with a byte order mark, else Windows-1252, which is noted.
 
-    `UnreadableDocument` for what is none of these, as a file of another program is.
+    `UnreadableDocument` for anything else, such as a file of another program.
     """
     text = ""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):

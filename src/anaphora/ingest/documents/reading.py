@@ -1,4 +1,4 @@
-"""Which format a file is of, by its first bytes and then its name, and what reads it."""
+"""The format of a file, by its first bytes and then its name, and the reader for it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _choose_mbox_reader(head: bytes) -> Read | None:
 
 
 def _choose_reader(data: bytes, reading: Reading) -> Read:
-    # Each is imported for what it reads: a worker is there the sooner.
+    # Readers are imported on demand: a worker starts faster.
     head = data[:_HEAD]
     if b"%PDF-" in head[:1_024]:
         from anaphora.ingest.documents.pdf import read_pdf

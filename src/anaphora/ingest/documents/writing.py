@@ -1,4 +1,4 @@
-"""How documents come in and go: read, cut, kept in one transaction, then embedded.
+"""Documents are read, cut, stored in one transaction, then embedded; and forgotten.
 
 The same bytes are kept once, whatever they are called. Other bytes under a name are its next
 version: the one before leaves recall and stays in history. Secrets are taken out of the text, as
@@ -53,7 +53,7 @@ _LONGEST_NAME: Final = 1_024
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document as it is given: its bytes and what they are called; the rest may be told by it."""
+    """A new document: its bytes and name; its metadata may supply the rest."""
 
     data: bytes
     name: str

@@ -60,7 +60,7 @@ def plans(tool: object) -> bool:
 
 
 def plan_of(given: object) -> str:
-    """The plan in what such a tool was called for, or gave; "" where it has none."""
+    """The plan in what such a tool was called for, or gave; "" if it has none."""
     call = decoded(given)
     plan = call.get("plan") if isinstance(call, Mapping) else None
     return plan if isinstance(plan, str) else ""
@@ -79,7 +79,7 @@ def read_plan_output(output: object) -> tuple[str, bool]:
 
 
 def refusal_of(output: object, feedback: object = None) -> str:
-    """The words with which a user refused a call; "" where the refusal has none.
+    """The words with which a user refused a call; "" if the refusal has none.
 
     `feedback` is the program's own record of them, if there is one. Of questions that are to be
     asked anew they are the answers that were given all the same.
@@ -92,7 +92,7 @@ def refusal_of(output: object, feedback: object = None) -> str:
 
 
 def answers_of(given: object, result: object, output: object) -> str:
-    """Each question that was answered, with the answer; "" where there is none.
+    """Each question that was answered, with the answer; "" if there is none.
 
     `given` is what the tool was called for, `result` the program's own record of what it gave, if
     there is one, `output` what the model was told.

@@ -76,7 +76,7 @@ def as_object(value: object, what: str) -> dict[str, object]:
 
 
 def text_at(value: Mapping[str, object], name: str) -> str:
-    """The text in a field; raises Malformed where it is missing or something else."""
+    """The text in a field; raises Malformed if it is missing or something else."""
     text = value.get(name)
     if isinstance(text, str):
         return text
@@ -85,7 +85,7 @@ def text_at(value: Mapping[str, object], name: str) -> str:
 
 
 def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """The object in a field; raises Malformed where it is missing or something else."""
+    """The object in a field; raises Malformed if it is missing or something else."""
     nested = value.get(name)
     if isinstance(nested, dict):
         return nested
@@ -109,7 +109,7 @@ class ImportFile:
     same below the folder that was named, which it begins with ("Notes/Work/Staging.md"), `modified`
     an aware time, `size` bytes. `consumed` counts the bytes read by the last `open`, `held` what
     drafts hold of it, in characters, `made_keys` the keys that its chats without an id got.
-    `tentative`: its name is none of an export. Where several formats share the file, `wanted` takes
+    `tentative`: its name is not that of an export. If formats share the file, `wanted` takes
     the values of the one that reads it, and `later` is set for all but the first. What is no
     regular file (a pipe, a device) raises OSError.
     """

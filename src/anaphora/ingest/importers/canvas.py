@@ -16,7 +16,7 @@ _MOST_KEY: Final = 100
 
 
 class CanvasText(NamedTuple):
-    """A text of a canvas: the id of its card ("" for what is none), the text, where it stands."""
+    """A text of a canvas: the id of its card ("" if it has none), the text, its position."""
 
     key: str
     text: str
@@ -24,7 +24,7 @@ class CanvasText(NamedTuple):
 
 
 def read_canvas(text: str) -> list[CanvasText]:
-    """The texts of a canvas, in the order of the file. Raises Malformed for what is none."""
+    """The texts of a canvas, in the order of the file. Raises Malformed if it is no canvas."""
     try:
         canvas = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:

@@ -165,7 +165,7 @@ def _read_canvas(written: Written, call: Mapping[str, Any]) -> str:
 
 
 def _parse_object(text: str) -> dict[str, Any]:
-    """The object that a text holds as JSON; an empty one where it holds none."""
+    """The object that a text holds as JSON; an empty one if it holds none."""
     try:
         parsed = json.loads(text, strict=False)
     except (ValueError, RecursionError):

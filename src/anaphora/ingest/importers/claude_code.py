@@ -394,7 +394,7 @@ def _make_record(line: dict[str, object], session: str) -> dict[str, object]:
 
 
 def _read_origin(value: Mapping[str, object]) -> str | None:
-    """What sent a message, as its record says; None where it does not."""
+    """What sent a message, as its record says; None if it does not."""
     origin = value.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else origin
     return kind if isinstance(kind, str) else None

@@ -303,7 +303,7 @@ class _Rollout:
         return parts[-1]
 
     def _chain_key(self, role: str, text: str, channel: Channel) -> str:
-        """The key that older readers gave a message; "" where they had it from another record."""
+        """The key that older readers gave a message; "" if they had it from another record."""
         event, words = channel == "event", _digest_words(role, text)
         if self._twins.get((not event, words)):
             self._twins[(not event, words)] -= 1
@@ -321,7 +321,7 @@ def _digest_words(role: str, text: str) -> str:
 
 
 def _split_around_plan(text: str) -> list[str]:
-    """A plan within a message and what stands around it: they are told one by one, too."""
+    """A plan within a message, and the text around it: other records have them one by one."""
     plans = _PLAN.findall(text)
     surrounding = _PLAN.sub("", text)
     return [part for part in (surrounding, *plans) if part.strip()] if plans else []

@@ -385,7 +385,7 @@ def _read_prompts(
 
 def _find_typed_elsewhere(file: ImportFile, chats: list[str]) -> set[str]:
     """What was typed in these chats of a workspace, out of the database of all workspaces beside
-    it; nothing where that is not there or cannot be read."""
+    it; nothing if that is not there or cannot be read."""
     typed: set[str] = set()
     parents = file.path.parents
     database = file.beside("globalStorage/state.vscdb", 2) if len(parents) > 2 else None

@@ -79,7 +79,7 @@ def safe_id(source: str, key: str) -> str:
 
 
 def read_time(value: object) -> datetime | None:
-    """An aware time, None where there is none (null, "", 0); raises Malformed if it says nothing.
+    """An aware time, None if there is none (null, "", 0); raises Malformed if it says nothing.
 
     Numbers, also as text, are seconds since 1970, or milli-, micro- or nanoseconds where seconds
     would lie beyond the year 5000. Text is ISO 8601 or RFC 3339; without a zone it is UTC.
@@ -156,7 +156,7 @@ def blocks_of(
 
 
 def check_room(file: ImportFile, conversations: int) -> None:
-    """Raises Malformed where a file has as many conversations of single messages as it may."""
+    """Raises Malformed if a file has as many conversations of single messages as it may."""
     most = file.bounds.conversations
     if conversations >= most:
         raise Malformed(f"more than {most:,} conversations in one file; it was skipped")

@@ -19,7 +19,7 @@ _MAX_PATH = 1_000
 
 
 def words_at(value: Mapping[str, object], *names: str) -> str:
-    """The first of these fields that has words. Raises Malformed where none has."""
+    """The first of these fields that has words. Raises Malformed if none has."""
     for name in names:
         words = value.get(name)
         if isinstance(words, str) and words.strip():
@@ -33,12 +33,12 @@ def text_or(value: Mapping[str, object], *names: str) -> str:
 
 
 def when(file: ImportFile, value: Mapping[str, object], *names: str) -> datetime:
-    """The first of these times that is there, else the file's. Raises Malformed."""
+    """The first of these times that is set, else the file's. Raises Malformed."""
     return moment(value, *names) or file.modified
 
 
 def moment(value: Mapping[str, object], *names: str) -> datetime | None:
-    """The first of these times that is there. Raises Malformed for one that says nothing."""
+    """The first of these times that is set. Raises Malformed for an unreadable one."""
     return next((at for name in names if (at := read_time(value.get(name))) is not None), None)
 
 
@@ -49,13 +49,13 @@ def key_of(*parts: object) -> str:
 
 
 def path_of(*parts: str) -> str | None:
-    """A memory's path; None where these cannot be one."""
+    """A memory's path; None if these cannot be one."""
     path = "/".join(part.strip() for part in parts)
     return path if path.isprintable() and path.strip() == path and len(path) <= _MAX_PATH else None
 
 
 def tags_of(*groups: object) -> tuple[str, ...]:
-    """Tags out of texts and lists of texts; anything else is none."""
+    """Tags out of texts and lists of texts; anything else is ignored."""
     tags: dict[str, None] = {}
     for group in groups:
         for tag in (
@@ -69,7 +69,7 @@ def tags_of(*groups: object) -> tuple[str, ...]:
 
 
 def payload_of(**fields: object) -> Mapping[str, Any] | None:
-    """The fields that say something; None where none does."""
+    """The fields with content; None if there are none."""
     filled = {name: field for name, field in fields.items() if field not in (None, "", [], {}, ())}
     return filled or None
 

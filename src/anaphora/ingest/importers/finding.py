@@ -59,7 +59,7 @@ _JSON = (".json", ".jsonl", ".ndjson")
 _ENDINGS = (*_JSON, ".zip", ".db", ".sqlite", ".sqlite3", ".vscdb", ".af")
 # Names of exports with endings that tell nothing: those of Google Takeout.
 _NAMES = re.compile(r"(?:my ?activity.*\.html|conversation_\d+\.txt)")
-# What lies beside something known and is none of it.
+# Files that lie beside a known export and are no part of it.
 _BESIDE = {
     "claude-mem.db": words("settings.json"),
     "chatSessions": words("workspace.json state.vscdb.backup"),
@@ -67,7 +67,7 @@ _BESIDE = {
 _WITHIN_NONE = words("chatEditingSessions node_modules")
 _NOTES = (markdown.FORMAT.name, basic_memory.FORMAT.name)
 UNNAMED_NOTES: Final = "Markdown file (--format markdown imports them)"
-# A folder of one of these names is told from others by the one that it lies in.
+# A folder of one of these names is distinguished by the folder that it lies in.
 _COMMON = words("content docs documents knowledge memory memories notes obsidian vault wiki")
 _REFUSED = by_word(
     {
@@ -92,7 +92,7 @@ _CONVERSATIONS = "conversations"
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file is to be opened as a zip file. One that cannot be read is none."""
+    """Whether a file is to be opened as a zip file. An unreadable file is not."""
     if path.suffix.lower() == ".zip":
         return True
     try:
@@ -109,7 +109,7 @@ def find(
     name: str = "",
     passed: PassedOver | None = None,
 ) -> Generator[_Found, None, None]:
-    """The files under a path that exists. Each can be read until the next is asked for.
+    """The files under an existing path. Each can be read until the next one is requested.
 
     What is no file says what was left out, or which notes a folder has. With the `format` of notes
     a folder is one of notes, whatever else is in it. `name` is that of a file that lies elsewhere
@@ -193,7 +193,7 @@ def _walk_notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
 
 
 def _classify(root: Path, candidate: FoundFile | Skipped, rules: VaultRules) -> str | None:
-    """What something is that is not read, "" where it is not counted; None for what is told."""
+    """The kind of a file that is not read, "" if it is not counted; None if it is reported."""
     kind = rules.kind_of(candidate.path)
     if kind is None:
         ignored = isinstance(candidate, Skipped) and candidate.reason == "ignored"

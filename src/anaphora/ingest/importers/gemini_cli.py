@@ -104,7 +104,7 @@ class _Recording:
 
 
 def _read_id(value: Mapping[str, object]) -> str:
-    """A message's id, "" where it has none."""
+    """A message's id, "" if it has none."""
     message_id = value.get("id")
     return (
         str(message_id)

@@ -140,7 +140,7 @@ class _Cells:
 def cells(raw: BufferedReader, most: int) -> Iterator[str]:
     """Every entry of a page: its product, a form feed, its words; at most `most` characters each.
 
-    Raises Malformed where the markup is none.
+    Raises Malformed for invalid markup.
     """
     entries = _Cells(most)
     reader = MarkupReader(entries.begin, entries.end_element, entries.add)

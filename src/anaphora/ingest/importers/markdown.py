@@ -174,7 +174,7 @@ def links_in(text: str) -> list[str]:
 def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
     """The memories of a note: itself, or each of its sections; its properties if it has no words.
 
-    None where it has neither.
+    None if it has neither.
     """
     properties = {n: v for n, v in note.properties.items() if not _is_beside(note, n, v)}
     title = note.properties.get("title")

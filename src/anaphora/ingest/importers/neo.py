@@ -1,6 +1,6 @@
 """Neo: conversation threads as Go wrote them, one `<id>.json` each; ids are kept.
 
-A turn keeps its time and, where it has one, its intent. A damaged turn is reported and the others
+A turn keeps its time and, if it has one, its intent. A damaged turn is reported and the others
 go in: this reads leniently what the store itself would set aside as corrupt.
 """
 

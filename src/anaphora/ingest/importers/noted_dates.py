@@ -107,7 +107,7 @@ def date_of_name(stem: str) -> datetime | None:
 def date_of(text: str) -> datetime | None:
     """The time that a text is, if it is nothing but one; UTC where it names no zone.
 
-    Raises ReadsTwoWays where day and month cannot be told apart.
+    Raises ReadsTwoWays if day and month cannot be told apart.
     """
     text = _unlink(unicodedata.normalize("NFKC", text.strip()))
     if not text or len(text) > _MOST or not any(letter.isdigit() for letter in text):

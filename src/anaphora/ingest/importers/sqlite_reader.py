@@ -31,7 +31,7 @@ _CHUNK: Final = 1 << 20
 @contextmanager
 def _open_database(file: ImportFile) -> Iterator[Any]:
     with _put_on_disk(file) as path:
-        # As a reader that waits for the program's own writes. Where there are none to wait for,
+        # As a reader that waits for the program's own writes. If there are none to wait for,
         # it is read as it lies: else a log and a file of locks would be made beside it.
         still = (
             ""

@@ -37,7 +37,7 @@ _NAMING: Final = {
 _COPIES: Final = ("logseq/bak/", "logseq/version-files/")
 
 ReadSettings = Callable[[str], bytes | None]
-"""The bytes of a file of a vault by its path in it, None where it has no such file."""
+"""The bytes of a file of a vault by its path in it, None if it has no such file."""
 
 
 def templates_of(read: ReadSettings, folders: Iterable[str] = (SETTINGS,)) -> tuple[str, ...]:

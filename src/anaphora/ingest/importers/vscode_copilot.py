@@ -231,7 +231,7 @@ def _read_text(request: Mapping[str, object]) -> str:
 
 
 def _read_part(draft: Draft, part: object, key: str, ts: Any) -> str:
-    """The words of a part of an answer; what is none is kept or counted elsewhere."""
+    """The text of a part of an answer; parts without text are stored or counted."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):

@@ -87,7 +87,7 @@ FileLook: TypeAlias = FileSections | Skipped | tuple[FileRow, str]
 
 
 def _read_stat(place: Path | str) -> os.stat_result | None:
-    """The present state of a file, None where it is not to be had."""
+    """The present state of a file, None if it is not to be had."""
     try:
         return os.lstat(place)
     except (OSError, ValueError):
@@ -190,7 +190,7 @@ def _make_time(nanoseconds: int) -> datetime:
 
 
 def project_folder(root: str | Path) -> Path:
-    """The real folder of a project. InvalidInput where there is none."""
+    """The real folder of a project. InvalidInput if there is none."""
     try:
         folder = Path(root).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
@@ -217,7 +217,7 @@ def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFil
     todo: list[FoundFile] = []
     missing: list[str] = []
     look = os.lstat
-    # Before each recall this is asked of every file of a project: a call for each would show.
+    # This runs for every file of a project before each recall: a call per file would be noticeable.
     for path, file_path, mtime_ns, size, inode in known:
         try:
             stat = look(file_path)
@@ -245,7 +245,7 @@ def folder_times(root: Path, folders: Iterable[str], started: int) -> dict[str, 
 
 
 def folders_changed(times: Mapping[str, int], root: Path) -> bool:
-    """Whether an entry was added to one of these folders or removed; True where none is known."""
+    """Whether an entry was added to one of these folders or removed; True if none is known."""
     if not times:
         return True
     base = str(root)

@@ -102,7 +102,7 @@ def read_history(
     """The commits of the checkout at `root`, at most `limit`, only those after commit `since`.
 
     All of them where `since` is no longer part of the history. Merges are left out, and so are
-    paths outside `root`. None where the git program is not installed, `root` is in no checkout, or
+    paths outside `root`. None if the git program is not installed, `root` is in no checkout, or
     nothing was committed yet. git is given `seconds` (wall time) for each of its steps. Never
     raises.
     """

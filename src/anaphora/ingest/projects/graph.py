@@ -340,7 +340,7 @@ def sync_graph(
         old, past = rename_drafts(project.id, renames, present, known)
         return [*old, *entities], [*past, *relations]
 
-    # Made before others have to wait, and again where a file was written meanwhile.
+    # Built before the lock is taken, and again if a file was written meanwhile.
     stamp = services.projects.last_file(project.id)
     drafted = drafts()
     with services.graph.change() as work:

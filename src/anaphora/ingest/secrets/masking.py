@@ -35,7 +35,7 @@ _HANDLES: Final = frozenset((
     *("ts_text", "updated_text", "intent_id", "part", "action", "created_at", "project"),
     *("older_than", "thread", "key"),
 ))  # fmt: skip
-"""Fields by which a value is asked for again, and words of our own."""
+"""Fields that identify a value, and words of our own."""
 _IDS: Final = frozenset(("id", "conversation_id", "older_than", "thread", "key"))
 """Those of them that may have been chosen outside of this program."""
 # A word of letters and digits together, or one that begins like a key: "ghp_", "sk-proj-".

@@ -1,4 +1,4 @@
-"""Secrets that are told by the word before them: values of passwords, tokens and keys.
+"""Secrets that are recognised by the word before them: values of passwords, tokens and keys.
 
 `assigned_secrets` finds values that are assigned to a name such as password, secret, token or
 api_key and that read as a literal. No rule measures randomness: a commit's hash is as random as a
@@ -22,7 +22,7 @@ from anaphora.ingest.secrets.examples import (
 # that may are looked through.
 
 Finder = Callable[[int], int]
-"""The first place from an offset on, -1 where there is none."""
+"""The first position from an offset on, -1 if there is none."""
 
 
 class PickedLines:
@@ -38,7 +38,7 @@ class PickedLines:
             at += end - start + 1
 
     def place(self, at: int) -> int:
-        """Where a place of `text` is in the whole text."""
+        """The position in the whole text of a position in `text`."""
         line = bisect_right(self._at, at) - 1
         return self._from[line] + at - self._at[line]
 
@@ -283,7 +283,7 @@ def _classify(name: str) -> str:
 
 
 def _find_value(text: str, match: re.Match[str]) -> tuple[int, int] | None:
-    """Where the secret is that `match` found a name of, or None when it is none."""
+    """The span of the value of the name in `match`, or None if it is no secret."""
     before = text[max(0, match.start() - 40) : match.start()]
     # The name may be in one of our own marks: `[redacted:aws-secret-key]`.
     is_redaction = "[redacted:" in before and "]" not in before[before.rfind("[redacted:") :]

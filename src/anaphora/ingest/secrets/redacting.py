@@ -216,7 +216,7 @@ def _scan(text: str) -> Iterator[_Span]:
 
 
 def _merge(spans: Iterator[_Span]) -> list[_Span]:
-    """Spans in order, those that overlap joined into one of the first kind in order of `_find_spans`.
+    """Spans in order; overlapping ones become one span, of the kind that `_find_spans` gives first.
 
     Nothing of any of them may remain, so the joined span covers all of them; the kinds found first
     are the most specific ones.
@@ -257,7 +257,7 @@ def _find_private_keys(text: str) -> Iterator[_Span]:
         while match := begins.search(text, at):
             if last_end != 0 and last_start < match.end():
                 end_match = ends.search(text, match.end())
-                # 0 says that there is none: the rest is not searched again and again.
+                # 0 means that there is none: the rest is not searched repeatedly.
                 last_start, last_end = end_match.span() if end_match else (0, 0)
             if last_end and _is_key_body(text, match.end(), last_start):
                 end = last_end

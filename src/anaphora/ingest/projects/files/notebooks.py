@@ -84,10 +84,8 @@ def _write_cell(cell: Mapping[str, object], language: str) -> str:
         return ""
     if kind == "code":
         magic = _MAGIC.match(source)
-        return _fence(
-            source,
-            f"{{code-cell}} {_normalise_language(magic[1]) if magic else _choose_language(cell, language)}",
-        )
+        name = _normalise_language(magic[1]) if magic else _choose_language(cell, language)
+        return _fence(source, f"{{code-cell}} {name}")
     if kind == "heading":
         level = cell.get("level")
         marks = "#" * (level if isinstance(level, int) and 1 <= level <= 6 else 1)

@@ -69,7 +69,7 @@ def read(found: FoundFile) -> FileText | Skipped:
 
 
 def text_of(data: bytes) -> str | None:
-    """The text that bytes are, with lines that end in line feeds; None where they are none."""
+    """The text that bytes are, with lines that end in line feeds; None if they are none."""
     words = _decode(data)
     return None if words is None else words.replace("\r\n", "\n").replace("\r", "\n")
 

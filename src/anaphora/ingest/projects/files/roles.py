@@ -1,4 +1,4 @@
-"""What a file is for and what language it is in, by its path and the beginning of its text."""
+"""The role and the language of a file, by its path and the beginning of its text."""
 
 from __future__ import annotations
 

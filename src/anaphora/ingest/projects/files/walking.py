@@ -175,11 +175,11 @@ class _Rules:
 def walk(root: Path, *, telling: bool = False) -> Iterator[FoundFile | FoundFolder | Skipped]:
     """The files and folders under `root` in order of their paths, and what was skipped, and why.
 
-    With `telling` what rules ignore is told ("ignored", a folder as a whole), and folders that hold
+    With `telling` ignored files are reported ("ignored", a folder as one), and folders that hold
     build output by habit are looked into.
 
     Reasons: "secret" (keys and passwords by its name; a whole folder too), "secret_name" (the name
-    gives a secret away, and is told without it), "too_large" (more than `MAX_BYTES`), "binary" (by
+    gives a secret away: reported without it), "too_large" (more than `MAX_BYTES`), "binary" (by
     its ending; `read` sees the rest), "lock_file", "link", "link_outside", "link_cycle",
     "broken_link", "not_a_file" (a socket, a pipe, a device), "unreadable", "gone", "odd_name" (no
     Unicode text) and "too_deep". A root that is no folder, or that went away, gives one `Skipped`
