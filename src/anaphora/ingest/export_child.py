@@ -39,16 +39,16 @@ def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
                 yield file.tell()
             if line is None:
                 yield [f"longer than {most:,} bytes; it was skipped"]
+            elif len(line) > parts and sum(line.count(mark) for mark in b"[{,") > parts:
+                yield [f"more than {parts:,} values in one line; it was skipped"]
             else:
-                if len(line) > parts and sum(line.count(mark) for mark in b"[{,") > parts:
-                    checked = [f"more than {parts:,} values in one line; it was skipped"]
-                else:
-                    try:
-                        checked = write_object(read_object(line.decode()))
-                    except MemoryError:
-                        checked = ["there is not memory enough for it"]
-                    except (ValueError, TypeError) as error:
-                        checked = [str(error)[:300]]
+                checked: str | list[str]
+                try:
+                    checked = write_object(read_object(line.decode()))
+                except MemoryError:
+                    checked = ["there is not memory enough for it"]
+                except (ValueError, TypeError) as error:
+                    checked = [str(error)[:300]]
                 yield checked
 
 

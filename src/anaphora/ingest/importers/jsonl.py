@@ -61,12 +61,12 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         if messages is not None:
             fields = record.value if isinstance(record.value, dict) else {}
             own_id = _read_first(fields, (*_WHERE, *_ID))
-            draft = Draft(
+            conversation = Draft(
                 file, "jsonl", chat_key(file, own_id, messages[0]), title=fields.get("title")
             )
-            draft.start(_read_first(fields, _WHEN), record.place)
-            draft.add_all(messages, record.place, _add_message)
-            return draft.results()
+            conversation.start(_read_first(fields, _WHEN), record.place)
+            conversation.add_all(messages, record.place, _add_message)
+            return conversation.results()
         message = record.value
         where = _read_first(message, _WHERE) if isinstance(message, dict) else None
         key = file.stem if where is None or isinstance(where, dict | list | bool) else str(where)

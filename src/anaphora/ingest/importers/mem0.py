@@ -88,7 +88,13 @@ def _read_answer(file: ImportFile, value: dict[str, Any], place: str) -> Iterato
     for number, element in enumerate(relations if isinstance(relations, list) else (), start=1):
         where = f"{place}, relation {number}"
         try:
-            yield _make_relation(file, as_object(element, "a relation"), where)
+            relation = as_object(element, "a relation")
+            text = " ".join(
+                words_at(relation, *names)
+                for names in (("source",), ("relationship", "relation"), ("target", "destination"))
+            )
+            key = key_of("relation", digest(text)[:12])
+            yield ImportedMemory(_NAME, key, NewMemory(text, created_at=file.modified), where)
         except Malformed as error:
             yield file.problem(where, str(error))
 
@@ -117,19 +123,6 @@ def _make_memory(file: ImportFile, value: Mapping[str, object], place: str) -> I
             payload=payload_of(metadata=metadata if isinstance(metadata, dict) else None),
             expires_at=moment(value, "expiration_date"),
         ),
-        place,
-    )
-
-
-def _make_relation(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
-    text = " ".join(
-        words_at(value, *names)
-        for names in (("source",), ("relationship", "relation"), ("target", "destination"))
-    )
-    return ImportedMemory(
-        _NAME,
-        key_of("relation", digest(text)[:12]),
-        NewMemory(text, created_at=file.modified),
         place,
     )
 

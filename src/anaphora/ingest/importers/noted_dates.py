@@ -109,7 +109,11 @@ def date_of(text: str) -> datetime | None:
 
     Raises ReadsTwoWays if day and month cannot be told apart.
     """
-    text = _unlink(unicodedata.normalize("NFKC", text.strip()))
+    text = unicodedata.normalize("NFKC", text.strip())
+    if (link := _LINKED.fullmatch(text)) is not None:
+        # A link shows its own text, else the name of the note that it leads to.
+        named = (link[1] or link[3] or "").rpartition("/")[2].strip()
+        text = named if _ISO.search(named) or not link[2] else link[2].strip()
     if not text or len(text) > _MOST or not any(letter.isdigit() for letter in text):
         return None
     joined = _JOINED.fullmatch(text)
@@ -119,15 +123,6 @@ def date_of(text: str) -> datetime | None:
         day, clock = "-".join(joined.groups("")[:3]), ":".join(filter(None, joined.groups()[3:]))
         return datetime.fromisoformat(f"{day}T{clock}" if clock else day).replace(tzinfo=UTC)
     return _parse_written(text)
-
-
-def _unlink(text: str) -> str:
-    """What a link shows as: its own words, else the name of the note that it leads to."""
-    link = _LINKED.fullmatch(text)
-    if link is None:
-        return text
-    named = (link[1] or link[3] or "").rpartition("/")[2].strip()
-    return named if _ISO.search(named) or not link[2] else link[2].strip()
 
 
 def _parse_written(text: str) -> datetime | None:
@@ -162,7 +157,8 @@ def _parse_written(text: str) -> datetime | None:
         )
     if not _ISO.fullmatch(days[0].looked_up[0]):
         return None
-    hour, minute = _split_clock(clocks[0].looked_up[0]) if clocks else (0, 0)
+    hours, _, minutes = (clocks[0].looked_up[0] if clocks else "0:0").partition(":")
+    hour, minute = int(hours), int(minutes)
     try:
         day = datetime.fromisoformat(days[0].looked_up[0])
         at = day.replace(hour=hour, minute=minute, tzinfo=timezone(offset) if offset else UTC)
@@ -170,11 +166,6 @@ def _parse_written(text: str) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return at
-
-
-def _split_clock(token: str) -> tuple[int, int]:
-    hour, _, minute = token.partition(":")
-    return int(hour), int(minute)
 
 
 def _is_beside_a_date(around: str) -> bool:
