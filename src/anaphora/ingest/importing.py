@@ -162,7 +162,7 @@ class _Import:
                 self._conversations.add(item, self._refuse_conversation)
             case ImportedMemory():
                 self._memories.add(
-                    item, lambda one, reason: self._add_problem(label, one.place, reason)
+                    item, lambda memory, reason: self._add_problem(label, memory.place, reason)
                 )
             case ImportedWhole():
                 self._memories.end(item)

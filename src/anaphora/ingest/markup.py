@@ -163,9 +163,9 @@ def resolved(text: str) -> str:
     return html.unescape(_NUMBER.sub(_shorten, text))
 
 
-def _shorten(found: re.Match[str]) -> str:
+def _shorten(match: re.Match[str]) -> str:
     """A reference without leading zeros. Python refuses to read a number of many digits."""
-    number = found[0][2:].rstrip(";")
+    number = match[0][2:].rstrip(";")
     mark = number[:1] if number[:1] in "xX" else ""
     digits = number.removeprefix(mark).lstrip("0") or "0"
     return f"&#{mark}{digits if len(digits) < 8 else 'fffd' if mark else '65533'};"

@@ -80,20 +80,24 @@ def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
     pages.tell_pictures()
     properties: dict[str, Any] = {}
     with suppress(*broken):
-        metadata = reader.metadata
-        if metadata is None:
-            properties = {}
-        else:
-            properties: dict[str, Any] = {
-                "title": meant_title(metadata.title),
-                "author": one_line(metadata.author),
-            }
-            date: datetime | None = None
-            with suppress(*BROKEN):
-                date = metadata.modification_date or metadata.creation_date
-            if date is not None and date.tzinfo is not None and has_utc(date):
-                properties["date"] = date
+        properties = _read_properties(reader)
     return ExtractedDocument("pdf", tuple(blocks), pages=count, **properties)
+
+
+def _read_properties(reader: PdfReader) -> dict[str, Any]:
+    metadata = reader.metadata
+    if metadata is None:
+        return {}
+    properties: dict[str, Any] = {
+        "title": meant_title(metadata.title),
+        "author": one_line(metadata.author),
+    }
+    date: datetime | None = None
+    with suppress(*BROKEN):
+        date = metadata.modification_date or metadata.creation_date
+    if date is not None and date.tzinfo is not None and has_utc(date):
+        properties["date"] = date
+    return properties
 
 
 class _Pages:

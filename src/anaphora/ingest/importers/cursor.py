@@ -165,24 +165,20 @@ def _read_chat(
             yield bubble
         elif bubble is not None:
             # A message carries its whole context along: only the fields that are read are held.
-            bubble = bubble[1]
-            names = (
-                "type",
-                "text",
-                "rawText",
-                "createdAt",
-                "timingInfo",
-                "toolFormerData",
-                "thinking",
-            )
-            slim = {name: bubble[name] for name in names if bubble.get(name)}
-            if not (text_or(slim, "text", "rawText")):
-                slim["text"] = _read_words(bubble)
-            tool = slim.get("toolFormerData")
-            if isinstance(tool, dict):
-                slim["toolFormerData"] = {n: tool.get(n) for n in ("name", "rawArgs", "status")}
-            bubbles[bubble[0].removeprefix(start)] = slim
+            bubbles[bubble[0].removeprefix(start)] = _slim_bubble(bubble[1])
     yield from _read_composer(file, chat, value, bubbles, typed)
+
+
+def _slim_bubble(bubble: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a message that are read: it carries its whole context along."""
+    names = ("type", "text", "rawText", "createdAt", "timingInfo", "toolFormerData", "thinking")
+    slim = {name: bubble[name] for name in names if bubble.get(name)}
+    if not (text_or(slim, "text", "rawText")):
+        slim["text"] = _read_words(bubble)
+    tool = slim.get("toolFormerData")
+    if isinstance(tool, dict):
+        slim["toolFormerData"] = {n: tool.get(n) for n in ("name", "rawArgs", "status")}
+    return slim
 
 
 def _decode_row(

@@ -139,7 +139,7 @@ class _Days:
             draft = Draft(self._file, _NAME, day, title=f"Gemini, {day}")
             # Of several at one time the last in the file was the first.
             entries.reverse()
-            for prompt_entry in sorted(entries, key=lambda one: one.at):
+            for prompt_entry in sorted(entries, key=lambda entry: entry.at):
                 prompt = prompt_entry.asked or ""
                 key = f"{prompt_entry.at.isoformat()} {digest(prompt)[:8]}"
                 if prompt_entry.files:

@@ -157,9 +157,9 @@ def _read_versions(file: ImportFile, versions: list[tuple[Row, str]]) -> Iterato
                 texts.append((first, row["memory_id"], row["old_memory"], position))
         except Malformed as error:
             yield file.problem(position, str(error))
-    texts.sort(key=lambda one: one[0])
+    texts.sort(key=lambda version: version[0])
     # What was written again without a change is one value.
-    for _, same in groupby(texts, key=lambda one: one[2]):
+    for _, same in groupby(texts, key=lambda version: version[2]):
         at, memory_id, text, position = next(same)
         yield ImportedMemory(
             _NAME,

@@ -75,7 +75,7 @@ class PromptQueue:
         if not self._prompts:
             return
         unclaimed = f"\n{_strip_lines(text)}\n"
-        for prompt in sorted(self._prompts, key=lambda one: one.state == "taken back"):
+        for prompt in sorted(self._prompts, key=lambda prompt: prompt.state == "taken back"):
             mark = f"\n{prompt.lines}\n"
             if not prompt.held and mark in unclaimed:
                 prompt.held = True

@@ -168,7 +168,7 @@ def _read_conversation(
 ) -> Iterator[ImportItem]:
     draft = Draft(file, _NAME, session or digest(place))
     # The API gives pages with the latest message first or last.
-    messages.sort(key=lambda one: str(one.get("created_at") or ""))
+    messages.sort(key=lambda message: str(message.get("created_at") or ""))
     draft.add_all(messages, place, _add_message)
     yield from draft.results()
 

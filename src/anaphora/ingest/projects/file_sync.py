@@ -86,10 +86,10 @@ FileLook: TypeAlias = FileSections | Skipped | tuple[FileRow, str]
 """A file as it was looked at: done with, or its row and its text, which is to be cut."""
 
 
-def _read_stat(place: Path | str) -> os.stat_result | None:
+def _read_stat(path: Path | str) -> os.stat_result | None:
     """The present state of a file, None if it is not to be had."""
     try:
-        return os.lstat(place)
+        return os.lstat(path)
     except (OSError, ValueError):
         return None
 
@@ -157,9 +157,9 @@ def cut_look(look: FileLook) -> FileSections | Skipped:
     return cut_file(*look) if isinstance(look, tuple) else look
 
 
-def _copy_state(known: FileRow, seen: FileRow) -> FileRow:
-    """A file that is known, in the state in which it was seen now."""
-    return replace(known, size=seen.size, mtime_ns=seen.mtime_ns, inode=seen.inode)
+def _copy_state(stored: FileRow, present: FileRow) -> FileRow:
+    """A stored file with its present state."""
+    return replace(stored, size=present.size, mtime_ns=present.mtime_ns, inode=present.inode)
 
 
 def whole_text(title: str, heading: tuple[str, ...], text: str) -> str:
@@ -448,7 +448,7 @@ class FileSync:
             return None
         same = [row for row in self.missing.values() if row.content_hash == new.content_hash]
         name = PurePosixPath(new.path).name
-        for row in sorted(same, key=lambda one: (PurePosixPath(one.path).name != name, one.path)):
+        for row in sorted(same, key=lambda row: (PurePosixPath(row.path).name != name, row.path)):
             stored = work.file(row.id)
             if stored is not None and stored.path == row.path:
                 del self.missing[row.path]

@@ -169,7 +169,7 @@ class _GraphDraft:
             if row.facts.get("go_module")
         }
         # The innermost module of a Go project comes first.
-        ordered = sorted(modules.items(), key=lambda item: -len(item[1]))
+        ordered = sorted(modules.items(), key=lambda pair: -len(pair[1]))
         self.layout = _make_layout(frozenset(self.by_path), tuple(ordered))
         self.code_by_stem = _index_code(tuple(row.path for row in files if row.role == "code"))
 

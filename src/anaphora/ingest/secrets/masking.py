@@ -170,7 +170,7 @@ def _mask_hit(hit: SearchHit) -> SearchHit:
         versions = _mask(hit.versions)
         return hit if versions == hit.versions else replace(hit, versions=versions)
     snippet = hit.snippet
-    for secret, kind in sorted(secrets.items(), key=lambda item: -len(item[0])):
+    for secret, kind in sorted(secrets.items(), key=lambda pair: -len(pair[0])):
         snippet = _cut_part(snippet.replace(secret, f"[redacted:{kind}]"), secret, kind)
     snippet = mask_text(snippet)
     return replace(

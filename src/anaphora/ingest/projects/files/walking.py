@@ -205,7 +205,7 @@ def _walk_folder(
         return
     try:
         with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda item: item.name)
+            entries = sorted(listing, key=lambda child: child.name)
     except OSError as error:
         yield Skipped(base.rstrip("/") or ".", _explain(error))
         return
