@@ -143,8 +143,8 @@ class Linker:
             ids=[memory.record_id for memory in group]
             + [n[0] for memory in group for n in memory.near]
         )
-        older = [memory.record_id for memory in group if memory.record_id not in work.added]
-        pairs = set(map(_identify_pair, work.linked(older, (*CLOSENESS, *CONTRADICTION))))
+        stored_ids = [memory.record_id for memory in group if memory.record_id not in work.added]
+        pairs = set(map(_identify_pair, work.linked(stored_ids, (*CLOSENESS, *CONTRADICTION))))
         links: list[RecordLink] = []
         for memory in group:
             new = [

@@ -127,18 +127,12 @@ def _read_agent(
             fields = as_object(block, "a block")
             at = moment(fields, *_TIMES) or when(file, whole, "created_at")
             label, text = words_at(fields, "label"), text_or(fields, "value")
-            if not text:
-                imported = ImportedElse("empty block")
+            if text:
+                path, tags = path_of(_NAME, name, label), tags_of(label)
+                new = NewMemory(text, created_at=at, path=path, tags=tags)
+                yield ImportedMemory(_NAME, key_of("block", name, label), new, where)
             else:
-                imported = ImportedMemory(
-                    _NAME,
-                    key_of("block", name, label),
-                    NewMemory(
-                        text, created_at=at, path=path_of(_NAME, name, label), tags=tags_of(label)
-                    ),
-                    where,
-                )
-            yield imported
+                yield ImportedElse("empty block")
         except Malformed as error:
             yield file.problem(where, str(error))
     messages = agent.get("messages")
