@@ -194,12 +194,12 @@ class _Session:
         draft.locate("claude-code", directory=value.get("cwd"), branch=value.get("gitBranch"))
         if kind == "user" and value.get("isMeta") is not True:
             self._claim(content)
+        is_hidden = value.get("isMeta") is True or _read_origin(value) in _PROGRAMS
+        left_out_kind: str | None = None
         if value.get("isCompactSummary") is True:
             left_out_kind = LeftOut.SUMMARY
-        elif value.get("isMeta") is True or _read_origin(value) in _PROGRAMS:
+        elif is_hidden or value.get("isApiErrorMessage") is True:
             left_out_kind = LeftOut.HIDDEN
-        else:
-            left_out_kind = LeftOut.HIDDEN if value.get("isApiErrorMessage") is True else None
         words = [] if left_out_kind else _read_words(draft, content, typed=kind == "user")
         if left_out_kind:
             draft.left_out[left_out_kind] += 1

@@ -175,10 +175,11 @@ class _GraphDraft:
 
     def file(self, file: FileRow) -> None:
         """Everything that one file says."""
+        kind: EntityType = "file"
         if file.role in {"docs", "plan"}:
             kind = "doc"
-        else:
-            kind = "config" if file.role in {"package_config", "agent_config"} else "file"
+        elif file.role in {"package_config", "agent_config"}:
+            kind = "config"
         file_key = self._make_key(kind, file.path)
         title = file.facts.get("title")
         names = [*_list_path_names(file.path), *([(str(title), "title")] if title else [])]
@@ -197,8 +198,9 @@ class _GraphDraft:
         self._relate(
             self._make_key("module", posixpath.dirname(file.path)), "contains", file_key, file
         )
-        for qualified, kind, start, end in file.facts.get("symbols", ()):
-            key = self._add_symbol(file, str(qualified), str(kind), (int(start), int(end)))
+        for qualified, symbol_kind, start, end in file.facts.get("symbols", ()):
+            lines = int(start), int(end)
+            key = self._add_symbol(file, str(qualified), str(symbol_kind), lines)
             self._relate(file_key, "defines", key, file)
         for command in file.facts.get("commands", ()):
             key = self._add_named("command", str(command))
