@@ -24,7 +24,7 @@ Place = tuple[str, int]
 
 @dataclass(slots=True)
 class ThreadPlan:
-    """What an import will do: `appends` by thread, oldest first, parents' threads first.
+    """The plan of an import: `appends` by thread, oldest first, parents' threads first.
 
     `started` has a note for each thread that begins here; `adopted` are notes for turns that are
     in a thread already, without an identity. `threads` are all that hold a turn of this

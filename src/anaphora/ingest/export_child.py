@@ -1,4 +1,4 @@
-"""What workers do for `export_lines`: lines of JSON are checked, and written again.
+"""The worker side of `export_lines`: lines of JSON are checked, and written again.
 
 Two surrogates side by side that were two characters would be read back as one: a line that has them
 is wrapped, see docs/formats.md.

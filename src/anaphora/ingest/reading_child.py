@@ -1,4 +1,4 @@
-"""What workers do for `reading`: they find the files under a path, and read them."""
+"""The worker side of `reading`: finds the files under a path, and reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of an agent's session beside its turns: where it took place, and its tool calls.
+"""The stored parts of an agent's session besides its turns: its location and its tool calls.
 
 A call is a record of its own kind, one line without secrets, that no lane for what people said
 reads. It stays as long as the turn that it came after: with that turn it is deleted or redacted,

@@ -1,4 +1,4 @@
-"""What every importer is made of: a file with its bounds, the beginning of it, a format.
+"""The parts of every importer: a file with its bounds, the beginning of it, a format.
 
 A file is a path on the disk or a member of a zip file; it is not read before it is asked for.
 What is beyond its bounds (`ingest.bounds`) is left out and reported with its place.
@@ -55,7 +55,7 @@ UNEXPECTED: Final = (
 """What a reader may raise about a value that is of another type than it expects; Malformed is one
 of them."""
 FAILED: Final = "its reader failed"
-"""How a problem begins that no reader has expected."""
+"""The beginning of an unexpected problem."""
 
 
 def why(error: Exception) -> str:

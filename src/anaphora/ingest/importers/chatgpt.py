@@ -202,7 +202,7 @@ def _classify_left_out(
 
 
 def _read_words(content: Mapping[str, object]) -> tuple[list[str], int]:
-    """What was written or spoken, part by part, and how many parts are something else."""
+    """The written and spoken parts, and the number of other parts."""
     parts = content.get("parts")
     if parts is None and isinstance(content.get("text"), str):
         return [text_at(content, "text")], 0

@@ -128,7 +128,7 @@ class _Transcript:
         self.sessions[key].take(value, kind, place)
 
     def results(self) -> Iterator[ImportItem]:
-        """What the sessions hold; they may go on."""
+        """The items of the sessions so far; they may go on."""
         for key, session in self.sessions.items():
             named = (
                 title for leaf, title in self.titles.items() if leaf == key or leaf in session.draft
@@ -394,7 +394,7 @@ def _make_record(line: dict[str, object], session: str) -> dict[str, object]:
 
 
 def _read_origin(value: Mapping[str, object]) -> str | None:
-    """What sent a message, as its record says; None if it does not."""
+    """The sender of a message in its record; None if it has none."""
     origin = value.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else origin
     return kind if isinstance(kind, str) else None

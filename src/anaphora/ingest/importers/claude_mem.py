@@ -72,7 +72,7 @@ def _read_time(file: ImportFile, row: Row) -> datetime:
 
 
 def _read_observation(file: ImportFile, table: str, row: Row, place: str) -> ImportItem:
-    """What was observed, in its own words: title, subtitle, narrative, facts."""
+    """An observation, verbatim: title, subtitle, narrative, facts."""
     head = "\n".join(part for name in ("title", "subtitle") if (part := text_or(row, name)))
     facts = "\n".join(f"- {fact}" for fact in json_list(row["facts"]))
     words = [head, text_or(row, "narrative"), facts]

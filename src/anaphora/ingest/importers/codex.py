@@ -58,7 +58,7 @@ _CONTEXT_BEFORE: Final = re.compile(
 )
 _PLAN: Final = re.compile(r"<proposed_plan>((?:(?!<proposed_plan>).)*?)</proposed_plan>", re.DOTALL)
 _NEARBY: Final = 200
-"""How many messages the records of one may lie apart."""
+"""The most messages between the records of one message."""
 
 Channel = Literal["item", "event", "completed"]
 

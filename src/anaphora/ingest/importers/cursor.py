@@ -106,7 +106,7 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 
 
 def _unwrap_typed(text: str) -> str:
-    """What the user typed, out of the tags around it; other text as it is."""
+    """The user's text, out of the tags around it; other text unchanged."""
     queries = [query.strip() for query in elements(text, "user_query")]
     return "\n\n".join(queries) if queries else _cut_time(text)
 
@@ -195,7 +195,7 @@ def _decode_row(
 
 
 def _read_words(bubble: Mapping[str, Any]) -> str:
-    """What was said in a message; early versions kept what was typed as rich text alone."""
+    """The text of a message; early versions have the typed text as rich text alone."""
     text = text_or(bubble, "text", "rawText")
     if text.strip():
         return text
@@ -301,7 +301,7 @@ def _add_bubble(
 
 
 def _digest_prompt(text: str) -> str:
-    """What a text is known by that may stand in a chat and in the list of what was typed."""
+    """The identity of a text that may be in a chat and in the list of prompts."""
     return digest(text.strip())[:16]
 
 

@@ -332,7 +332,7 @@ class Draft:
         return key in self._calls
 
     def tool_gave(self, key: object, output: object, *, failed: bool | None = None) -> None:
-        """How a call ended; its output is counted, not kept."""
+        """Note how a call ended; its output is counted, not stored."""
         self.left_out[LeftOut.TOOL_OUTPUT] += 1
         if isinstance(key, str) and key in self._calls:
             self._calls[key] = replace(self._calls[key], outcome=outcome_of(output, failed))

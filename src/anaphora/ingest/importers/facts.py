@@ -1,4 +1,4 @@
-"""What importers of memories have in common: a fact out of the fields of another program.
+"""Shared by importers of memories: a fact out of the fields of another program.
 
 Words stay as they are. What is not there is left away; what makes no sense raises Malformed.
 """

@@ -142,7 +142,7 @@ def _list_names(root: Path) -> Iterator[str]:
 
 
 def _count_depth(folder: str, root: Path) -> int:
-    """How many folders lie between a folder and the root above it."""
+    """The number of folders between a folder and the root above it."""
     return folder.count(os.sep) - str(root).count(os.sep)
 
 
@@ -374,7 +374,7 @@ def _walk_packed_notes(
 def _read_packed_rules(
     archive: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo], above: str
 ) -> VaultRules:
-    """What is left out of the notes below the folder `above` ("harbour/") of a zip file."""
+    """The rules for leaving out files below the folder `above` ("harbour/") of a zip file."""
     rules = VaultRules()
     vaults: dict[str, set[str]] = {}
     for name in infos:
@@ -462,7 +462,7 @@ def _open_file(
 
 
 def reason_of(error: Exception) -> str:
-    """What was wrong, in words."""
+    """The error as a readable reason."""
     if isinstance(error, MemoryError):
         return "there is not memory enough for it"
     reason = error.strerror if isinstance(error, OSError) else None

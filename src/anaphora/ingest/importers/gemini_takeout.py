@@ -183,7 +183,7 @@ def _read_entry(value: Mapping[str, object], place: str) -> _Entry | None:
 
 
 def _read_prompt(title: str) -> str | None:
-    """What the user typed, without the program's verb; None if it is no prompt."""
+    """The user's text, without the program's verb; None if it is no prompt."""
     if _NOT_SAID.match(title):
         return None
     verb = _ASKED.match(title)

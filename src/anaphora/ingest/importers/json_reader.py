@@ -165,7 +165,7 @@ def sample(file: ImportFile, accept: Accept | None = None) -> Sample:
 
 
 def _detect_shape(file: ImportFile) -> Shape:
-    """How the file is laid out, judged by its first characters."""
+    """The layout of the file, judged by its first characters."""
     with file.open() as raw:
         try:
             start = _Text(raw).read(CHUNK)
@@ -397,7 +397,7 @@ class _Text:
         return self._clean(self._stream.readline(most))
 
     def misread_problem(self, file: ImportFile) -> Iterator[ImportProblem]:
-        """What says how many bytes were read as something else, if any were."""
+        """A problem with the number of bytes read in another encoding, if there were any."""
         if self._misread:
             yield file.problem(
                 f"line {self._first_misread_line}",

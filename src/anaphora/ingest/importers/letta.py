@@ -164,7 +164,7 @@ def _add_message(draft: Draft, value: object, place: str) -> None:
 
 
 def _add_agent_message(draft: Draft, message: Mapping[str, object], key: str) -> None:
-    """What an agent said: its words, or those that it gave to `send_message`."""
+    """Add a message of the agent: its text, or the text that it gave to `send_message`."""
     ts = draft.time(message.get("created_at"), "")
     calls = message.get("tool_calls")
     sent: list[str] = []
@@ -205,7 +205,7 @@ def _read_words(message: Mapping[str, object]) -> str:
 
 
 def _unwrap_user_text(text: str) -> str | None:
-    """What the user typed, out of the envelope of the program; None for its own notices."""
+    """The user's text, out of the envelope of the program; None for the program's notices."""
     if not text.lstrip().startswith("{"):
         return text
     try:

@@ -64,7 +64,7 @@ class Note:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """The title in its properties, else the name of its file."""
         named = self.properties.get("title")
         return named if isinstance(named, str) and named else self.key.rsplit("/", 1)[-1]
 

@@ -58,7 +58,7 @@ class ReadsTwoWays(Malformed):
 
 
 class NotedDates(NamedTuple):
-    """What properties tell of times: when it began, when it was changed, and what that was read of.
+    """The times in properties: when it began, when it was changed, and the properties read.
 
     `unread` says of each date that reads two ways why it counts for nothing.
     """

@@ -1,4 +1,4 @@
-"""What of a folder or zip file no importer takes: counted by kind, with the first names of each."""
+"""Files that no importer accepts: counted by kind, with the first names of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPANION: Final = "file beside an export, with no conversation in it"
 PROGRAM: Final = "folder of a program, not looked into"
 EMPTY: Final = "file with no conversation or memory in it"
 _NOT_TOLD: Final = words(".DS_Store .git .obsidian")
-"""What programs keep for themselves in folders of others."""
+"""Files that programs keep in other folders."""
 
 # None of these holds a conversation: they are summed up, and not opened.
 _SUMMED_UP: Final = words(

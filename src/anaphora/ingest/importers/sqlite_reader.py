@@ -19,7 +19,7 @@ from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem
 
 MAGIC: Final = b"SQLite format 3\0"
-"""How every SQLite database begins."""
+"""The first bytes of every SQLite database."""
 Row = Mapping[str, Any]
 
 _STEPS: Final = 100_000

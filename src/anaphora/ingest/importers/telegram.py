@@ -183,7 +183,7 @@ def _describe_origin(message: Mapping[str, Any], quoted: Mapping[str, str]) -> I
 
 
 def _describe_attached(draft: Draft, message: Mapping[str, Any]) -> list[str]:
-    """What a message tells beside its text, each in words: a poll, a place, a contact, a file."""
+    """The other contents of a message as text: a poll, a place, a contact, a file."""
     return [
         f"[{kind}: {description}]"
         for kind, description in (

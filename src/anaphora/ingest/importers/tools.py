@@ -32,7 +32,7 @@ _EXIT_CODE: Final = re.compile(
 
 
 def described_target(given: object, directory: str = "") -> str:
-    """What a tool was called for, in one line; paths in `directory` as they stand within it."""
+    """The target of a call, in one line; paths in `directory` are relative to it."""
     target = _find_telling(decoded(given))
     if directory:
         target = target.replace(directory.rstrip("/\\") + "/", "")

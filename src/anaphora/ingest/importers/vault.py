@@ -1,4 +1,4 @@
-"""What of a folder of notes is no note: templates, what programs keep for themselves, other files.
+"""The files of a folder of notes that are no notes: templates, files of programs, other files.
 
 Which notes are templates the settings of a vault say: those of Obsidian, and of the plugins that
 fill templates in. All else that is left out is counted by its kind.
@@ -76,7 +76,7 @@ def _find_named(settings: object, keys: frozenset[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class VaultRules:
-    """What is left out below a folder of notes. `templates` are paths below it, folded."""
+    """The files left out below a folder of notes. `templates` are paths below it, folded."""
 
     templates: frozenset[str] = frozenset()
 
@@ -85,7 +85,7 @@ class VaultRules:
         return VaultRules(self.templates | {folded_path(base) + template for template in templates})
 
     def kind_of(self, path: str) -> str | None:
-        """What a file is, if it is no note to be read; "" for what is not counted either."""
+        """The kind of a file that is not read as a note; "" if it is not counted either."""
         *folders, name = path.split("/")
         hidden = next((folder for folder in folders if folder.startswith(".")), "")
         is_note = name.lower().endswith(NOTES)

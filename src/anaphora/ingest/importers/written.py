@@ -52,7 +52,7 @@ class Written:
         return labelled(title, passage.strip("\n"))
 
     def change_pattern(self, pattern: str, new: str) -> str:
-        """What a regular expression of a canvas finds becomes `new` in the text written last."""
+        """Replace the match of a canvas's regular expression by `new` in the latest text."""
         if _WHOLE.fullmatch(pattern):
             return self.write(self._latest, None, new)
         return self.change(self._latest, _ESCAPED.sub(r"\1", pattern), new)

@@ -90,7 +90,7 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 def _read_value(
     file: ImportFile, value: object, place: str, session: str, names: Names, levels: int
 ) -> Iterator[ImportItem]:
-    """What a value holds, of whichever kind. `names` are those of nodes, by their ids."""
+    """The items of a value of any kind. `names` are those of nodes, by their ids."""
     if levels <= 0 or not isinstance(value, dict | list):
         yield file.problem(place, _NONE)
     elif isinstance(value, list):
@@ -115,7 +115,7 @@ def _read_value(
 def _read_held(
     file: ImportFile, value: dict[str, Any], place: str, session: str, names: Names, levels: int
 ) -> Iterator[ImportItem]:
-    """What is within a session, a graph or an answer."""
+    """The items within a session, a graph or an answer."""
     session = text_or(value, *_SESSION) or session
     nodes = value.get("nodes")
     if isinstance(nodes, list):

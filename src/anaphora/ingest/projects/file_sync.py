@@ -67,7 +67,7 @@ EMBEDDED_PIECES: Final = 64
 """Word pieces, about, of a section that become its vector."""
 
 COUNTS: Final = ("added", "changed", "renamed", "removed", "unchanged")
-"""What becomes of files, by the names of an `IndexReport`."""
+"""The outcomes for files, by the names of an `IndexReport`."""
 
 FileState: TypeAlias = tuple[str, str, int, int, int]
 """A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
@@ -102,7 +102,7 @@ def is_current(file: FileRow) -> bool:
 
 
 def _find_version(path: str) -> int:
-    """Which version of reading and cutting is that of a file."""
+    """The current version of reading and cutting a file."""
     return NOTEBOOKS if is_notebook(path) else PARSER
 
 
@@ -201,7 +201,7 @@ def project_folder(root: str | Path) -> Path:
 
 
 def known_states(root: Path, known: Mapping[str, FileRow]) -> dict[str, FileState]:
-    """What `changed_files` compares with, by path, made once for many looks.
+    """The states that `changed_files` compares with, by path, made once for many calls.
 
     A file that another version has cut is in no state that it could still be in.
     """
@@ -285,7 +285,7 @@ class FileSync:
     reshaped: bool = False
 
     def find_changes(self) -> list[FoundFile]:
-        """Which files are to be read; notes those that are missing, unchanged and skipped."""
+        """The files to read; notes those that are missing, unchanged and skipped."""
         todo: list[FoundFile] = []
         present: set[str] = set()
         unreadable: list[str] = []

@@ -86,7 +86,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class GitHistory:
-    """What was read, newest first. `head` is the commit to go on from next time.
+    """The commits and renames, newest first. `head` is the commit to go on from next time.
 
     Where git took too long or wrote too much, the oldest commits are missing.
     """
@@ -225,7 +225,7 @@ def _parse_changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What git wrote, and whether it was cut off by a limit."""
+    """The output of git, and whether a limit cut it off."""
 
     words: str
     end: Literal["well", "failed", "cut off"]

@@ -57,7 +57,7 @@ _REFRESHED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """What a refresh took in. `left` are changes that a whole pass has to take in.
+    """The result of a refresh. `left` are changes that need a whole pass.
 
     `missing` says that the folder of the project is not there (any more): nothing was changed.
     `behind` says that its graph does not yet tell what others say of files that came or went.
@@ -375,7 +375,7 @@ class ProjectIndexer:
         )
 
     def _report_cut_by_lines(self, project: str) -> tuple[Degraded, ...]:
-        """What to say of code that is cut by its lines, as its parser is not installed."""
+        """The notice about code that is cut by lines because its parser is not installed."""
         files = self._load_known(project).files.values()
         languages = {str(file.language) for file in files if file.parser > BY_LINES}
         if not languages:

@@ -1,4 +1,4 @@
-"""What manuals, tests and templates write in the place of a secret.
+"""The stand-ins for secrets in manuals, tests and templates.
 
 A value that only names what should stand there ("your-api-key", "testpassword"), a word that
 programmers use for anything ("foobar"), a template ("${TOKEN}") and a resource ("arn:aws:…") open

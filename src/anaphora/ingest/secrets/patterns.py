@@ -190,7 +190,7 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _find_assigned(text: str) -> Iterator[tuple[int, int, str]]:
-    """The same of lines that hold a part of such a name."""
+    """`assigned_secrets` of lines that contain a part of such a name."""
     at = 0
     while match := _ASSIGNED.search(text, at):
         span = _find_value(text, match)

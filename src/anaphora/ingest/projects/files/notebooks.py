@@ -28,7 +28,7 @@ _DATA = re.compile(r"(data:[\w.+-]{1,40}/[\w.+-]{1,80};base64,)[A-Za-z0-9+/=]{64
 
 
 class BrokenNotebook(ValueError):
-    """What is no notebook, or a damaged one, and why in words."""
+    """Not a notebook, or a damaged one; the message says why."""
 
 
 def notebook_text(written: str) -> str:

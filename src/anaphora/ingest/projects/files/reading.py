@@ -113,7 +113,7 @@ def _decode_as(data: bytes, encoding: str) -> str | None:
 
 
 def _guess_wide(sample: bytes) -> str:
-    """Which UTF-16 without a mark it looks like: half of its bytes are NUL, on one side."""
+    """The likely UTF-16 encoding without a mark: half of the bytes are NUL, on one side."""
     half = len(sample) // 2
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     if half and odd > 0.7 * half and even < 0.05 * half:

@@ -1,4 +1,4 @@
-"""What a file is made of (sections, symbols, imports), and how starts of sections become sections.
+"""The parts of a file (sections, symbols, imports), and the cutting of it at starts of sections.
 
 Where a section starts the one before it ends, so every line is in exactly one; what is too long is
 cut into parts. Lines count from 1 and end at a line feed; a carriage return before it stays in the

@@ -253,7 +253,7 @@ class OutlineItem:
     end: int
     minor: bool = False
     label: str = ""
-    """What it is called as a title, where that is more than its name."""
+    """Its title, if that is more than its name."""
     children: list[OutlineItem] = field(default_factory=list)
 
 

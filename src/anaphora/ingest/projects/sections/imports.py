@@ -207,7 +207,7 @@ _OWN_OF_PLATFORM: Final = ("java.", "javax.", "jdk.", "sun.", "android.", "kotli
 
 @dataclass(frozen=True, slots=True)
 class ImportTarget:
-    """What an import means: a "file" or a "module" (a folder) by path, or a "package" by name."""
+    """The target of an import: a "file" or "module" (a folder) by path, or a "package" by name."""
 
     kind: Literal["file", "module", "package"]
     name: str
@@ -269,7 +269,7 @@ class ProjectLayout:
 def resolve(
     path: str, language: str | None, imports: Iterable[Import], layout: ProjectLayout
 ) -> tuple[ImportTarget, ...]:
-    """What the imports of the file at `path` mean, each target once, the file itself left out."""
+    """The targets of the imports of the file at `path`, each once, without the file itself."""
     resolver = _RESOLVERS.get(language or "")
     if resolver is None:
         return ()
@@ -302,7 +302,7 @@ def _resolve_python(path: str, imported: Import, layout: ProjectLayout) -> Itera
 
 
 def _index_names(roots: Iterable[str], files: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """What of Python lies directly in these folders: name of a module or package to folders."""
+    """The Python modules directly in these folders: name of a module or package to folders."""
     ranks = {root: position for position, root in enumerate(roots)}
     roots_by_name: dict[str, set[str]] = {}
     for path in files:

@@ -139,7 +139,7 @@ def _skip_blocks(lines: Sequence[str], start: int) -> Iterator[tuple[int, str | 
 
 
 def end_of_open_block(lines: Sequence[str]) -> str:
-    """What closes a code fence or an HTML comment that is still open at the end, "" if none is."""
+    """The end of a code fence or an HTML comment that is still open at the end, "" if none is."""
     fence, comment = "", False
     for line in lines:
         if fence:
