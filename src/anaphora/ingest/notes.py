@@ -358,10 +358,10 @@ class NoteLinker:
             rows = entities.get(name, ())
             exact = tuple(row for row in rows if row.name == name.rstrip("/"))
             if exact and len(exact) <= _AMBIGUOUS:
-                meant = exact
+                matches = exact
             else:
-                meant = rows if len(rows) <= _AMBIGUOUS else ()
-            for entity in meant:
+                matches = rows if len(rows) <= _AMBIGUOUS else ()
+            for entity in matches:
                 if entity.id not in links:
                     links[entity.id] = NoteLink(entity.id, predicate, strength, name)
         return list(links.values())

@@ -7,7 +7,6 @@ has a ">" before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -57,16 +56,13 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
             reading.problem(f"mail {number}", error.reason)
             continue
         subject = extracted.title or f"mail {number}"
-        blocks += _nest_under(subject, extracted.blocks)
+        # Sender and time share a block with the first text.
+        head, *following = extracted.blocks
+        if following and not following[0].heading:
+            head = replace(head, text=f"{head.text}\n\n{following.pop(0).text}")
+        blocks += [
+            replace(block, heading=(subject, *block.heading)) for block in (head, *following)
+        ]
     if not blocks:
         raise reading.refuse("none of its mails can be read")
     return ExtractedDocument("mail", tuple(blocks))
-
-
-def _nest_under(subject: str, blocks: tuple[TextBlock, ...]) -> Iterator[TextBlock]:
-    """The blocks of a mail under its subject; sender and time share a block with the first text."""
-    head, *following = blocks
-    if following and not following[0].heading:
-        head = replace(head, text=f"{head.text}\n\n{following.pop(0).text}")
-    for block in (head, *following):
-        yield replace(block, heading=(subject, *block.heading))

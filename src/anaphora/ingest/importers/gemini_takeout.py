@@ -231,12 +231,12 @@ def _read_cell(cell: str, place: str) -> _Entry | None:
         date = _DATE.match(line.strip().replace("\u202f", " "))
         if date is not None:
             before = [before_line for before_line in lines[:number] if before_line.strip()]
-            asked = "\n".join(before).strip()
-            files = len(_ATTACHED.findall(asked.split("\n-")[0]))
-            asked = _cut_files(asked)
+            prompt = "\n".join(before).strip()
+            files = len(_ATTACHED.findall(prompt.split("\n-")[0]))
+            prompt = _cut_files(prompt)
             answer = "\n".join(lines[number + 1 :]).strip()
             return _Entry(
-                _parse_date(date), _read_prompt(asked) if asked else None, answer, files, place
+                _parse_date(date), _read_prompt(prompt) if prompt else None, answer, files, place
             )
     raise Malformed(
         "no date that can be read: ask Takeout for JSON, which has times in any language"

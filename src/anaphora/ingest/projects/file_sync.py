@@ -289,24 +289,24 @@ class FileSync:
         todo: list[FoundFile] = []
         present: set[str] = set()
         unreadable: list[str] = []
-        for found in walk(self.root):
-            if isinstance(found, FoundFolder):
-                self.folders.append(found.path)
+        for visited in walk(self.root):
+            if isinstance(visited, FoundFolder):
+                self.folders.append(visited.path)
                 continue
-            if isinstance(found, Skipped):
-                self.skipped.append(found)
-                if found.reason == "unreadable":
+            if isinstance(visited, Skipped):
+                self.skipped.append(visited)
+                if visited.reason == "unreadable":
                     # What cannot be read now is not gone.
-                    unreadable.append(found.path)
+                    unreadable.append(visited.path)
                 continue
-            present.add(found.path)
-            stored, stat = self.known.get(found.path), _read_stat(found.absolute)
+            present.add(visited.path)
+            stored, stat = self.known.get(visited.path), _read_stat(visited.absolute)
             if stored is not None and stat is not None and _is_unchanged(stored, stat):
                 self.counts["unchanged"] += 1
                 if stored.skipped is not None:
-                    self.skipped.append(Skipped(found.path, stored.skipped))
+                    self.skipped.append(Skipped(visited.path, stored.skipped))
             else:
-                todo.append(found)
+                todo.append(visited)
         if not self.root.is_dir() or "." in unreadable:
             raise InvalidInput("root", str(self.root), "the folder cannot be read")
         self.missing = {
