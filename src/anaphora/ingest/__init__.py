@@ -1,1 +1,1 @@
-"""How things come in: memories, notes, conversations and projects, without their secrets."""
+"""Writing memories, notes, conversations, documents and projects, without their secrets."""

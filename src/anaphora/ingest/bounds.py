@@ -1,7 +1,6 @@
 """How much is taken of one file that is imported.
 
-The bounds are far above what anybody's export has, and keep what a few bytes can become within what
-a machine has.
+The bounds are far above any real export, and keep a small hostile file from using up the machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which thread each message of an imported conversation belongs to: a plan, nothing is written.
+"""The thread of each message of an imported conversation: a plan, nothing is written.
 
 A conversation is a tree of messages. One that answers the last turn of a thread goes on there; one
 that answers an earlier turn starts a branch, a thread of its own that holds only what differs. So
@@ -24,7 +24,7 @@ Place = tuple[str, int]
 
 @dataclass(slots=True)
 class ThreadPlan:
-    """What an import will do: `appends` by thread, oldest first, parents' threads first.
+    """The plan of an import: `appends` by thread, oldest first, parents' threads first.
 
     `started` has a note for each thread that begins here; `adopted` are notes for turns that are
     in a thread already, without an identity. `threads` are all that hold a turn of this
@@ -57,9 +57,9 @@ def plan_threads(
     for turn in conversation.turns:
         planner.place(turn)
     planner.plan.places.update(
-        (key, place)
-        for key, place in planner.places.items()
-        if place is not None and key not in planner.gone
+        (key, position)
+        for key, position in planner.places.items()
+        if position is not None and key not in planner.gone
     )
     return planner.plan
 
@@ -87,11 +87,13 @@ class _Planner:
     branches: int = 0
 
     def place(self, turn: ImportedTurn) -> None:
-        """Give one message its place; its parent was taken before."""
+        """Give one message its position; its parent has one already."""
         content = stored_turn_hash(turn.role, turn.text)
         note = self.known.get(turn.key)
-        if note is not None and self._lives(note) and note.turn_hash != content:
-            if self._says_no_more(note, turn):
+        if note is not None and self._is_current(note) and note.turn_hash != content:
+            # A program may have put something around the words that are there already.
+            thread = self.get(note.conversation_id) if turn.role == "user" else None
+            if thread is not None and typed_in_codex(thread.turns[note.index].text) == turn.text:
                 self.plan.known += 1
                 self._settle(turn.key, (note.conversation_id, note.index))
                 return
@@ -107,43 +109,36 @@ class _Planner:
         if note is not None and note.forgotten and not self.again:
             self.plan.forgotten += 1
             self.gone.add(turn.key)
-            self.places[turn.key] = self._place_of_forgotten(note, turn.parent)
-        elif note is not None and self._lives(note):
+            # The turn itself if it was redacted in place, else its parent.
+            if note.index in self._load_state(note.conversation_id).redacted:
+                self.places[turn.key] = (note.conversation_id, note.index)
+            else:
+                self.places[turn.key] = self._find_position(turn.parent)
+        elif note is not None and self._is_current(note):
             self.plan.known += 1
             self._settle(turn.key, (note.conversation_id, note.index))
         else:
             self._add(turn, content)
 
-    def _says_no_more(self, note: TurnNote, turn: ImportedTurn) -> bool:
-        """Whether a turn is what stands here already, without what a program put around it."""
-        thread = self.get(note.conversation_id) if turn.role == "user" else None
-        return thread is not None and typed_in_codex(thread.turns[note.index].text) == turn.text
-
-    def _lives(self, note: TurnNote) -> bool:
+    def _is_current(self, note: TurnNote) -> bool:
         if note.forgotten:
             return False
-        hashes = self._state(note.conversation_id).hashes
+        hashes = self._load_state(note.conversation_id).hashes
         return note.index < len(hashes) and hashes[note.index] == note.turn_hash
 
-    def _place_of_forgotten(self, note: TurnNote, parent: str | None) -> Place | None:
-        """Its own place, if its turn was redacted and is still there; else its parent's."""
-        if note.index in self._state(note.conversation_id).redacted:
-            return (note.conversation_id, note.index)
-        return self._place(parent)
-
-    def _place(self, key: str | None) -> Place | None:
+    def _find_position(self, key: str | None) -> Place | None:
         if key is None:
             return None
         if key in self.places:
             return self.places[key]
-        # A parent that came in before and is not in what was given now.
+        # A parent from an earlier import that is not part of this one.
         note = self.known.get(key)
-        return (note.conversation_id, note.index) if note and self._lives(note) else None
+        return (note.conversation_id, note.index) if note and self._is_current(note) else None
 
     def _add(self, turn: ImportedTurn, content: str) -> None:
-        before = self._place(turn.parent)
+        before = self._find_position(turn.parent)
         thread_id, index = before or (self.conversation.conversation_id, -1)
-        state = self._state(thread_id)
+        state = self._load_state(thread_id)
         following = index + 1
         if following < len(state.hashes):
             if self._adopt(turn, content, (thread_id, following)):
@@ -151,7 +146,7 @@ class _Planner:
             if self._branch(turn, content, before):
                 return
             thread_id = next(reversed(self.plan.started))
-            state = self._state(thread_id)
+            state = self._load_state(thread_id)
         elif not state.hashes:
             self._start(thread_id, None)
         state.hashes.append(content)
@@ -164,12 +159,12 @@ class _Planner:
         self.plan.threads[place[0]] = None
 
     def _adopt(self, turn: ImportedTurn, content: str, place: Place) -> bool:
-        """Take a turn that is there already, with the same words and no identity, for this one.
+        """Adopt a stored turn with the same words and no identity as this one.
 
         So it is when Neo's threads are imported where they lie, or the sidecar was lost.
         """
         thread_id, index = place
-        if self._state(thread_id).hashes[index] != content or place in self.taken:
+        if self._load_state(thread_id).hashes[index] != content or place in self.taken:
             return False
         note = self.notes_of(thread_id).get(index)
         if note is not None and (note.forgotten or (note.source and note.turn_hash == content)):
@@ -190,7 +185,7 @@ class _Planner:
         while True:
             self.branches += 1
             thread_id = f"{base}~{self.branches}"
-            if not self._state(thread_id).hashes:
+            if not self._load_state(thread_id).hashes:
                 self._start(thread_id, at)
                 return False
             if thread_id not in self.plan.started and self._adopt(turn, content, (thread_id, 0)):
@@ -207,7 +202,7 @@ class _Planner:
             at[1] if at else None,
         )
 
-    def _state(self, thread_id: str) -> _ThreadState:
+    def _load_state(self, thread_id: str) -> _ThreadState:
         state = self.states.get(thread_id)
         if state is None:
             thread = self.get(thread_id)

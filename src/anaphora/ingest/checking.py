@@ -1,4 +1,4 @@
-"""Checks what is to be remembered, and takes the secrets out of it.
+"""Checks new memories, and takes the secrets out of them.
 
 `InvalidInput` names the field. Words are never shortened, trimmed or normalised; names (path, tags,
 category) are kept in one Unicode form.
@@ -21,11 +21,11 @@ MAX_PATH: Final = 1_024
 """Characters in a path."""
 MAX_DEPTH: Final = 100
 """Objects and lists within one another in a payload."""
-VERSIONED: Final = tuple(n for n, one in MEMORY_FIELDS.items() if one.changes == "version")
-"""What a memory says: another value of these is a version that supersedes it."""
+VERSIONED: Final = tuple(n for n, field in MEMORY_FIELDS.items() if field.changes == "version")
+"""The fields with versions: another value of these supersedes the memory."""
 
 MemoryInput = NewMemory | str | Mapping[str, Any]
-"""What many memories may be given as."""
+"""The accepted forms of a new memory."""
 
 _FIELDS = tuple(field.name for field in fields(NewMemory))
 _KNOWN = ", ".join(_FIELDS)
@@ -62,18 +62,20 @@ def checked(new: NewMemory) -> NewMemory:
 
     Raises InvalidInput with the name of the field that cannot be used.
     """
-    found = dict[str, Any]()
+    values = dict[str, Any]()
     for name in _BY_KIND:
-        value = getattr(new, name)
-        if value is not None or name not in _OPTIONAL:
+        field_value = getattr(new, name)
+        if field_value is not None or name not in _OPTIONAL:
             kind = MEMORY_FIELDS[name].kind
             is_name = name in LABELS and kind == "text"
-            found[name] = _name(name, value) if is_name else _CHECKS[kind](name, value)
-    path = found.get("path")
-    # What an adapter puts is kept as it is, under whatever name its files have.
+            values[name] = (
+                _check_name(name, field_value) if is_name else _CHECKS[kind](name, field_value)
+            )
+    path = values.get("path")
+    # The paths of an adapter's files (`dedupe` off) are kept as they are.
     if path is not None and new.dedupe and path.endswith("."):
         raise InvalidInput("path", path, "must not end with a dot")
-    return _with(new, found)
+    return _replace_changed(new, values)
 
 
 def checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,8 +88,8 @@ def checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     for name in changes:
         if name not in _CHANGEABLE:
             raise InvalidInput("changes", name, f"expected {', '.join(_CHANGEABLE)}")
-    whole = checked(NewMemory(**({"text": "-"} | dict(changes))))
-    return {name: getattr(whole, name) for name in changes}
+    memory = checked(NewMemory(**({"text": "-"} | dict(changes))))
+    return {name: getattr(memory, name) for name in changes}
 
 
 def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
@@ -97,16 +99,16 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     def clean(text: str | None, how: Callable[[str], RedactedText] = redact) -> str | None:
         if text is None:
             return None
-        found = how(text)
-        kinds.extend(found.kinds)
-        return found.text
+        redacted = how(text)
+        kinds.extend(redacted.kinds)
+        return redacted.text
 
     text, payload = clean(new.text) or "", new.payload
     if payload is not None:
         values = redact_value(payload)
         kinds.extend(values.kinds)
         payload = _clean_names(values.value, kinds)
-    found: dict[str, Any] = {
+    clean_values: dict[str, Any] = {
         "text": text,
         "payload": payload,
         "tags": tuple(clean(tag) or tag for tag in new.tags),
@@ -114,33 +116,37 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         **{name: clean(getattr(new, name)) for name in _WORDS},
         "conversation_id": clean(new.conversation_id, redact_path),
     }
-    return _with(new, found), tuple(dict.fromkeys(kinds))
+    return _replace_changed(new, clean_values), tuple(dict.fromkeys(kinds))
 
 
-def _with(new: NewMemory, found: Mapping[str, Any]) -> NewMemory:
-    """The memory with these values: the same one where they are its own, as nearly always."""
-    changed = {name: one for name, one in found.items() if one is not getattr(new, name)}
+def _replace_changed(new: NewMemory, values: Mapping[str, Any]) -> NewMemory:
+    """The memory with these values: the same one if they are its own, as nearly always."""
+    changed = {
+        name: field_value
+        for name, field_value in values.items()
+        if field_value is not getattr(new, name)
+    }
     return replace(new, **changed) if changed else new
 
 
 def _clean_names(value: Any, kinds: list[str]) -> Any:
     """The same JSON value without secrets in the names of its fields."""
     if isinstance(value, list):
-        return [_clean_names(item, kinds) for item in value]
+        return [_clean_names(member, kinds) for member in value]
     if not isinstance(value, dict):
         return value
     cleaned: dict[str, Any] = {}
-    for name, item in value.items():
-        found = redact(name)
-        kinds.extend(found.kinds)
-        free, number = found.text, 2
+    for name, member in value.items():
+        redacted = redact(name)
+        kinds.extend(redacted.kinds)
+        free, number = redacted.text, 2
         while free in cleaned:
-            free, number = f"{found.text} ({number})", number + 1
-        cleaned[free] = _clean_names(item, kinds)
+            free, number = f"{redacted.text} ({number})", number + 1
+        cleaned[free] = _clean_names(member, kinds)
     return cleaned
 
 
-def _text(name: str, value: object) -> str:
+def _check_text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidInput(name, value, "must be a text")
     if not value.strip():
@@ -148,15 +154,15 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-def _type(name: str, value: object) -> MemoryType:
-    for known in _TYPES:
-        if value == known:
-            return known  # type: ignore[no-any-return]
+def _check_type(name: str, value: object) -> MemoryType:
+    for memory_type in _TYPES:
+        if value == memory_type:
+            return memory_type  # type: ignore[no-any-return]
     raise InvalidInput(name, value, f"expected one of {', '.join(_TYPES)}")
 
 
-def _path(name: str, value: object) -> str:
-    path = _text(name, value)
+def _check_path(name: str, value: object) -> str:
+    path = _check_text(name, value)
     if path != path.strip():
         raise InvalidInput(name, path, "must not begin or end with white space")
     if len(path) > MAX_PATH:
@@ -166,71 +172,71 @@ def _path(name: str, value: object) -> str:
     return composed(path)
 
 
-def _name(name: str, value: object) -> str:
-    return composed(_text(name, value))
+def _check_name(name: str, value: object) -> str:
+    return composed(_check_text(name, value))
 
 
-def _tags(name: str, value: object) -> tuple[str, ...]:
+def _check_tags(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise InvalidInput(name, value, "must be a list of strings")
-    return tuple(dict.fromkeys(_name(name, tag) for tag in value))
+    return tuple(dict.fromkeys(_check_name(name, tag) for tag in value))
 
 
-def _whole(name: str, value: object) -> int:
+def _check_whole(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
         raise InvalidInput(name, value, "must be a number, 0 or more")
     return value
 
 
-def _flag(name: str, value: object) -> bool:
+def _check_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(name, value, "expected True or False")
     return value
 
 
-def _payload(name: str, value: object) -> Any:
+def _check_payload(name: str, value: object) -> Any:
     if not isinstance(value, Mapping):
         raise InvalidInput(name, type(value).__name__, "must be a JSON object")
-    return _plain(value, name, 0)
+    return _copy_json(value, name, 0)
 
 
 # Of several mistakes the first in this order is named.
 _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
-    "text": _text,
-    "id": _text,
+    "text": _check_text,
+    "id": _check_text,
     "time": checked_moment,
-    "number": _whole,
-    "flag": _flag,
-    "type": _type,
-    "path": _path,
-    "tags": _tags,
-    "payload": _payload,
+    "number": _check_whole,
+    "flag": _check_flag,
+    "type": _check_type,
+    "path": _check_path,
+    "tags": _check_tags,
+    "payload": _check_payload,
 }
 _BY_KIND: Final = [n for kind in _CHECKS for n in _FIELDS if MEMORY_FIELDS[n].kind == kind]
 _OPTIONAL: Final = {field.name for field in fields(NewMemory) if field.default is None}
 
 
-def _plain(value: object, place: str, depth: int) -> Any:
+def _copy_json(value: object, place: str, depth: int) -> Any:
     """The JSON value that `value` is, in fresh dicts and lists."""
     if depth > MAX_DEPTH:
         raise InvalidInput(place[:200], "...", f"must not be nested deeper than {MAX_DEPTH} levels")
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, (int, float)):
-        return _number(value, place)
+        return _check_number(value, place)
     if isinstance(value, Mapping):
         fields: dict[str, Any] = {}
-        for name, item in value.items():
+        for name, member in value.items():
             if not isinstance(name, str):
                 raise InvalidInput(place, name, "field names must be strings")
-            fields[name] = _plain(item, f"{place}.{name}", depth + 1)
+            fields[name] = _copy_json(member, f"{place}.{name}", depth + 1)
         return fields
     if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{place}[{n}]", depth + 1) for n, item in enumerate(value)]
+        return [_copy_json(member, f"{place}[{n}]", depth + 1) for n, member in enumerate(value)]
     raise InvalidInput(place, value, "must be a JSON value")
 
 
-def _number(value: int | float, place: str) -> int | float:
+def _check_number(value: int | float, place: str) -> int | float:
     if isinstance(value, int):
         # Python itself refuses to read longer ones back from a text.
         if value.bit_length() > 13_000:

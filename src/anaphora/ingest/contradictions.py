@@ -1,4 +1,4 @@
-"""Which memories seem to contradict each other, and what somebody has said of it.
+"""The memories that seem to contradict each other, and the verdicts on them.
 
 A contradiction is a link of two memories; a verdict changes its kind and, where one of the two no
 longer holds, ends that one as any newer value does. Nothing is deleted, and every verdict can be
@@ -39,7 +39,7 @@ class Contradictions:
         """
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        return tuple(islice(self._listed(settled=settled), limit))
+        return tuple(islice(self._iterate(settled=settled), limit))
 
     def settle(self, record_id: str, other_id: str, verdict: Verdict) -> Contradiction:
         """Resolve a contradiction: the first replaces the other, both hold, or the first is wrong.
@@ -50,115 +50,110 @@ class Contradictions:
         if verdict not in SETTLED:
             raise InvalidInput("verdict", verdict, f"expected one of {', '.join(SETTLED)}")
         with self.records.change() as work:
-            link, one, other = self._pair(work, record_id, other_id)
+            link, first, second = self._find_pair(work, record_id, other_id)
             if link.kind != OPEN:
                 raise InvalidInput("id", record_id, f'it is settled as "{link.kind}": reopen it')
             if verdict != "both_hold":
-                for each in (one, other):
-                    _refuse_ended(each)
+                for record in (first, second):
+                    if record.valid_to is not None:
+                        reason = (
+                            f"it was replaced by {record.superseded_by}: nothing is left to settle"
+                        )
+                        raise InvalidInput("id", record.id, reason)
             if verdict == "replaces":
-                _replace(work, one, other, self.clock())
+                now = self.clock()
+                # If the current one was said first, it is current again from now on.
+                at = (
+                    first.valid_from
+                    if first.valid_from >= second.valid_from
+                    else max(now, second.valid_from)
+                )
+                work.change(second.id, valid_to=at, superseded_by=first.id)
+                if first.supersedes is None:
+                    work.change(first.id, supersedes=second.id)
             elif verdict == "wrong":
                 # It never held: no moment lies between its beginning and its end.
-                work.change(one.id, valid_to=one.valid_from, superseded_by=other.id)
+                work.change(first.id, valid_to=first.valid_from, superseded_by=second.id)
             work.turn(link, verdict)
             details = {"other": other_id, "verdict": verdict}
             work.tell(RecordEvent(record_id, "settled", self.clock(), details=details))
-            return _as_it_is(work, replace(link, kind=verdict))
+            return _reload(work, replace(link, kind=verdict))
 
     def reopen(self, record_id: str, other_id: str) -> Contradiction:
         """Undo a resolution: what it ended is current again, and the contradiction is open.
 
-        `NotFound` unless the two are there and contradict each other, `InvalidInput` where nobody
-        has settled it, or where the path of what was ended has another value by now.
+        `NotFound` unless the two exist and contradict each other, `InvalidInput` if it is not
+        settled, or if the path of the ended one has another value by now.
         """
         with self.records.change() as work:
-            link, one, other = self._pair(work, record_id, other_id)
+            link, first, second = self._find_pair(work, record_id, other_id)
             if link.kind == OPEN:
                 raise InvalidInput("id", record_id, "it is not settled")
-            for ended, by in ((one, other), (other, one)):
+            for ended, by in ((first, second), (second, first)):
                 if link.kind != "both_hold" and ended.superseded_by == by.id:
-                    _revive(work, ended, by)
+                    if ended.path is not None:
+                        for version in work.versions(ended.path):
+                            if version.id != ended.id and version.valid_to is None:
+                                reason = f"its path has another value by now: {version.id}"
+                                raise InvalidInput("id", ended.id, reason)
+                    work.change(ended.id, valid_to=None, superseded_by=None)
+                    if by.supersedes == ended.id:
+                        work.change(by.id, supersedes=None)
             work.turn(link, OPEN)
             details = {"other": other_id, "verdict": link.kind}
             work.tell(RecordEvent(record_id, "reopened", self.clock(), details=details))
-            return _as_it_is(work, replace(link, kind=OPEN))
+            return _reload(work, replace(link, kind=OPEN))
 
-    def _listed(self, *, settled: bool) -> Iterator[Contradiction]:
+    def _iterate(self, *, settled: bool) -> Iterator[Contradiction]:
         before = NO_LIMIT
         while links := self.records.links_of(SETTLED if settled else (OPEN,), before):
             ends = {end for link, _ in links for end in (link.record_id, link.other_id)}
-            known = self.records.many(ends)
+            records = self.records.many(ends)
             for link, _ in links:
-                one, other = known.get(link.record_id), known.get(link.other_id)
-                if one is None or other is None or one.forgotten or other.forgotten:
+                first, second = records.get(link.record_id), records.get(link.other_id)
+                if first is None or second is None or first.forgotten or second.forgotten:
                     continue
-                # Where one of the two was replaced meanwhile there is nothing to settle.
-                if settled or one.valid_to is other.valid_to is None:
-                    yield _contradiction(link, one, other)
+                # If one of the two was replaced meanwhile there is nothing to settle.
+                if settled or first.valid_to is second.valid_to is None:
+                    yield _make_contradiction(link, first, second)
             before = links[-1][1]
 
-    def _pair(
+    def _find_pair(
         self, work: RecordTransaction, record_id: str, other_id: str
     ) -> tuple[RecordLink, MemoryRecord, MemoryRecord]:
         """The link of the two, and they themselves."""
-        found = []
-        for each in (record_id, other_id):
-            record = work.find(each)
+        pair = []
+        for memory_id in (record_id, other_id):
+            record = work.find(memory_id)
             if record is None or record.forgotten:
-                raise NotFound("memory", each)
-            found.append(record)
+                raise NotFound("memory", memory_id)
+            pair.append(record)
         ends = {record_id, other_id}
         for link in work.linked([record_id], CONTRADICTION):
             if {link.record_id, link.other_id} == ends:
-                return link, found[0], found[1]
+                return link, pair[0], pair[1]
         raise NotFound(_KIND, f"{record_id} and {other_id}")
 
 
-def _refuse_ended(record: MemoryRecord) -> None:
-    if record.valid_to is not None:
-        reason = f"it was replaced by {record.superseded_by}: nothing is left to settle"
-        raise InvalidInput("id", record.id, reason)
+def _reload(work: RecordTransaction, link: RecordLink) -> Contradiction:
+    first, second = work.find(link.record_id), work.find(link.other_id)
+    assert first is not None
+    assert second is not None
+    return _make_contradiction(link, first, second)
 
 
-def _replace(
-    work: RecordTransaction, newer: MemoryRecord, older: MemoryRecord, now: datetime
-) -> None:
-    # Where the one that holds was said first, it holds again from now on.
-    at = newer.valid_from if newer.valid_from >= older.valid_from else max(now, older.valid_from)
-    work.change(older.id, valid_to=at, superseded_by=newer.id)
-    if newer.supersedes is None:
-        work.change(newer.id, supersedes=older.id)
-
-
-def _revive(work: RecordTransaction, ended: MemoryRecord, by: MemoryRecord) -> None:
-    if ended.path is not None:
-        for version in work.versions(ended.path):
-            if version.id != ended.id and version.valid_to is None:
-                reason = f"its path has another value by now: {version.id}"
-                raise InvalidInput("id", ended.id, reason)
-    work.change(ended.id, valid_to=None, superseded_by=None)
-    if by.supersedes == ended.id:
-        work.change(by.id, supersedes=None)
-
-
-def _as_it_is(work: RecordTransaction, link: RecordLink) -> Contradiction:
-    one, other = work.find(link.record_id), work.find(link.other_id)
-    assert one is not None
-    assert other is not None
-    return _contradiction(link, one, other)
-
-
-def _contradiction(link: RecordLink, one: MemoryRecord, other: MemoryRecord) -> Contradiction:
-    older, newer = sorted((one, other), key=lambda record: (record.created_at, record.id))
+def _make_contradiction(
+    link: RecordLink, first: MemoryRecord, second: MemoryRecord
+) -> Contradiction:
+    older, newer = sorted((first, second), key=lambda record: (record.created_at, record.id))
     return Contradiction(
-        _shown(older),
-        _shown(newer),
+        _make_related(older),
+        _make_related(newer),
         link.strength,
         None if link.kind == OPEN else cast(Verdict, link.kind),
-        tuple(each.id for each in (older, newer) if each.valid_to is None),
+        tuple(memory.id for memory in (older, newer) if memory.valid_to is None),
     )
 
 
-def _shown(record: MemoryRecord) -> RelatedMemory:
+def _make_related(record: MemoryRecord) -> RelatedMemory:
     return RelatedMemory(record.id, record.text, record.created_at)

@@ -8,7 +8,7 @@ loses nothing. Two imports of one chat wait for each other. A turn that is there
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from anaphora.ingest.sessions import SessionWriter
 from anaphora.store.disk import translate
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.files import ThreadLocks, lock_key
-from anaphora.store.threads.sidecar import Sidecar, TurnNote
+from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportedConversation, NewTurn
 
@@ -57,59 +57,57 @@ class ConversationImport:
         self.chats: set[tuple[str, str]] = set()
         self.threads: dict[str, None] = {}
 
-    def add(self, item: ImportedConversation, refuse: Refuse) -> None:
+    def add(self, conversation: ImportedConversation, refuse: Refuse) -> None:
         """Keep a conversation. StoreError and its kinds when the store cannot write."""
-        if not item.turns and not item.calls:
+        if not conversation.turns and not conversation.calls:
             return
-        item = replace(item, conversation_id=self._store.standing_id(item.conversation_id))
+        conversation = replace(
+            conversation, conversation_id=self._store.standing_id(conversation.conversation_id)
+        )
         try:
-            with self._lock(item):
-                known = self._sidecar.known(item.source, item.key)
-                resolved = self._copies.resolve(item, known)
-                if resolved.key != item.key:
-                    known = self._sidecar.known(resolved.source, resolved.key)
+            with self._lock(conversation):
+                known_notes = self._sidecar.known(conversation.source, conversation.key)
+                resolved = self._copies.resolve(conversation, known_notes)
+                if resolved.key != conversation.key:
+                    known_notes = self._sidecar.known(resolved.source, resolved.key)
                 self.chats.add((resolved.source, resolved.key))
-                self._keep(resolved, known, refuse)
-                self._copies.settle(item.source)
+                plan = plan_threads(
+                    resolved,
+                    known_notes,
+                    self._store.get,
+                    self._sidecar.turn_notes,
+                    again=self._again,
+                )
+                self._sidecar.note_turns(plan.adopted)
+                self.counts["known"] += plan.known
+                self.counts["forgotten"] += plan.forgotten
+                self._write(resolved, plan, refuse)
+                if self._sessions is not None:
+                    self.counts["tool_calls"] += self._sessions.keep(resolved, plan)
+                self.threads.update(plan.threads)
+                self._copies.settle(conversation.source)
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.
-            refuse(item, item.conversation_id, str(error))
+            refuse(conversation, conversation.conversation_id, str(error))
 
     @contextmanager
-    def _lock(self, item: ImportedConversation) -> Iterator[None]:
+    def _lock(self, conversation: ImportedConversation) -> Iterator[None]:
         """Wait until no other import of this chat runs, or of one that may be its copy."""
-        name = f"import of {item.source}: {'' if item.unique_keys else item.key}"
-        with ExitStack() as held:
+        key = "" if conversation.unique_keys else conversation.key
+        name = f"import of {conversation.source}: {key}"
+        with ExitStack() as stack:
             if self._server is not None:
-                held.enter_context(self._server.importing(name))
+                stack.enter_context(self._server.importing(name))
             if self._locks is not None:
                 try:
-                    held.enter_context(self._locks.hold(lock_key(name)))
+                    stack.enter_context(self._locks.hold(lock_key(name)))
                 except OSError as error:
                     raise translate(error, "lock", self._locks_at) from error
             yield
 
-    def _keep(
-        self, item: ImportedConversation, known: Mapping[str, TurnNote], refuse: Refuse
-    ) -> None:
-        found = plan_threads(
-            item,
-            known,
-            self._store.get,
-            self._sidecar.turn_notes,
-            again=self._again,
-        )
-        self._sidecar.note_turns(found.adopted)
-        self.counts["known"] += found.known
-        self.counts["forgotten"] += found.forgotten
-        self._write(item, found, refuse)
-        if self._sessions is not None:
-            self.counts["tool_calls"] += self._sessions.keep(item, found)
-        self.threads.update(found.threads)
-
-    def _write(self, item: ImportedConversation, found: ThreadPlan, refuse: Refuse) -> None:
-        for thread_id, turns in found.appends.items():
-            note = found.started.get(thread_id)
+    def _write(self, conversation: ImportedConversation, plan: ThreadPlan, refuse: Refuse) -> None:
+        for thread_id, turns in plan.appends.items():
+            note = plan.started.get(thread_id)
             if note is not None:
                 self._sidecar.note_conversation(note)
                 self.counts["branches"] += note.branch_of is not None
@@ -122,17 +120,17 @@ class ConversationImport:
                         intent_id=turn.intent_id,
                         ts=turn.ts,
                         speaker=turn.speaker,
-                        source=item.source,
-                        source_key=item.key,
+                        source=conversation.source,
+                        source_key=conversation.key,
                         message_key=turn.key,
                     )
                     for turn in turns
                 ],
                 # A chat that begins here has the title of its source; a branch is named by its
                 # turns. In the same write: an import that is cut off there never comes back for it.
-                title=item.title if thread_id == item.conversation_id else "",
+                title=conversation.title if thread_id == conversation.conversation_id else "",
             )
             self.counts["added"] += len(written)
             if len(written) < len(turns):
                 lost = len(turns) - len(written)
-                refuse(item, thread_id, f"the store did not keep {lost} turns")
+                refuse(conversation, thread_id, f"the store did not keep {lost} turns")

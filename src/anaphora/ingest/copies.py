@@ -1,4 +1,4 @@
-"""Chats that a program copied under another id: which chat here holds their messages already.
+"""Chats that a program copied under another id, and the stored chats that have their messages.
 
 A session that goes to the background, is forked or resumed is copied by some programs, with the
 messages' own ids, under a new id of the session. A message with the same key and the same words is
@@ -41,50 +41,48 @@ class CopiedChats:
 
         `known` are the messages of its own chat: one that came in under its own id stays there.
         """
-        own = (item.source, item.key)
+        own_chat = (item.source, item.key)
         if not item.unique_keys or known:
             return item
-        if own not in self._went:
-            home = self._home_of(item)
+        if own_chat not in self._went:
+            home = self._find_home(item)
             if home is None:
                 return item
-            self._went[own] = home
-        key, conversation_id = self._went[own]
+            self._went[own_chat] = home
+        key, conversation_id = self._went[own_chat]
         return replace(item, key=key, conversation_id=conversation_id)
 
     def settle(self, source: str) -> None:
-        """What is written of a source until now is known, while no other import of it may write."""
+        """Mark all that is written of a source as read, while no other import of it may write."""
         if source in self._read_until:
             self._read_until[source] = self._sidecar.version()
 
-    def _home_of(self, item: ImportedConversation) -> tuple[str, str] | None:
+    def _find_home(self, item: ImportedConversation) -> tuple[str, str] | None:
         """Chat and conversation that hold the most of its messages."""
         self._read_on(item.source)
         marks = [
-            _mark(item.source, turn.key, stored_turn_hash(turn.role, turn.text))
+            _digest_parts(item.source, turn.key, stored_turn_hash(turn.role, turn.text))
             for turn in item.turns
         ]
         hits: Counter[str] = Counter()
         for turn, mark in zip(item.turns, marks, strict=True):
             # What was forgotten is known by its key alone.
-            chat = self._chats.get(mark) or self._chats.get(_mark(item.source, turn.key, ""))
+            chat = self._chats.get(mark) or self._chats.get(
+                _digest_parts(item.source, turn.key, "")
+            )
             if chat is not None and chat != item.key:
                 hits[chat] += 1
-        home = self._place_in(item, hits)
+        home = None
+        if hits:
+            (key, _), *_ = hits.most_common(1)
+            notes = self._sidecar.known(item.source, key)
+            note = next((notes[turn.key] for turn in item.turns if turn.key in notes), None)
+            if note is not None:
+                # A branch is named after the conversation that it left.
+                home = key, note.conversation_id.partition("~")[0]
         for mark in marks:
             self._chats.setdefault(mark, item.key if home is None else home[0])
         return home
-
-    def _place_in(self, item: ImportedConversation, hits: Counter[str]) -> tuple[str, str] | None:
-        if not hits:
-            return None
-        (key, _), *_ = hits.most_common(1)
-        notes = self._sidecar.known(item.source, key)
-        place = next((notes[turn.key] for turn in item.turns if turn.key in notes), None)
-        if place is None:
-            return None
-        # A branch is named after the conversation that it left.
-        return key, place.conversation_id.partition("~")[0]
 
     def _read_on(self, source: str) -> None:
         since = self._read_until.get(source, _BEFORE_ALL)
@@ -93,13 +91,13 @@ class CopiedChats:
         if until == since:
             return
         for chat, key, words in self._sidecar.messages_since(source, since):
-            self._chats[_mark(source, key, words)] = chat
+            self._chats[_digest_parts(source, key, words)] = chat
         self._read_until[source] = until
 
 
-def _mark(*parts: str) -> bytes:
-    made = hashlib.blake2b(digest_size=12)
+def _digest_parts(*parts: str) -> bytes:
+    hasher = hashlib.blake2b(digest_size=12)
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
-        made.update(len(encoded).to_bytes(8, "big") + encoded)
-    return made.digest()
+        hasher.update(len(encoded).to_bytes(8, "big") + encoded)
+    return hasher.digest()

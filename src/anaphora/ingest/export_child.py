@@ -1,4 +1,4 @@
-"""What workers do for `export_lines`: lines of JSON are checked, and written again.
+"""The worker side of `export_lines`: lines of JSON are checked, and written again.
 
 Two surrogates side by side that were two characters would be read back as one: a line that has them
 is wrapped, see docs/formats.md.
@@ -31,49 +31,47 @@ def is_beginning(head: bytes) -> Iterator[bool]:
 
 
 def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
-    """Every line of a file in order, or a list of the reason why it is none; now and then how many
+    """Every line of a file in order, or a list with the reason why it is invalid; at times how many
     bytes were read."""
     with open_regular(Path(path)) as file:
-        for number, line in enumerate(_lines(file, most)):
+        for number, line in enumerate(_read_lines(file, most)):
             if number % _EVERY == 0:
                 yield file.tell()
             if line is None:
                 yield [f"longer than {most:,} bytes; it was skipped"]
+            elif len(line) > parts and sum(line.count(mark) for mark in b"[{,") > parts:
+                yield [f"more than {parts:,} values in one line; it was skipped"]
             else:
-                yield _checked(line, parts)
+                checked: str | list[str]
+                try:
+                    checked = write_object(read_object(line.decode()))
+                except MemoryError:
+                    checked = ["there is not memory enough for it"]
+                except (ValueError, TypeError) as error:
+                    checked = [str(error)[:300]]
+                yield checked
 
 
-def _lines(file: BinaryIO, most: int) -> Iterator[bytes | None]:
+def _read_lines(file: BinaryIO, most: int) -> Iterator[bytes | None]:
     """Each line; None for one that is longer than any line may be, which is never held."""
     while line := file.readline(most):
-        rest = b"" if line.endswith(b"\n") else file.readline(_CHUNK)
-        yield None if rest else line
-        while rest and not rest.endswith(b"\n"):
-            rest = file.readline(_CHUNK)
-
-
-def _checked(line: bytes, parts: int) -> str | list[str]:
-    if len(line) > parts and sum(line.count(mark) for mark in b"[{,") > parts:
-        return [f"more than {parts:,} values in one line; it was skipped"]
-    try:
-        return write_object(read_object(line.decode()))
-    except MemoryError:
-        return ["there is not memory enough for it"]
-    except (ValueError, TypeError) as error:
-        return [str(error)[:300]]
+        overflow = b"" if line.endswith(b"\n") else file.readline(_CHUNK)
+        yield None if overflow else line
+        while overflow and not overflow.endswith(b"\n"):
+            overflow = file.readline(_CHUNK)
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """The object of a line. ValueError for what is none, or is nested too deeply."""
-    found = _parsed(text)
-    if isinstance(found, dict) and found.get("kind") == "escaped":
-        wrapped = found.get("line")
+    """The object of a line. ValueError if there is none, or it is nested too deeply."""
+    parsed = _parse(text)
+    if isinstance(parsed, dict) and parsed.get("kind") == "escaped":
+        wrapped = parsed.get("line")
         if not isinstance(wrapped, str):
             raise ValueError('"line" is not a string')
-        found = _parsed(unescape(wrapped))
-    if not isinstance(found, dict):
+        parsed = _parse(unescape(wrapped))
+    if not isinstance(parsed, dict):
         raise ValueError("it is not a JSON object")
-    return found
+    return parsed
 
 
 def write_object(value: dict[str, Any]) -> str:
@@ -84,21 +82,21 @@ def write_object(value: dict[str, Any]) -> str:
     return json.dumps({"kind": "escaped", "line": escape(written)}, ensure_ascii=False)
 
 
-def _parsed(text: str) -> object:
+def _parse(text: str) -> object:
     try:
-        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        parsed = json.loads(text, parse_constant=_refuse, parse_float=_parse_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if is_too_deep(found, text):
+    if is_too_deep(parsed, text):
         raise ValueError("it is nested too deeply")
-    return found
+    return parsed
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     """A number of JSON; one that is beyond what a float holds could not be written again."""
     number = float(text)
     if not math.isfinite(number):

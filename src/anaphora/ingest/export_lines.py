@@ -50,10 +50,10 @@ def begins_as_export(path: Path) -> bool:
         return False
     limits = WorkerLimits(output=_HEAD)
     try:
-        (found,) = call_in_worker(_BEGINNING, head, limits=limits, types=_TYPES)
+        (answer,) = call_in_worker(_BEGINNING, head, limits=limits, types=_TYPES)
     except (WorkerEnded, WorkerFailed):
         return False
-    return found is True
+    return answer is True
 
 
 def export_lines(
@@ -61,7 +61,7 @@ def export_lines(
 ) -> Generator[ReadLine, None, None]:
     """Every line of a file of `size` bytes, none of which may have more than `most`.
 
-    Raises WorkerEnded where reading takes too much, WorkerFailed where the file cannot be read.
+    Raises WorkerEnded if reading takes too much, WorkerFailed if the file cannot be read.
     """
     limits = WorkerLimits(
         seconds=bounds.seconds_for(size),
@@ -70,11 +70,11 @@ def export_lines(
     )
     where = os.fspath(path_for_worker(path))
     done = 0
-    for value in call_in_worker(_READ, where, most, bounds.parts, limits=limits, types=_TYPES):
-        # In their shortest form, as there are many: a line, how far it is, why a line is none.
-        if isinstance(value, str):
-            yield ReadLine(value, "", done)
-        elif isinstance(value, int):
-            done = value
+    for answer in call_in_worker(_READ, where, most, bounds.parts, limits=limits, types=_TYPES):
+        # In the shortest form, as there are many: a line, the bytes read, or why a line is invalid.
+        if isinstance(answer, str):
+            yield ReadLine(answer, "", done)
+        elif isinstance(answer, int):
+            done = answer
         else:
-            yield ReadLine(None, str(value[0]), done)
+            yield ReadLine(None, str(answer[0]), done)

@@ -57,7 +57,7 @@ class ImportedMemoryWriter:
     def add(self, item: ImportedMemory, refuse: Refuse) -> None:
         """Keep a memory, now or with the next ones."""
         try:
-            self._waiting.append(self._draft(item))
+            self._waiting.append(self._make_draft(item))
         except InvalidInput as error:
             refuse(item, str(error))
             return
@@ -65,18 +65,18 @@ class ImportedMemoryWriter:
             self.flush()
 
     def end(self, whole: ImportedWhole) -> None:
-        """End what is no longer in something that was read whole, or tell what is gone."""
-        before = self._known_parts(whole.source)
+        """End memories that are no longer in a completely read source, or report removed files."""
+        before = self._load_parts(whole.source)
         if whole.key.endswith("/"):
-            here = {redact(key).text for key in whole.keys}
+            current_names = {redact(key).text for key in whole.keys}
             files = [name for name in before if name.startswith(redact(whole.key).text)]
-            self.gone.update(dict.fromkeys(sorted(n for n in files if n not in here)))
+            self.gone.update(dict.fromkeys(sorted(n for n in files if n not in current_names)))
             return
-        kept = {_source(whole.source, key) for key in whole.keys}
+        current_sources = {_make_source(whole.source, key) for key in whole.keys}
         ended = [
             (record_id, source)
             for source, record_id in before.get(redact(whole.key).text, {}).items()
-            if source not in kept
+            if source not in current_sources
         ]
         if not ended:
             return
@@ -85,21 +85,23 @@ class ImportedMemoryWriter:
         self.flush()
         with self._records.change() as work:
             work.load(ids=[record_id for record_id, _ in ended])
-            done = [end_imported(work, *one, whole.at or self._clock()) for one in ended]
+            done = [end_imported(work, *pair, whole.at or self._clock()) for pair in ended]
         self.counts["ended"] += sum(done)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the pending drafts."""
         from anaphora.store.records.importing import put_imported
 
-        some, self._waiting = self._waiting, []
-        if not some:
+        drafts, self._waiting = self._waiting, []
+        if not drafts:
             return
         with self._records.change() as work:
-            kept = put_imported(work, some, now=self._clock(), again=self._again, new_id=self._ids)
-        self.counts.update(kept)
+            counts = put_imported(
+                work, drafts, now=self._clock(), again=self._again, new_id=self._ids
+            )
+        self.counts.update(counts)
 
-    def _draft(self, item: ImportedMemory) -> ImportDraft:
+    def _make_draft(self, item: ImportedMemory) -> ImportDraft:
         from anaphora.store.records.importing import ImportDraft
         from anaphora.store.records.rows import IMPORTED
         from anaphora.store.records.rules import draft_memory
@@ -108,31 +110,31 @@ class ImportedMemoryWriter:
             item.memory,
             # What came from where can be listed, or forgotten, by this one.
             tags=(*item.memory.tags, item.source),
-            source=_source(item.source, item.key),
+            source=_make_source(item.source, item.key),
         )
         new, redacted = without_secrets(checked(new))
         self.redacted.update(dict.fromkeys(redacted))
         draft = draft_memory(new, self._clock(), self._ids())
         return ImportDraft(replace(draft, details={IMPORTED: True}), item.changed)
 
-    def _known_parts(self, form: str) -> dict[str, dict[str, str]]:
-        """What stands here of a format: source to record id, by what it is a part of."""
+    def _load_parts(self, form: str) -> dict[str, dict[str, str]]:
+        """The stored memories of a format: source to record id, by the note they are a part of."""
         if form not in self._before:
             parts: dict[str, dict[str, str]] = {}
             start, after = f"{form}:", 0
-            while found := self._records.changed_since(after):
-                after = found[-1].seq
-                for record in found:
+            while records := self._records.changed_since(after):
+                after = records[-1].seq
+                for record in records:
                     if record.valid_to or record.forgotten or record.expires_at:
                         continue
                     for source in record.sources:
                         if source.startswith(start):
-                            whole = source[len(start) :].partition(PART)[0]
-                            parts.setdefault(whole, {})[source] = record.id
+                            owner = source[len(start) :].partition(PART)[0]
+                            parts.setdefault(owner, {})[source] = record.id
             self._before[form] = parts
         return self._before[form]
 
 
-def _source(form: str, key: str) -> str:
-    """What it is known by, as it is kept: without secrets."""
+def _make_source(form: str, key: str) -> str:
+    """The stored identity of an imported memory, without secrets."""
     return redact(f"{form}:{key}").text

@@ -94,13 +94,13 @@ def import_files(
 
 @dataclass(slots=True)
 class _Passed:
-    """What of a folder or zip file no importer took; `is_all` while nothing else was in it."""
+    """Files of a folder or zip file that no importer accepted; `is_all`: there are no others."""
 
     is_all: bool = True
     words: list[str] = field(default_factory=list)
 
     def add(self, item: ImportItem, root: Path) -> None:
-        """Look at what a file gave."""
+        """Note one result of reading a file."""
         match item:
             case ImportedElse(unread=True):
                 self.words.append(f"{item.count} {item.kind}")
@@ -111,10 +111,10 @@ class _Passed:
                 self.is_all = False
 
     def in_words(self) -> str:
-        """Why nothing came of it."""
+        """Why nothing was imported."""
         words, more = self.words[:_MOST_TOLD], len(self.words) - _MOST_TOLD
-        there = "; ".join(words) + (f" and {more:,} more" if more > 0 else "")
-        return f"{UNKNOWN_ALL}: it has {there}" if there else f"{UNKNOWN_ALL}: it is empty"
+        contents = "; ".join(words) + (f" and {more:,} more" if more > 0 else "")
+        return f"{UNKNOWN_ALL}: it has {contents}" if contents else f"{UNKNOWN_ALL}: it is empty"
 
 
 def _add_files(
@@ -122,17 +122,17 @@ def _add_files(
 ) -> None:
     current = ReadFile("", 0)
     with closing(source.read()) as values:
-        for value in values:
-            if isinstance(value, ReadFile):
+        for answer in values:
+            if isinstance(answer, ReadFile):
                 _tell_end(current, progress)
-                current = value
+                current = answer
                 continue
-            passed.add(value.item, source.path)
-            run.add(value.item, current.label)
+            passed.add(answer.item, source.path)
+            run.add(answer.item, current.label)
             if progress is not None and isinstance(
-                value.item, ImportedConversation | ImportedMemory
+                answer.item, ImportedConversation | ImportedMemory
             ):
-                progress(current.label, value.done, current.size)
+                progress(current.label, answer.done, current.size)
     _tell_end(current, progress)
 
 
@@ -151,7 +151,7 @@ class _Import:
         self._problems = Problems(_MOST_PROBLEMS)
 
     def add(self, item: ImportItem, label: str) -> None:
-        """Keep what a file gave, or note why not."""
+        """Store one result of reading a file, or note why not."""
         match item:
             case ImportProblem():
                 self._problems.add(item)
@@ -162,32 +162,32 @@ class _Import:
                 self._conversations.add(item, self._refuse_conversation)
             case ImportedMemory():
                 self._memories.add(
-                    item, lambda one, reason: self._problem(label, one.place, reason)
+                    item, lambda memory, reason: self._add_problem(label, memory.place, reason)
                 )
             case ImportedWhole():
                 self._memories.end(item)
 
     def _refuse_conversation(self, item: ImportedConversation, place: str, reason: str) -> None:
-        self._problem(f"{item.source} {item.key}", place, reason)
+        self._add_problem(f"{item.source} {item.key}", place, reason)
 
-    def _problem(self, path: str, place: str, reason: str) -> None:
+    def _add_problem(self, path: str, place: str, reason: str) -> None:
         self._problems.add(ImportProblem(shortened(path), shortened(place), shortened(reason)))
 
     def report(self) -> ImportReport:
-        """Write what still waits, and say what was done."""
+        """Write what is pending, and report what was done."""
         self._memories.flush()
-        kept, done = self._memories.counts, self._conversations
+        counts, done = self._memories.counts, self._conversations
         return ImportReport(
             conversations=len(done.chats),
             **done.counts,
             left_out=dict(self._left_out),
             problems=self._problems.all(),
             conversation_ids=tuple(done.threads),
-            memories_added=kept["added"],
-            memories_known=kept["known"],
-            memories_changed=kept["changed"],
-            memories_ended=kept["ended"],
-            memories_forgotten=kept["forgotten"],
+            memories_added=counts["added"],
+            memories_known=counts["known"],
+            memories_changed=counts["changed"],
+            memories_ended=counts["ended"],
+            memories_forgotten=counts["forgotten"],
             gone=tuple(self._memories.gone),
             redacted=tuple(self._memories.redacted),
             notices=(),

@@ -1,9 +1,9 @@
-"""Which memories are close to one another, which say the same, and which seem to contradict.
+"""Links between memories: close ones, ones that say the same, and ones that seem to contradict.
 
-Closeness only links: two memories are never merged, however close. A pair is linked once, ever;
-where `same_fact` agrees and type, path and payload do, the older of the two is reinforced by the
-younger, once. Two that are near and say otherwise get a link of another family, which is open until
-somebody settles it. Links are written in the same transaction as the vectors they come from.
+Closeness only links: two memories are never merged, however close. A pair is linked at most once;
+if `same_fact` and type, path and payload agree, the younger reinforces the older, once. Two near
+memories that contradict each other get a link of another family, which is open until it is settled.
+Links are written in the same transaction as the vectors they come from.
 """
 
 from __future__ import annotations
@@ -82,14 +82,17 @@ class Linker:
         import numpy as np
 
         line = self.embedder.calibration.alike
-        vectors = np.concatenate([one.vectors[:MOST_PARTS] for one in group])
+        vectors = np.concatenate([memory.vectors[:MOST_PARTS] for memory in group])
         rows = iter(
-            [(other, line.applied_to(cosine)) for other, cosine in near]
+            [(memory_id, line.applied_to(cosine)) for memory_id, cosine in near]
             for near in self.neighbours(vectors, line.undone(NEAR))
         )
         return [
-            replace(one, near=_closest(n for _ in one.vectors[:MOST_PARTS] for n in next(rows)))
-            for one in group
+            replace(
+                memory,
+                near=_choose_closest(n for _ in memory.vectors[:MOST_PARTS] for n in next(rows)),
+            )
+            for memory in group
         ]
 
     def with_each_other(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
@@ -98,72 +101,93 @@ class Linker:
 
         from anaphora.index.vectors.matrix import products_of
 
-        parts = [one.vectors[:MOST_PARTS] for one in group]
+        parts = [memory.vectors[:MOST_PARTS] for memory in group]
         rows = np.concatenate(parts)
-        owner = np.repeat(np.arange(len(group)), [len(own) for own in parts])
+        owner = np.repeat(np.arange(len(group)), [len(part) for part in parts])
         cosines = np.zeros((len(rows), len(rows)), np.float32)
         for start in range(0, len(rows), _ROWS):
             # Only with those before: the later one makes the link.
             end = start + _ROWS
             cosines[:end, start:end] = products_of(rows[:end], rows[start:end])
         cosines = np.triu(self.embedder.calibration.alike.applied(cosines), 1)
-        found: list[list[Near]] = [[] for _ in group]
+        near_earlier: list[list[Near]] = [[] for _ in group]
         for a, b in np.argwhere(cosines >= NEAR).tolist():
             # The later one makes the link, as when they come one by one.
             if owner[a] != owner[b]:
                 first = group[owner[a]]
-                found[owner[b]].append((first.record_id, float(cosines[a, b])))
+                near_earlier[owner[b]].append((first.record_id, float(cosines[a, b])))
         return [
-            replace(one, near=_closest((*one.near, *more)))
-            for one, more in zip(group, found, strict=True)
+            replace(memory, near=_choose_closest((*memory.near, *more)))
+            for memory, more in zip(group, near_earlier, strict=True)
         ]
 
     def keep(
         self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[RecordLink, ...]]:
         """Write vectors and links in the change under way; return the new links of each."""
-        rows = [row for one in group for row in vector_rows(one.record_id, one.text, one.vectors)]
+        rows = [
+            row
+            for memory in group
+            for row in vector_rows(memory.record_id, memory.text, memory.vectors)
+        ]
         work.keep_vectors(self.embedder.name, rows)
         return self.link(work, group)
 
     def link(
         self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[RecordLink, ...]]:
-        """Only the links of `keep`, for memories whose vectors are stored already."""
-        made: dict[str, tuple[RecordLink, ...]] = {one.record_id: () for one in group}
-        group = [one for one in group if one.near]
-        work.load(ids=[one.record_id for one in group] + [n[0] for one in group for n in one.near])
-        older = [one.record_id for one in group if one.record_id not in work.added]
-        pairs = set(map(_pair, work.linked(older, (*CLOSENESS, *CONTRADICTION))))
+        """The links of `keep` alone, for memories with stored vectors."""
+        links_by_id: dict[str, tuple[RecordLink, ...]] = {memory.record_id: () for memory in group}
+        group = [memory for memory in group if memory.near]
+        work.load(
+            ids=[memory.record_id for memory in group]
+            + [n[0] for memory in group for n in memory.near]
+        )
+        stored_ids = [memory.record_id for memory in group if memory.record_id not in work.added]
+        pairs = set(map(_identify_pair, work.linked(stored_ids, (*CLOSENESS, *CONTRADICTION))))
         links: list[RecordLink] = []
-        for one in group:
-            new = [link for link in self._links(work, one) if _pair(link) not in pairs]
-            pairs.update(map(_pair, new))
+        for memory in group:
+            new = [
+                link for link in self._find_links(work, memory) if _identify_pair(link) not in pairs
+            ]
+            pairs.update(map(_identify_pair, new))
             links += new
-            made[one.record_id] = tuple(new)
+            links_by_id[memory.record_id] = tuple(new)
         for link in links:
             if link.kind == "same":
-                _reinforce_older(work, link)
+                first, second = work.find(link.record_id), work.find(link.other_id)
+                assert first is not None
+                assert second is not None
+                older, younger = sorted(
+                    (first, second), key=lambda record: (record.created_at, record.id)
+                )
+                work.change(
+                    older.id,
+                    reinforce_count=older.reinforce_count + 1,
+                    last_reinforced=max(older.last_reinforced, younger.last_reinforced),
+                )
+                details = {"other": younger.id}
+                work.tell(RecordEvent(older.id, "linked", younger.last_reinforced, details=details))
         work.join(links)
-        return made
+        return links_by_id
 
-    def _links(self, work: RecordTransaction, one: EmbeddedMemory) -> list[RecordLink]:
-        mine = _linkable(work, one.record_id)
+    def _find_links(self, work: RecordTransaction, memory: EmbeddedMemory) -> list[RecordLink]:
+        record = _find_linkable(work, memory.record_id)
         links = []
-        for other_id, cosine in one.near if mine else ():
-            other = _linkable(work, other_id)
-            if other is None or mine is None or other_id == one.record_id:
+        for other_id, cosine in memory.near if record else ():
+            other_record = _find_linkable(work, other_id)
+            if other_record is None or record is None or other_id == memory.record_id:
                 continue
-            same = cosine >= CLOSE and _say_the_same(mine, other)
-            first, second = min(mine.id, other.id), max(mine.id, other.id)
+            same = cosine >= CLOSE and _say_the_same(record, other_record)
+            first, second = min(record.id, other_record.id), max(record.id, other_record.id)
             if cosine >= CLOSE:
                 links.append(RecordLink(first, second, "same" if same else "related", cosine))
-            if not same and _contradict(mine, other, cosine):
+            if not same and _contradict(record, other_record, cosine):
                 links.append(RecordLink(first, second, OPEN, cosine))
         return links
 
 
-def _linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
+def _find_linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
     """The memory, if it may be linked: current, not forgotten, not kept apart by `dedupe=False`."""
     record = work.find(record_id)
     if record is None or record.forgotten or record.valid_to is not None:
@@ -171,51 +195,39 @@ def _linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | None:
     return None if work.same_key(record_id) == STANDS_ALONE else record
 
 
-def _say_the_same(one: MemoryRecord, other: MemoryRecord) -> bool:
-    """Words alone do not decide: the same words at two paths are two facts."""
-    place, other_place = ((each.type, each.path, each.payload) for each in (one, other))
-    short = len(one.text) <= _LONG >= len(other.text)
-    return short and place == other_place and same_fact(one.text, other.text)
+def _say_the_same(first: MemoryRecord, second: MemoryRecord) -> bool:
+    """The same text at two paths is two facts."""
+    identity, other_identity = (
+        (record.type, record.path, record.payload) for record in (first, second)
+    )
+    short = len(first.text) <= _LONG >= len(second.text)
+    return short and identity == other_identity and same_fact(first.text, second.text)
 
 
-def _contradict(one: MemoryRecord, other: MemoryRecord, cosine: float) -> bool:
-    """Whether they seem to. What happened is past, and different paths are different things."""
-    if "episodic" in (one.type, other.type) or (one.path and other.path):
+def _contradict(first: MemoryRecord, second: MemoryRecord, cosine: float) -> bool:
+    """Whether two memories seem to contradict. Episodes, and different paths, never do."""
+    if "episodic" in (first.type, second.type) or (first.path and second.path):
         return False
-    older, newer = sorted((one, other), key=lambda record: (record.created_at, record.id))
-    return contradicts(_statement(older), _statement(newer), cosine)
+    older, newer = sorted((first, second), key=lambda record: (record.created_at, record.id))
+    return contradicts(_make_statement(older), _make_statement(newer), cosine)
 
 
-def _statement(record: MemoryRecord) -> Statement:
+def _make_statement(record: MemoryRecord) -> Statement:
     from anaphora.rank.replacement import Statement
 
     text = record.text[:_LONG]
     return Statement(text, record.created_at.timestamp(), "", False, read_statement(text))
 
 
-def _reinforce_older(work: RecordTransaction, link: RecordLink) -> None:
-    one, other = work.find(link.record_id), work.find(link.other_id)
-    assert one is not None
-    assert other is not None
-    older, younger = sorted((one, other), key=lambda record: (record.created_at, record.id))
-    work.change(
-        older.id,
-        reinforce_count=older.reinforce_count + 1,
-        last_reinforced=max(older.last_reinforced, younger.last_reinforced),
-    )
-    details = {"other": younger.id}
-    work.tell(RecordEvent(older.id, "linked", younger.last_reinforced, details=details))
-
-
-def _pair(link: RecordLink) -> tuple[str, str, bool]:
+def _identify_pair(link: RecordLink) -> tuple[str, str, bool]:
     """Two memories have at most one link of each family of kinds."""
     return link.record_id, link.other_id, link.kind in CLOSENESS
 
 
-def _closest(found: Iterable[Near]) -> tuple[Near, ...]:
+def _choose_closest(candidates: Iterable[Near]) -> tuple[Near, ...]:
     """Each memory once, at its best part, the closest first."""
     best: dict[str, Near] = {}
-    for near in found:
+    for near in candidates:
         if near[0] not in best or near[1] > best[near[0]][1]:
             best[near[0]] = near
     return tuple(sorted(best.values(), key=lambda near: (-near[1], near[0]))[:MOST_LINKS])
@@ -233,24 +245,22 @@ class Relinker:
         import numpy as np
 
         since = max(0, self.records.version() - NEWEST)
-        made: list[RecordLink] = []
+        links: list[RecordLink] = []
         for batch in self.linker.vectors.get_all(
             self.linker.embedder.name, since=since, batch=_BATCH
         ):
             rows = np.frombuffer(batch.data, "<f2").reshape(len(batch.parts), -1)
-            places: dict[str, list[int]] = {}
-            for place, record_id in enumerate(batch.record_ids):
-                places.setdefault(record_id, []).append(place)
+            rows_by_id: dict[str, list[int]] = {}
+            for row, record_id in enumerate(batch.record_ids):
+                rows_by_id.setdefault(record_id, []).append(row)
             group = [
-                EmbeddedMemory(one, "", rows[at].astype(np.float32)) for one, at in places.items()
+                EmbeddedMemory(memory_id, "", rows[at].astype(np.float32))
+                for memory_id, at in rows_by_id.items()
             ]
-            made += self._link(group)
-        return tuple(made)
-
-    def _link(self, group: list[EmbeddedMemory]) -> list[RecordLink]:
-        found = self.linker.with_near(group)
-        ids = [one.record_id for one in found]
-        with self.records.change() as work:
-            work.load(ids=ids)
-            made = self.linker.link(work, found)
-        return [link for links in made.values() for link in links]
+            near_group = self.linker.with_near(group)
+            ids = [memory.record_id for memory in near_group]
+            with self.records.change() as work:
+                work.load(ids=ids)
+                links_by_id = self.linker.link(work, near_group)
+            links += [link for new in links_by_id.values() for link in new]
+        return tuple(links)

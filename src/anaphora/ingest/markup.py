@@ -51,19 +51,22 @@ class MarkupReader:
 
     def close(self) -> None:
         """Read what is left: nothing more comes."""
-        rest, self.held = self.held, ""
-        self._read(rest, last=True)
+        remaining, self.held = self.held, ""
+        self._read(remaining, last=True)
 
     def _read(self, markup: str, *, last: bool) -> str:
         """Read all that is complete, or with `last` all; what is left."""
         at, size = 0, len(markup)
         while at < size:
             if self._raw:
-                following = self._raw_text(markup, at, last=last)
+                following = self._read_raw(markup, at, last=last)
             elif markup[at] == "<":
-                following = self._tag(markup, at)
+                following = self._read_tag(markup, at)
                 if following < 0 and last:
-                    following = self._unclosed(markup, at)
+                    # A comment without an end is left out, anything else is text.
+                    if not markup.startswith(("<!", "<?"), at):
+                        self.text(resolved(markup[at:]))
+                    following = len(markup)
             else:
                 following = markup.find("<", at)
                 if following < 0:
@@ -78,25 +81,25 @@ class MarkupReader:
             at = following
         return ""
 
-    def _raw_text(self, markup: str, at: int, *, last: bool) -> int:
-        """Past the text of a script, up to what ends it; -1 where that may still come."""
-        found = _RAW_END[self._raw].search(markup, at)
-        if found is not None:
+    def _read_raw(self, markup: str, at: int, *, last: bool) -> int:
+        """Past the text of a script, up to what ends it; -1 if that may still come."""
+        match = _RAW_END[self._raw].search(markup, at)
+        if match is not None:
             self._raw = ""
-            self.text(markup[at : found.start()])
-            return found.start()
+            self.text(markup[at : match.start()])
+            return match.start()
         following = len(markup) if last else max(at, len(markup) - _LONGEST_END)
         if following == at:
             return -1
         self.text(markup[at:following])
         return following
 
-    def _tag(self, markup: str, at: int) -> int:
-        """Past the tag or comment at this place; -1 where it has no end."""
+    def _read_tag(self, markup: str, at: int) -> int:
+        """Past the tag or comment at this place; -1 if it has no end."""
         if markup.startswith("<!--", at):
             # `<!-->` and `<!--->` are whole.
-            found = markup.find("-->", at + 2)
-            return found + 3 if found >= 0 else -1
+            closing = markup.find("-->", at + 2)
+            return closing + 3 if closing >= 0 else -1
         opening = markup[at + 1 : at + 2]
         if opening in ("!", "?") or (opening == "/" and not _NAME.match(markup, at + 2)):
             if opening == "/" and len(markup) < at + 3:
@@ -109,7 +112,7 @@ class MarkupReader:
                 return -1
             self.text("<")
             return at + 1
-        attributes, stop = _attributes(markup, name.end())
+        attributes, stop = _read_attributes(markup, name.end())
         if stop < 0:
             return -1
         tag = name[0].lower()
@@ -123,12 +126,6 @@ class MarkupReader:
             self._raw = tag
         return stop
 
-    def _unclosed(self, markup: str, at: int) -> int:
-        """Past what has no end: a comment is left out, anything else is text."""
-        if not markup.startswith(("<!", "<?"), at):
-            self.text(resolved(markup[at:]))
-        return len(markup)
-
 
 def elements(text: str, tag: str) -> Iterator[str]:
     """What stands in each element of a name that programs put into texts as it is."""
@@ -139,8 +136,8 @@ def elements(text: str, tag: str) -> Iterator[str]:
         start = text.find(opening, end)
 
 
-def _attributes(markup: str, at: int) -> tuple[Attributes, int]:
-    """The attributes of a tag, and where it ends; -1 where it has no end."""
+def _read_attributes(markup: str, at: int) -> tuple[Attributes, int]:
+    """The attributes of a tag, and where it ends; -1 if it has no end."""
     attributes: Attributes = []
     while True:
         space = _SPACE.match(markup, at)
@@ -149,26 +146,26 @@ def _attributes(markup: str, at: int) -> tuple[Attributes, int]:
             return attributes, -1
         if markup[at] == ">":
             return attributes, at + 1
-        found = _ATTRIBUTE.match(markup, at)
-        if found is None:
+        match = _ATTRIBUTE.match(markup, at)
+        if match is None:
             return attributes, -1
-        name, value = found.groups()
-        if value is not None and value[:1] in ("'", '"'):
-            value = value[1:-1]
-        attributes.append((name.lower(), None if value is None else resolved(value)))
-        at = found.end()
+        name, written = match.groups()
+        if written is not None and written[:1] in ("'", '"'):
+            written = written[1:-1]
+        attributes.append((name.lower(), None if written is None else resolved(written)))
+        at = match.end()
 
 
 def resolved(text: str) -> str:
     """Text with its references to characters resolved; a number of no character is U+FFFD."""
     if "&" not in text:
         return text
-    return html.unescape(_NUMBER.sub(_shorter, text))
+    return html.unescape(_NUMBER.sub(_shorten, text))
 
 
-def _shorter(found: re.Match[str]) -> str:
+def _shorten(match: re.Match[str]) -> str:
     """A reference without leading zeros. Python refuses to read a number of many digits."""
-    number = found[0][2:].rstrip(";")
+    number = match[0][2:].rstrip(";")
     mark = number[:1] if number[:1] in "xX" else ""
     digits = number.removeprefix(mark).lstrip("0") or "0"
     return f"&#{mark}{digits if len(digits) < 8 else 'fffd' if mark else '65533'};"

@@ -1,4 +1,4 @@
-"""How memories come in and go: checked, without secrets, durable first; forgotten with a count.
+"""Memories are written and forgotten: checked, without secrets, durable first.
 
 The words are kept as they came; Unicode forms count only when two are compared. Where the embedder
 is loaded and the text is short, record, vector and links are one transaction; otherwise the record
@@ -63,7 +63,7 @@ _SHORT = 4_000
 
 _LONG_NOTICE = "a long text: words find it now, its vectors are made behind the calls"
 
-# The links that are told of.
+# The links that results report.
 _TOLD = (*CLOSENESS, OPEN)
 
 
@@ -79,7 +79,7 @@ class MemoryWriter:
     """Remembers in one namespace.
 
     `neighbours` gives the known memories nearest to each row of a matrix of unit vectors; `clock`
-    the present, aware; `ids` new record ids that rise. `follow` is told what was written, `later`
+    the present, aware; `ids` new record ids that rise. `follow` gets what was written, `later`
     is called where a vector is left to `fill_vectors`. Safe to share between threads.
     """
 
@@ -104,7 +104,7 @@ class MemoryWriter:
         self._clock = clock
         self._ids = ids
         self._backlog: Backlog[TextToEmbed] = Backlog(
-            embedder, lambda one: one.record_id, lambda one: one.text, self._link_embedded
+            embedder, lambda text: text.record_id, lambda text: text.text, self._link_embedded
         )
         self._failure: AnaphoraError | None = None
 
@@ -117,29 +117,36 @@ class MemoryWriter:
         """Keep one memory; when this returns it is on the disk.
 
         Raises InvalidInput naming the field, NotFound when what it supersedes, or its parent, is
-        not there, StoreError and its kinds when truth cannot be written.
+        not there, StoreError and its kinds when the database cannot be written.
         """
         from anaphora.store.records.rules import draft_memory, put
 
-        new, redacted = _prepared(new)
+        new, redacted = _prepare(new)
         draft = draft_memory(new, self._clock(), self._ids())
-        seen, alike = self._alike(draft)
-        early = self._early(draft, alike)
+        # `presume_absent` needs the version that the lookup was made in.
+        version = -1
+        same: Sequence[MemoryRecord] = ()
+        if draft.record.path is None and draft.same_key:
+            version = self._records.version()
+            same = self._records.with_same_key(draft.same_key)
+        embedded = self._embed_early(draft, same)
         with self._change() as work:
-            if not alike:
-                work.presume_absent(draft.same_key, seen)
+            if not same:
+                work.presume_absent(draft.same_key, version)
             if new.parent is not None:
                 _refuse_unknown(new.parent, work.find(new.parent))
             done = put(work, draft, self._ids)
-            fresh = done.id == draft.record.id
+            is_new = done.id == draft.record.id
             links: Sequence[RecordLink] = ()
-            if fresh and early is not None:
-                links = self._linker.keep(work, [replace(early, record_id=done.id)])[done.id]
-            elif not fresh:
+            if is_new and embedded is not None:
+                links = self._linker.keep(work, [replace(embedded, record_id=done.id)])[done.id]
+            elif not is_new:
                 links = work.linked([done.id], _TOLD)
-        if fresh and early is None:
-            links = self._inline(done.id, new.text)
-        return self._told([_remembered(done, redacted, new.text if fresh else "")], links)[0]
+        if is_new and embedded is None:
+            links = self._embed_inline(done.id, new.text)
+        return self._describe(
+            [_make_remembered(done, redacted, new.text if is_new else "")], links
+        )[0]
 
     def remember_many(
         self, items: Iterable[MemoryInput], progress: ProgressCount | None = None
@@ -152,17 +159,17 @@ class MemoryWriter:
         embedder cannot do now comes later. Raises what `remember` does; what was reported as kept
         is kept even then.
         """
-        prepared = [_prepared_item(item, place) for place, item in enumerate(items)]
+        prepared = [_prepare_item(memory, position) for position, memory in enumerate(items)]
         self._refuse_unknown(new for new, _ in prepared)
         puts: list[PutResult] = []
         waiting: list[TextToEmbed] = []
         longer = False
-        with _EmbedAhead(self._embedded, self._link_made) as ahead:
+        with _EmbedAhead(self._embed_texts, self._link_made) as ahead:
             for start in range(0, len(prepared), BATCH):
-                some = [new for new, _ in prepared[start : start + BATCH]]
-                new = self._write_batch(some, puts)
-                waiting += [one for one in new if len(one.text) <= IN_CALL]
-                longer = longer or any(len(one.text) > IN_CALL for one in new)
+                batch = [new for new, _ in prepared[start : start + BATCH]]
+                new = self._write_batch(batch, puts)
+                waiting += [text for text in new if len(text.text) <= IN_CALL]
+                longer = longer or any(len(text.text) > IN_CALL for text in new)
                 if len(waiting) >= _GROUP:
                     self._begin(ahead, waiting)
                     waiting = []
@@ -171,11 +178,11 @@ class MemoryWriter:
             self._begin(ahead, waiting)
         if longer and self._embedder.ready(0):
             self._later()
-        made = [
-            _remembered(done, redacted, new.text if done.action == "added" else "")
+        results = [
+            _make_remembered(done, redacted, new.text if done.action == "added" else "")
             for done, (new, redacted) in zip(puts, prepared, strict=True)
         ]
-        return self._told(made, self._records.links({done.id for done in puts}, _TOLD))
+        return self._describe(results, self._records.links({done.id for done in puts}, _TOLD))
 
     def update(self, record_id: str, *, redact: bool = True, **changes: Any) -> Remembered:
         """Change a memory. Another text, payload or path makes a version that supersedes it.
@@ -187,31 +194,37 @@ class MemoryWriter:
         from anaphora.store.records import rules
         from anaphora.store.records.rows import STANDS_ALONE
 
-        wanted, redacted = _prepared_changes(changes, redact=redact)
+        new_values = checked_changes(changes)
+        redacted: tuple[str, ...] = ()
+        if "path" in new_values and new_values["path"] is None:
+            raise InvalidInput("path", None, "can be changed, but not removed")
+        if redact:
+            clean, redacted = without_secrets(NewMemory(**({"text": "-"} | new_values)))
+            new_values = {name: getattr(clean, name) for name in new_values}
         now = self._clock()
         with self._records.change() as work:
             old = work.find(record_id)
             if old is None or old.forgotten:
                 raise NotFound("memory", record_id)
             draft = None
-            if any(wanted.get(n, getattr(old, n)) != getattr(old, n) for n in VERSIONED):
+            if any(new_values.get(n, getattr(old, n)) != getattr(old, n) for n in VERSIONED):
                 rules.refuse_superseded(old)
                 key = work.same_key(record_id)
-                new = rules.replacement(old, wanted, dedupe=key != STANDS_ALONE)
+                new = rules.replacement(old, new_values, dedupe=key != STANDS_ALONE)
                 new = replace(new, source=signed(new.source))
                 draft = rules.draft_memory(new, now, self._ids())
                 if draft.same_key == key != STANDS_ALONE:
                     draft = None  # The same words in another Unicode form.
             if draft is None:
-                rules.change_in_place(work, record_id, wanted, now)
+                rules.change_in_place(work, record_id, new_values, now)
                 done = rules.PutResult(record_id, "updated")
                 links: Sequence[RecordLink] = work.linked([record_id], _TOLD)
             else:
                 done, links = rules.put(work, draft, self._ids), ()
         if draft is not None and done.id == draft.record.id:
-            links = self._inline(done.id, draft.record.text)
+            links = self._embed_inline(done.id, draft.record.text)
         written = "" if draft is None else draft.record.text
-        return self._told([_remembered(done, redacted, written)], links)[0]
+        return self._describe([_make_remembered(done, redacted, written)], links)[0]
 
     def fill_vectors(
         self,
@@ -243,62 +256,60 @@ class MemoryWriter:
         if written := work.written:
             self._follow(written)
 
-    def _alike(self, draft: MemoryDraft) -> tuple[int, Sequence[MemoryRecord]]:
-        """What has the identity of a draft without a path, and the number before which it was
-        looked for (-1 where it was not)."""
-        if draft.record.path is not None or not draft.same_key:
-            return -1, ()
-        seen = self._records.version()
-        return seen, self._records.with_same_key(draft.same_key)
-
-    def _early(self, draft: MemoryDraft, alike: Sequence[MemoryRecord]) -> EmbeddedMemory | None:
+    def _embed_early(
+        self, draft: MemoryDraft, same: Sequence[MemoryRecord]
+    ) -> EmbeddedMemory | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
         from anaphora.store.records.vectors import TextToEmbed
 
         record = draft.record
         if len(record.text) > _SHORT or not self._embedder.ready(0):
             return None
-        if any(one.valid_to is None and not one.forgotten for one in alike):
+        if any(match.valid_to is None and not match.forgotten for match in same):
             return None
         try:
-            found = self._embedded([TextToEmbed(record.id, record.text)])
+            embedded = self._embed_texts([TextToEmbed(record.id, record.text)])
             if draft.same_key:
-                found = self._linker.with_near(found)
+                embedded = self._linker.with_near(embedded)
         except AnaphoraError as error:
             # An index or a model that fails must not keep the memory from being kept.
             self._failure = error
             return None
-        return found[0] if found else None
+        return embedded[0] if embedded else None
 
-    def _told(self, done: Sequence[Remembered], links: Sequence[RecordLink]) -> list[Remembered]:
-        """What was done, with what is close to each and with what says otherwise."""
+    def _describe(
+        self, done: Sequence[Remembered], links: Sequence[RecordLink]
+    ) -> list[Remembered]:
+        """The results, with the memories close to each and those that contradict it."""
         if not links:
             return list(done)
         near: dict[str, list[str]] = {}
         against: dict[str, list[str]] = {}
         for link in sorted(links, key=lambda link: -link.strength):
-            for one, other in (
+            for memory_id, related_id in (
                 (link.record_id, link.other_id),
                 (link.other_id, link.record_id),
             ):
                 family = against if link.kind == OPEN else near
-                family.setdefault(one, []).append(other)
-        known = self._records.many({other for one in done for other in against.get(one.id, ())})
-        standing = {
-            one.id: RelatedMemory(one.id, one.text, one.created_at)
-            for one in known.values()
-            if one.valid_to is None and not one.forgotten
+                family.setdefault(memory_id, []).append(related_id)
+        records = self._records.many(
+            {related_id for remembered in done for related_id in against.get(remembered.id, ())}
+        )
+        current = {
+            record.id: RelatedMemory(record.id, record.text, record.created_at)
+            for record in records.values()
+            if record.valid_to is None and not record.forgotten
         }
         return [
             replace(
-                one,
-                related=tuple(near.get(one.id, ())),
-                conflicts=tuple(standing[o] for o in against.get(one.id, ()) if o in standing),
+                remembered,
+                related=tuple(near.get(remembered.id, ())),
+                conflicts=tuple(current[o] for o in against.get(remembered.id, ()) if o in current),
             )
-            for one in done
+            for remembered in done
         ]
 
-    def _inline(self, record_id: str, text: str) -> tuple[RecordLink, ...]:
+    def _embed_inline(self, record_id: str, text: str) -> tuple[RecordLink, ...]:
         """Make the vectors of a memory that is durable already, unless that would take long.
 
         Returns its links.
@@ -311,33 +322,29 @@ class MemoryWriter:
             self._later()
             return ()
         try:
-            self._attach([TextToEmbed(record_id, text)])
+            self._link(self._embed_texts([TextToEmbed(record_id, text)]))
         except AnaphoraError as error:
             # The memory is kept; `fill_vectors` will meet the same trouble and raise it.
             self._failure = error
             return ()
         return self._records.links([record_id], _TOLD)
 
-    def _write_batch(self, some: Sequence[NewMemory], puts: list[PutResult]) -> list[TextToEmbed]:
+    def _write_batch(self, batch: Sequence[NewMemory], puts: list[PutResult]) -> list[TextToEmbed]:
         """Write one batch; append its results to `puts`, and return the new memories."""
         from anaphora.store.records.rules import draft_memory, put_all
         from anaphora.store.records.vectors import TextToEmbed
 
         now = self._clock()
-        drafts = [draft_memory(new, now, self._ids()) for new in some]
+        drafts = [draft_memory(new, now, self._ids()) for new in batch]
         with self._change() as work:
             done = put_all(work, drafts, self._ids)
         puts += done
         texts = {draft.record.id: draft.record.text for draft in drafts}
         return [
-            TextToEmbed(one, texts[one])
-            for one in dict.fromkeys(p.id for p in done)
-            if one in texts
+            TextToEmbed(record_id, texts[record_id])
+            for record_id in dict.fromkeys(p.id for p in done)
+            if record_id in texts
         ]
-
-    def _attach(self, owners: Sequence[TextToEmbed]) -> int:
-        """Embed memories and link them; return how many got their vectors."""
-        return self._link(self._embedded(owners))
 
     def _begin(self, ahead: _EmbedAhead, owners: Sequence[TextToEmbed]) -> None:
         if owners and self._embedder.ready(0):
@@ -352,26 +359,31 @@ class MemoryWriter:
 
     def _link(self, group: Sequence[EmbeddedMemory]) -> int:
         for start in range(0, len(group), BATCH):
-            some = self._linker.with_near(group[start : start + BATCH])
+            near_group = self._linker.with_near(group[start : start + BATCH])
             with self._change() as work:
-                self._linker.keep(work, self._linker.with_each_other(some))
+                self._linker.keep(work, self._linker.with_each_other(near_group))
         return len(group)
 
-    def _embedded(self, owners: Sequence[TextToEmbed]) -> list[EmbeddedMemory]:
+    def _embed_texts(self, owners: Sequence[TextToEmbed]) -> list[EmbeddedMemory]:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
-        made = self._backlog.embed(owners)
-        return [EmbeddedMemory(one.record_id, one.text, vectors) for one, vectors in made]
+        embedded = self._backlog.embed(owners)
+        return [EmbeddedMemory(text.record_id, text.text, vectors) for text, vectors in embedded]
 
-    def _link_embedded(self, made: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
+    def _link_embedded(self, embedded: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         return self._link(
-            [EmbeddedMemory(one.record_id, one.text, vectors) for one, vectors in made]
+            [EmbeddedMemory(text.record_id, text.text, vectors) for text, vectors in embedded]
         )
 
     def _refuse_unknown(self, items: Iterable[NewMemory]) -> None:
-        wanted = [one for new in items for one in (new.supersedes, new.parent) if one is not None]
-        known = self._records.many(wanted) if wanted else {}
-        for record_id in wanted:
-            _refuse_unknown(record_id, known.get(record_id))
+        ids = [
+            referred_id
+            for new in items
+            for referred_id in (new.supersedes, new.parent)
+            if referred_id is not None
+        ]
+        records = self._records.many(ids) if ids else {}
+        for record_id in ids:
+            _refuse_unknown(record_id, records.get(record_id))
 
 
 class _EmbedAhead:
@@ -404,25 +416,25 @@ class _EmbedAhead:
 
     def embed(self, owners: Sequence[TextToEmbed]) -> None:
         """Begin to embed a group; link the one before as soon as it is there."""
-        before, self._made = self._made, self._begun(owners)
+        before, self._made = self._made, self._submit(owners)
         if before is not None:
             self._link(before)
 
-    def _begun(self, owners: Sequence[TextToEmbed]) -> Future[list[EmbeddedMemory]]:
+    def _submit(self, owners: Sequence[TextToEmbed]) -> Future[list[EmbeddedMemory]]:
         try:
             return self._pool.submit(self._embed, owners)
         except RuntimeError:
             # The program's main thread has ended, and Python's pools with it: this one goes on.
-            made: Future[list[EmbeddedMemory]] = Future()
+            future: Future[list[EmbeddedMemory]] = Future()
             try:
-                made.set_result(self._embed(owners))
+                future.set_result(self._embed(owners))
             except AnaphoraError as error:
-                made.set_exception(error)
-            return made
+                future.set_exception(error)
+            return future
 
 
-def _remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:
-    """What is told of a memory; `written` is the text that needs vectors now, "" for none."""
+def _make_remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:
+    """The result of a memory; `written` is the text that needs vectors now, "" for none."""
     notices = done.notices if len(written) <= IN_CALL else (*done.notices, _LONG_NOTICE)
     return Remembered(done.id, done.action, redacted=redacted, notices=notices)
 
@@ -432,7 +444,7 @@ def _refuse_unknown(record_id: str, found: MemoryRecord | None) -> None:
         raise NotFound("memory", record_id)
 
 
-def _prepared(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
+def _prepare(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     new = checked(new)
     if not new.redact:
         # An adapter gets back exactly what it put.
@@ -440,24 +452,12 @@ def _prepared(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     return without_secrets(replace(new, source=signed(new.source)))
 
 
-def _prepared_item(item: MemoryInput, place: int) -> tuple[NewMemory, tuple[str, ...]]:
+def _prepare_item(item: MemoryInput, place: int) -> tuple[NewMemory, tuple[str, ...]]:
     try:
-        return _prepared(as_new(item))
+        return _prepare(as_new(item))
     except InvalidInput as error:
         within = "" if error.what == "item" else f".{error.what}"
         raise error.named(f"items[{place}]{within}") from None
-
-
-def _prepared_changes(
-    changes: dict[str, Any], *, redact: bool
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    wanted = checked_changes(changes)
-    if "path" in wanted and wanted["path"] is None:
-        raise InvalidInput("path", None, "can be changed, but not removed")
-    if not redact:
-        return wanted, ()
-    whole, redacted = without_secrets(NewMemory(**({"text": "-"} | wanted)))
-    return {name: getattr(whole, name) for name in wanted}, redacted
 
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
@@ -508,25 +508,36 @@ class MemoryEraser:
         nothing. Raises InvalidInput unless exactly one of the two is given and the filters say
         something, FilterError for a bad one, StoreError and its kinds when truth cannot be written.
         """
-        from anaphora.store.records.forgetting import forget_softly, would_forget
+        from anaphora.store.records.forgetting import (
+            forget_for_good,
+            forget_softly,
+            would_forget,
+        )
 
-        keep = self._records.resolved(_one_of(record_id, filters))
-        wanted = [record_id] if record_id is not None else self._matching(keep)
+        keep = self._records.resolved(_choose_filter(record_id, filters))
+        ids = [record_id] if record_id is not None else self._find_matching(keep)
         with self._records.change() as work:
             # What a filter found may have changed since.
-            still = [one for one in wanted if (found := work.find(one)) and _matches(keep, found)]
+            still = [
+                candidate_id
+                for candidate_id in ids
+                if (record := work.find(candidate_id)) and keep.matches(as_mapping(record))
+            ]
             if dry_run:
-                gone = would_forget(work, still)
+                forgotten = would_forget(work, still)
             elif soft:
-                gone = forget_softly(work, still, self._clock())
+                forgotten = forget_softly(work, still, self._clock())
             else:
-                gone = self._for_good(work, still)
+                forgotten = forget_for_good(work, still)
+                more = [] if self._derived is None else list(self._derived(work, forgotten.ids))
+                if more:
+                    forgotten = forgotten.and_more(forget_for_good(work, more))
             if self._on_gone is not None and not dry_run:
                 # In the same transaction: nothing may die between the two.
-                self._on_gone(work, gone, soft)
+                self._on_gone(work, forgotten, soft)
         if dry_run:
-            return named(gone, self._holding(gone))
-        return named(gone, () if soft else self._surviving(gone))
+            return named(forgotten, self._find_holding(forgotten))
+        return named(forgotten, () if soft else self._find_surviving(forgotten))
 
     def undo(self, record_ids: Iterable[str]) -> tuple[str, ...]:
         """Bring back memories that are softly forgotten; those that were."""
@@ -535,33 +546,24 @@ class MemoryEraser:
         with self._records.change() as work:
             return bring_back(work, record_ids, self._clock())
 
-    def _for_good(self, work: RecordTransaction, wanted: list[str]) -> ForgottenRecords:
-        from anaphora.store.records.forgetting import forget_for_good
-
-        gone = forget_for_good(work, wanted)
-        more = [] if self._derived is None else list(self._derived(work, gone.ids))
-        if not more:
-            return gone
-        return gone.and_more(forget_for_good(work, more))
-
-    def _matching(self, keep: Filter) -> list[str]:
-        found: list[str] = []
+    def _find_matching(self, keep: Filter) -> list[str]:
+        ids: list[str] = []
         cursor: str | None = None
         while True:
             page = self._records.list(keep, limit=_PAGE, cursor=cursor, history=True)
-            found += [record.id for record in page]
+            ids += [record.id for record in page]
             cursor = page.cursor
             if cursor is None:
-                return found
+                return ids
 
-    def _surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
+    def _find_surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         if not gone.ids:
             return
         if not self._records.truth.scrub():
             yield SurvivingSource("log", str(self._records.truth.log))
-        yield from self._holding(gone)
+        yield from self._find_holding(gone)
 
-    def _holding(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
+    def _find_holding(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         """What else holds the words of what is gone, or would be."""
         for text in gone.texts:
             for record_id in self._records.with_text(text):
@@ -570,18 +572,18 @@ class MemoryEraser:
         for conversation_id, index in gone.turns:
             if self._has_turn(conversation_id, index):
                 yield SurvivingSource("turn", conversation_id, index)
-        for one in self._survivors((*gone.texts, *gone.payloads)):
-            if one.id not in gone.ids:
-                yield one
+        for survivor in self._survivors((*gone.texts, *gone.payloads)):
+            if survivor.id not in gone.ids:
+                yield survivor
 
 
 def named(gone: ForgottenRecords, surviving: Iterable[SurvivingSource]) -> Forgotten:
     """What was done: the first of what survives by name, the rest as a number."""
-    found = tuple(dict.fromkeys(surviving))
-    return Forgotten(len(gone.ids), found[:_NAMED], gone.ids, max(0, len(found) - _NAMED))
+    survivors = tuple(dict.fromkeys(surviving))
+    return Forgotten(len(gone.ids), survivors[:_NAMED], gone.ids, max(0, len(survivors) - _NAMED))
 
 
-def _one_of(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
+def _choose_filter(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
     if record_id is not None:
         if filters is not None:
             raise InvalidInput("filters", filters, "give either an id or filters, not both")
@@ -589,7 +591,3 @@ def _one_of(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
     if not filters:
         raise InvalidInput("filters", filters, "expected an id or filters")
     return parse(filters)
-
-
-def _matches(keep: Filter, record: MemoryRecord) -> bool:
-    return keep.matches(as_mapping(record))

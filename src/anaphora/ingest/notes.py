@@ -1,4 +1,4 @@
-"""How notes come in and go: observations of a project, diary entries of a session.
+"""Notes are written, linked and forgotten: observations of a project, diary entries of a session.
 
 A note is durable first, then linked to what it names, then embedded where the model is at hand;
 secrets are taken out before anything is stored. Said again it is not kept twice. What a note names
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
     from anaphora.store.projects.graph import Graph
-    from anaphora.store.projects.graph_rows import EntityRow
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
     from anaphora.store.records.forgetting import ForgottenRecords
@@ -64,7 +63,7 @@ class NoteWriter:
         self._clock, self._ids = linker.clock, linker.ids
         self._embedder = embedder
         self._backlog: Backlog[TextToEmbed] = Backlog(
-            embedder, lambda one: one.record_id, lambda one: one.text, self._put_vectors
+            embedder, lambda text: text.record_id, lambda text: text.text, self._put_vectors
         )
 
     def observe(
@@ -87,7 +86,7 @@ class NoteWriter:
         number = not isinstance(importance, bool) and isinstance(importance, int)
         if not number or not 1 <= importance <= 5:
             raise InvalidInput("importance", importance, "expected a whole number from 1 to 5")
-        payload = payload_of(importance=importance, project=self._project(project))
+        payload = payload_of(importance=importance, project=self._find_project(project))
         new = NewMemory(
             text,
             payload=payload,
@@ -109,7 +108,7 @@ class NoteWriter:
         """Keep a diary entry; when this returns it is on the disk. Raises what `observe` does."""
         if subject is not None and not str(subject).strip():
             raise InvalidInput("subject", subject, "must be a non-empty string")
-        payload = payload_of(subject=subject, project=self._project(project))
+        payload = payload_of(subject=subject, project=self._find_project(project))
         new = NewMemory(summary, payload=payload, tags=cast("Any", tags))
         row, redacted = self._keep("diary", "note", new)
         return diary_of(row, redacted)
@@ -117,14 +116,14 @@ class NoteWriter:
     def observations(self, project: str | None, limit: int) -> tuple[Observation, ...]:
         """At most `limit` notes that hold, the latest first. NotFound for `project`."""
         rows = self._notes.list(
-            kind="observation", project=self._project(project), limit=_checked_limit(limit)
+            kind="observation", project=self._find_project(project), limit=_check_limit(limit)
         )
         return tuple(observation_of(row, ()) for row in rows)
 
     def diary(self, project: str | None, limit: int) -> tuple[DiaryEntry, ...]:
         """At most `limit` diary entries, the latest first. NotFound for `project`."""
         rows = self._notes.list(
-            kind="diary", project=self._project(project), limit=_checked_limit(limit)
+            kind="diary", project=self._find_project(project), limit=_check_limit(limit)
         )
         return tuple(diary_of(row, ()) for row in rows)
 
@@ -141,15 +140,15 @@ class NoteWriter:
             return ForgottenRecords()
         with self._notes.change(row.kind) as work:
             if not soft:
-                gone = forget_for_good(work, [note_id])
+                forgotten = forget_for_good(work, [note_id])
             else:
-                gone = forget_softly(work, [note_id], self._clock())
+                forgotten = forget_softly(work, [note_id], self._clock())
         if not soft:
             self._notes.truth.scrub()
         else:
             with self._graph.change() as graph:
-                graph.invalidate(gone.ids, self._clock())
-        return gone
+                graph.invalidate(forgotten.ids, self._clock())
+        return forgotten
 
     def would_forget(self, note_id: str) -> ForgottenRecords:
         """What `forget` would take, without doing it."""
@@ -177,10 +176,10 @@ class NoteWriter:
         """Link imported notes; what was superseded or forgotten is closed in the graph too."""
         rows = sorted(self._notes.many(note_ids).values(), key=lambda row: row.record.id)
         for start in range(0, len(rows), _GROUP):
-            some = rows[start : start + _GROUP]
-            self._linker.link(*some)
+            group = rows[start : start + _GROUP]
+            self._linker.link(*group)
             with self._graph.change() as graph:
-                for record in (row.record for row in some):
+                for record in (row.record for row in group):
                     if record.forgotten:
                         graph.invalidate([record.id], self._clock())
                     elif record.superseded_by is not None:
@@ -206,7 +205,7 @@ class NoteWriter:
             ]
         return 0
 
-    def _project(self, project: str | None) -> str | None:
+    def _find_project(self, project: str | None) -> str | None:
         return None if project is None else self._projects.find(project).id
 
     def _keep(
@@ -218,7 +217,10 @@ class NoteWriter:
         new, redacted = without_secrets(checked(new))
         # Records of notes have the note's kind where memories have their type.
         draft = draft_memory(replace(new, type=cast("Any", note_kind)), self._clock(), self._ids())
-        self._refuse_unknown(kind, new.supersedes)
+        if new.supersedes is not None:
+            superseded = self._notes.get(new.supersedes)
+            if superseded.kind != kind or superseded.record.forgotten:
+                raise NotFound(kind, new.supersedes)
         with self._notes.change(kind) as work:
             done = put(work, draft, self._ids)
         row = self._notes.get(done.id)
@@ -227,22 +229,19 @@ class NoteWriter:
                 graph.supersede_note(new.supersedes, done.id, row.record.valid_from)
         self._linker.link(row)
         if len(row.record.text) <= _INLINE and self._embedder.ready(0):
-            # Words find the note until `fill_vectors` comes back to it.
+            # Keywords find the note until `fill_vectors` embeds it.
             with suppress(EmbeddingError):
                 self._backlog.attach([TextToEmbed(row.record.id, row.record.text)])
         return row, redacted
 
-    def _refuse_unknown(self, kind: NoteRecordKind, note_id: str | None) -> None:
-        if note_id is None:
-            return
-        found = self._notes.get(note_id)
-        if found.kind != kind or found.record.forgotten:
-            raise NotFound(kind, note_id)
-
-    def _put_vectors(self, made: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
+    def _put_vectors(self, embedded: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         from anaphora.store.records.vectors import vector_rows
 
-        rows = [row for one, own in made for row in vector_rows(one.record_id, one.text, own)]
+        rows = [
+            row
+            for text, vectors in embedded
+            for row in vector_rows(text.record_id, text.text, vectors)
+        ]
         return self._notes.vectors.put(self._embedder.name, rows)
 
 
@@ -267,26 +266,26 @@ def mentioned(
     text: str, *, source: str | None = None, tags: Iterable[str] = (), subject: str | None = None
 ) -> dict[str, float]:
     """The names in a note and how much each counts, the strongest first."""
-    about = (subject, *_written(subject)) if subject else ()
-    found: dict[str, float] = {}
+    about = (subject, *_find_written(subject)) if subject else ()
+    strengths: dict[str, float] = {}
     for strength, names in (
         (_SOURCE, (source,) if source else ()),
         (_NAMED, (*tags, *about)),
-        (_WRITTEN, _written(text)),
+        (_WRITTEN, _find_written(text)),
     ):
         for name in names:
             clean = _LINE.sub("", name.strip()).removesuffix("()").removeprefix("./")
             if len(clean) > 1:
                 # What counts most comes first.
-                found.setdefault(clean, strength)
-    return dict(itertools.islice(found.items(), _MOST_NAMES))
+                strengths.setdefault(clean, strength)
+    return dict(itertools.islice(strengths.items(), _MOST_NAMES))
 
 
-def _written(text: str) -> Iterator[str]:
-    for found in _TICKED.finditer(text):
-        yield found[1]
-    for found in _PATH.finditer(text):
-        word = found[0].rstrip(".,;:!?")
+def _find_written(text: str) -> Iterator[str]:
+    for match in _TICKED.finditer(text):
+        yield match[1]
+    for match in _PATH.finditer(text):
+        word = match[0].rstrip(".,;:!?")
         if "/" in word.strip("/") or _ENDING.search(word) or word.endswith("/"):
             yield word
 
@@ -308,18 +307,23 @@ class NoteLinker:
 
         Returns how many links.
         """
-        linked = [(note, self._links(note)) for note in notes]
-        known = self.graph.entities_of_notes(note.record.id for note in notes)
-        # A note that names nothing and never did has no place in the graph.
-        wanted = [(note, links) for note, links in linked if links or note.record.id in known]
-        if not wanted:
+        linked = [(note, self._find_links(note)) for note in notes]
+        entities = self.graph.entities_of_notes(note.record.id for note in notes)
+        # A note that never named an entity does not belong in the graph.
+        to_link = [(note, links) for note, links in linked if links or note.record.id in entities]
+        if not to_link:
             return 0
         with self.graph.change() as work:
-            for note, links in wanted:
+            for note, links in to_link:
                 kind: EntityType = "diary" if note.kind == "diary" else "memory"
-                own = (note.record.id, kind, _title(note.record.text))
-                work.link_note(own, links, now=self.clock(), ids=self.ids)
-        return sum(len(links) for _, links in wanted)
+                first = note.record.text.strip().partition("\n")[0]
+                node = (
+                    note.record.id,
+                    kind,
+                    (first if len(first) <= _TITLE else first[: _TITLE - 1] + "…"),
+                )
+                work.link_note(node, links, now=self.clock(), ids=self.ids)
+        return sum(len(links) for _, links in to_link)
 
     def link_all(self, project: str | None = None) -> int:
         """Link every current note about this project, or about all of them, anew."""
@@ -336,7 +340,7 @@ class NoteLinker:
             total += self.link(*current)
         return total
 
-    def _links(self, note: NoteRow) -> list[NoteLink]:
+    def _find_links(self, note: NoteRow) -> list[NoteLink]:
         record = note.record
         names = mentioned(
             record.text,
@@ -344,33 +348,26 @@ class NoteLinker:
             tags=record.tags,
             subject=note.subject,
         )
-        found = self.graph.entities_named(
+        entities = self.graph.entities_named(
             names, project=note.project, kinds=ATTACHED, limit=_AMBIGUOUS + 1
         )
         predicate: Predicate = "applies_to" if note.type == "constraint" else "concerns"
         links: dict[str, NoteLink] = {}
         for name, strength in names.items():
-            for entity in _meant(name, found):
+            # Entities of exactly this name are meant alone, unless too many share it.
+            rows = entities.get(name, ())
+            exact = tuple(row for row in rows if row.name == name.rstrip("/"))
+            if exact and len(exact) <= _AMBIGUOUS:
+                matches = exact
+            else:
+                matches = rows if len(rows) <= _AMBIGUOUS else ()
+            for entity in matches:
                 if entity.id not in links:
                     links[entity.id] = NoteLink(entity.id, predicate, strength, name)
         return list(links.values())
 
 
-def _meant(name: str, found: Mapping[str, tuple[EntityRow, ...]]) -> tuple[EntityRow, ...]:
-    """The entities that a name means: that of exactly this name alone, or a few that share it."""
-    rows = found.get(name, ())
-    exact = tuple(row for row in rows if row.name == name.rstrip("/"))
-    if exact and len(exact) <= _AMBIGUOUS:
-        return exact
-    return rows if len(rows) <= _AMBIGUOUS else ()
-
-
-def _title(text: str) -> str:
-    first = text.strip().partition("\n")[0]
-    return first if len(first) <= _TITLE else first[: _TITLE - 1] + "…"
-
-
-def _checked_limit(limit: int) -> int:
+def _check_limit(limit: int) -> int:
     if limit < 1:
         raise InvalidInput("limit", limit, "expected at least 1")
     return limit

@@ -1,4 +1,4 @@
-"""What stands in the core block, and where: pinned and unpinned by one write each."""
+"""The memories of the core block and their positions: each pinned or unpinned by one write."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pinning:
             return pins.pin(work, record_id, position, self.clock())
 
     def unpin(self, record_id: str) -> str:
-        """Take a memory out of the block, whatever brought it there. Raises what `pin` does."""
+        """Remove a memory from the block, however it got there. Raises what `pin` does."""
         from anaphora.store.records import pins
 
         with self.records.change() as work:

@@ -1,4 +1,4 @@
-"""What could not be read or kept, one by one up to a number, and how many more."""
+"""Problems of reading and storing: listed up to a number, then counted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 from anaphora.values.conversations import ImportProblem
 
 UNKNOWN: Final = "no importer recognises this file"
-"""How the problem of a file begins that is of no known format."""
+"""The beginning of the problem of a file in no known format."""
 UNKNOWN_ALL: Final = "nothing in it can be imported"
-"""The same of a folder or zip file in which no file is."""
+"""The same for a folder or zip file without any known format."""
 _LONGEST: Final = 300
 
 
@@ -34,12 +34,12 @@ class Problems:
         return False
 
     def summary(self) -> Iterator[ImportProblem]:
-        """What says how many were only counted, if any were."""
+        """A problem with the number of those that were only counted, if there were any."""
         if self._more:
             yield ImportProblem(self._last, "further on", f"{self._more} more problems like these")
 
     def all(self) -> tuple[ImportProblem, ...]:
-        """Those that were kept, and how many more there were."""
+        """The listed problems, and the number of further ones."""
         return (*self.kept, *self.summary())
 
 

@@ -47,7 +47,7 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class ReadItem:
-    """What a file gave, and how many bytes of it were read by then."""
+    """A result of reading a file, and how many bytes of it were read by then."""
 
     item: ImportItem
     done: int
@@ -101,73 +101,70 @@ class ImportSource:
         """
         words = (os.getcwd(), str(path_for_worker(self.path)), self.format, self.name)  # noqa: PTH109 - as text
         try:
-            list(call_in_worker(_CHECK, *words, limits=self._limits(), types=_TYPES))
+            list(call_in_worker(_CHECK, *words, limits=self._make_limits(), types=_TYPES))
         except (WorkerEnded, WorkerFailed) as error:
-            return self._problem(str(self.path), error)
+            return self._make_problem(str(self.path), error)
         except InvalidInput as error:
-            raise self._as_named(error) from None
+            worker_path = str(path_for_worker(self.path))
+            if worker_path != str(self.path):
+                error.value = error.value.replace(worker_path, str(self.path))
+                error.args = (str(error).replace(worker_path, str(self.path)),)
+            raise error from None
         return None
 
     def read(self) -> Generator[ReadFile | ReadItem, None, None]:
         """Every file, each before what it gives."""
-        begun = given = ended = known = 0
+        begun = item_count = ended = already_read = 0
         current = ReadFile(str(self.path), 0)
-        each = False
+        singly = False
         while True:
-            fresh = 0
+            new_files = 0
             try:
-                for value in self._values(begun - (known > 0), each=each):
-                    fresh += isinstance(value, ReadFile)
-                    if known:
-                        known -= 1
+                for answer in self._call_worker(begun - (already_read > 0), each=singly):
+                    new_files += isinstance(answer, ReadFile)
+                    if already_read:
+                        already_read -= 1
                         continue
-                    if isinstance(value, ReadFile):
-                        begun, given, current = begun + 1, 0, value
+                    if isinstance(answer, ReadFile):
+                        begun, item_count, current = begun + 1, 0, answer
                     else:
-                        given += 1
-                    yield value
+                        item_count += 1
+                    yield answer
                 return
             except (WorkerEnded, WorkerFailed) as error:
-                if not each and current.size <= SMALL:
+                if not singly and current.size <= SMALL:
                     # It was this small file, or one of those behind it that were not told yet.
-                    each, known = True, 1 + given if begun else 0
+                    singly, already_read = True, 1 + item_count if begun else 0
                     continue
                 ended += 1
-                yield ReadItem(self._problem(current.label, error), 0)
-            if not fresh:
+                yield ReadItem(self._make_problem(current.label, error), 0)
+            if not new_files:
                 # It is no file, but what stands between two: the rest cannot be had either.
                 return
             if ended >= _MOST_ENDED:
                 reason = f"reading was ended {ended} times; what is behind it was not read"
                 yield ReadItem(ImportProblem(str(self.path), "file", reason), 0)
                 return
-            current, known = ReadFile(str(self.path), 0), 0
+            current, already_read = ReadFile(str(self.path), 0), 0
 
-    def _values(self, skip: int, *, each: bool) -> Iterator[ReadFile | ReadItem]:
+    def _call_worker(self, skip: int, *, each: bool) -> Iterator[ReadFile | ReadItem]:
         where = path_for_worker(self.path)
         words = (os.getcwd(), str(where), self.format, self.name)  # noqa: PTH109 - as above
-        limits = self._limits()
-        for value in call_in_worker(
+        limits = self._make_limits()
+        for answer in call_in_worker(
             _READ, *words, self.bounds, ReadFrom(skip, each), limits=limits, types=_TYPES
         ):
-            renamed = where != self.path and isinstance(value, ReadItem)
-            yield replace(value, item=self._named(value.item)) if renamed else value
+            renamed = where != self.path and isinstance(answer, ReadItem)
+            yield replace(answer, item=self._restore_path(answer.item)) if renamed else answer
 
-    def _named(self, item: Any) -> Any:
+    def _restore_path(self, item: Any) -> Any:
         if not isinstance(item, ImportProblem):
             return item
         return replace(
             item, path=item.path.replace(str(path_for_worker(self.path)), str(self.path), 1)
         )
 
-    def _as_named(self, error: InvalidInput) -> InvalidInput:
-        other = str(path_for_worker(self.path))
-        if other != str(self.path):
-            error.value = error.value.replace(other, str(self.path))
-            error.args = (str(error).replace(other, str(self.path)),)
-        return error
-
-    def _limits(self) -> WorkerLimits:
+    def _make_limits(self) -> WorkerLimits:
         size = 0
         with suppress(OSError):
             size = self.path.stat().st_size
@@ -178,7 +175,7 @@ class ImportSource:
             files=self.bounds.files,
         )
 
-    def _problem(self, label: str, error: Exception) -> ImportProblem:
+    def _make_problem(self, label: str, error: Exception) -> ImportProblem:
         failed = isinstance(error, WorkerFailed)
         reason = f"its reader failed ({error})" if failed else str(error)
         return ImportProblem(shortened(label), "file", shortened(reason))

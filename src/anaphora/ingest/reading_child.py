@@ -1,4 +1,4 @@
-"""What workers do for `reading`: they find the files under a path, and read them."""
+"""The worker side of `reading`: finds the files under a path, and reads them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def read(
         if number < begin.skip:
             continue
         _, size = file.progress()
-        # One behind a large one is told as well: it is the end of that.
+        # A file behind a large one is reported as well: it marks the end of that one.
         soon = not begin.each and max(before, size) <= SMALL
         before = size
         yield Piece(bounds.seconds_for(size), ReadFile(file.label, size), soon)
-        for item in file.items:
-            yield ReadItem(item, file.progress()[0])
+        for imported in file.items:
+            yield ReadItem(imported, file.progress()[0])

@@ -1,4 +1,4 @@
-"""What is kept of an agent's session beside its turns: where it took place, and its tool calls.
+"""The stored parts of an agent's session besides its turns: its location and its tool calls.
 
 A call is a record of its own kind, one line without secrets, that no lane for what people said
 reads. It stays as long as the turn that it came after: with that turn it is deleted or redacted,
@@ -23,7 +23,6 @@ from anaphora.values.sessions import SessionPlace
 if TYPE_CHECKING:
     from anaphora.ingest.branching import ThreadPlan
     from anaphora.store.records.store import Records
-    from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.threads.sidecar import Sidecar
 
 _NO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
@@ -33,7 +32,7 @@ _NO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
 class NotedCall:
     """A line about a call: `key` is its identity in its source, the turn is what it came after.
 
-    A `final` one is told again where it is here already.
+    A `final` one replaces a line that is stored already.
     """
 
     key: str
@@ -71,60 +70,56 @@ class SessionWriter:
         )
 
     def keep_calls(self, calls: Iterable[NotedCall]) -> int:
-        """Keep calls that are not here, without secrets; how many were new."""
+        """Store new calls, without secrets; returns how many were new."""
         count = 0
-        for some in portions(calls):
+        for portion in portions(calls):
             with self._calls.change() as work:
-                count += _put_all(work, some, self._ids)
+                # A call with an outcome by now is written again.
+                added = 0
+                calls_by_path = {call.key: call for call in portion}
+                work.load(paths=calls_by_path)
+                for key, call in calls_by_path.items():
+                    line = redact(call.line).text
+                    versions = work.versions(key)
+                    if not versions:
+                        record = MemoryRecord(
+                            self._ids(), line, "episodic", call.ts, call.ts, call.ts, 0,
+                            path=key, tags=(call.name,),
+                            conversation_id=call.conversation_id, turn_index=call.index,
+                        )  # fmt: skip
+                        work.add(record, session_key(call.conversation_id))
+                        added += 1
+                    elif versions[0].text != line and call.final:
+                        work.change(versions[0].id, text=line)
+                count += added
         return count
 
     def note_place(self, conversation_ids: Iterable[str], place: SessionPlace) -> None:
         """Note where sessions took place; what is known and not told again stays."""
-        wanted = list(conversation_ids)
-        known = self._sidecar.places() if wanted else {}
-        found = replace(place, repository=place.repository or repository_of(place.directory))
-        for one in wanted:
-            old = known.get(one, SessionPlace())
+        ids = list(conversation_ids)
+        places = self._sidecar.places() if ids else {}
+        noted = replace(place, repository=place.repository or repository_of(place.directory))
+        for conversation_id in ids:
+            old = places.get(conversation_id, SessionPlace())
             new = SessionPlace(
-                found.client or old.client,
-                old.directory or found.directory,
-                old.repository or found.repository,
-                found.branch or old.branch,
+                noted.client or old.client,
+                old.directory or noted.directory,
+                old.repository or noted.repository,
+                noted.branch or old.branch,
             )
             if new != old:
-                self._sidecar.note_place(one, new)
+                self._sidecar.note_place(conversation_id, new)
 
     def forget_removed(self, conversation_id: str, left: frozenset[int] | None) -> bool:
         """Drop what hangs on turns that are gone; whether there was any.
 
-        `left` are the places of turns that still have their words, None where the conversation was
+        `left` are the places of turns that still have their words, None if the conversation was
         deleted.
         """
         if left is None:
             self._sidecar.forget_place(conversation_id)
         with self._calls.change() as work:
-            held = work.having(session_key(conversation_id))
-            gone = [one.id for one in held if left is None or one.turn_index not in left]
-            work.erase(gone)
-        return bool(gone)
-
-
-def _put_all(work: RecordTransaction, calls: Iterable[NotedCall], ids: Callable[[], str]) -> int:
-    """Add the calls that are not there; one whose outcome is known by now is told again."""
-    count = 0
-    wanted = {call.key: call for call in calls}
-    work.load(paths=wanted)
-    for key, call in wanted.items():
-        line = redact(call.line).text
-        known = work.versions(key)
-        if not known:
-            record = MemoryRecord(
-                ids(), line, "episodic", call.ts, call.ts, call.ts, 0,
-                path=key, tags=(call.name,),
-                conversation_id=call.conversation_id, turn_index=call.index,
-            )  # fmt: skip
-            work.add(record, session_key(call.conversation_id))
-            count += 1
-        elif known[0].text != line and call.final:
-            work.change(known[0].id, text=line)
-    return count
+            calls = work.having(session_key(conversation_id))
+            removed = [call.id for call in calls if left is None or call.turn_index not in left]
+            work.erase(removed)
+        return bool(removed)

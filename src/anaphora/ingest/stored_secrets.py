@@ -46,28 +46,30 @@ class StoredSecrets:
 
         `most`: of at most so many characters of text, the oldest first.
         """
-        ids = self._candidates(most)
-        return tuple(one for kind in self._records.kinds for one in self._of(kind, ids))
+        ids = self._find_candidates(most)
+        return tuple(
+            record_id for kind in self._records.kinds for record_id in self._select_kind(kind, ids)
+        )
 
     def redact(self) -> tuple[str, ...]:
         """Replace their words, and drop what was derived from those; the ids that changed.
 
         Their vectors are gone then, and are to be made again. Raises StoreError and its kinds.
         """
-        ids = self._candidates(None)
+        ids = self._find_candidates(None)
         done: list[str] = []
         for kind in self._records.kinds:
-            wanted = self._of(kind, ids)
-            for start in range(0, len(wanted), _STEP):
-                self._redact(kind, wanted[start : start + _STEP])
-            done += wanted
+            kind_ids = self._select_kind(kind, ids)
+            for start in range(0, len(kind_ids), _STEP):
+                self._redact(kind, kind_ids[start : start + _STEP])
+            done += kind_ids
         return tuple(done)
 
-    def _candidates(self, most: int | None) -> list[str]:
+    def _find_candidates(self, most: int | None) -> list[str]:
         ids: dict[str, None] = {}
         size = 0
-        for record in _every(self._records):
-            if _changes(record):
+        for record in _iterate(self._records):
+            if _find_changes(record):
                 ids[record.id] = None
             size += len(record.text)
             if most is not None and size > most:
@@ -76,7 +78,7 @@ class StoredSecrets:
         events = (event for event in self._records.all_events() if _clean_event(event) != event)
         return list({**ids, **{event.record_id: None for event in events}})
 
-    def _of(self, kind: str, ids: Sequence[str]) -> list[str]:
+    def _select_kind(self, kind: str, ids: Sequence[str]) -> list[str]:
         """Those of this kind, without what an adapter put word for word."""
         from anaphora.store.records.rows import MEMORY, STANDS_ALONE
 
@@ -86,10 +88,10 @@ class StoredSecrets:
         with self._records.change(kind) as work:
             work.load(ids=ids)
             return [
-                one
-                for one in ids
-                if work.find(one) is not None
-                and not (kind == MEMORY and work.same_key(one) == STANDS_ALONE)
+                record_id
+                for record_id in ids
+                if work.find(record_id) is not None
+                and not (kind == MEMORY and work.same_key(record_id) == STANDS_ALONE)
             ]
 
     def _redact(self, kind: str, ids: Sequence[str]) -> None:
@@ -98,46 +100,50 @@ class StoredSecrets:
 
         with self._records.change(kind) as work:
             work.load(ids=ids)
-            known = {one: record for one in ids if (record := work.find(one)) is not None}
-            gone = describe_forgotten(work, known)
-            for one, record in known.items():
-                changes = _changes(record)
-                key = work.same_key(one)
+            records = {
+                record_id: record
+                for record_id in ids
+                if (record := work.find(record_id)) is not None
+            }
+            forgotten = describe_forgotten(work, records)
+            for record_id, record in records.items():
+                changes = _find_changes(record)
+                key = work.same_key(record_id)
                 if key != STANDS_ALONE:
                     key = same_key_of(replace(record, **changes))
-                work.change(one, same_key=key, **changes)
-                _redact_events(work, one)
-            work.drop_vectors(known)
+                work.change(record_id, same_key=key, **changes)
+                # Events keep the replaced words, tags and origins.
+                old = work.events(record_id)
+                new = [_clean_event(event) for event in old]
+                changed = [(was, now) for was, now in zip(old, new, strict=True) if was != now]
+                if not changed:
+                    continue
+                work.untell([was for was, _ in changed])
+                for _, event in changed:
+                    work.tell(event)
+            work.drop_vectors(records)
             if self._on_gone is not None:
-                self._on_gone(work, gone, False)
+                self._on_gone(work, forgotten, False)
 
 
-def _every(records: RecordReader[MemoryRecord]) -> Iterator[MemoryRecord]:
+def _iterate(records: RecordReader[MemoryRecord]) -> Iterator[MemoryRecord]:
     since = -1
-    while some := records.changed_since(since):
-        yield from some
-        since = some[-1].seq
+    while page := records.changed_since(since):
+        yield from page
+        since = page[-1].seq
 
 
-def _changes(record: MemoryRecord) -> dict[str, Any]:
-    """The fields that would be another today."""
-    said = NewMemory(**{name: getattr(record, name) for name in _FIELDS})
-    clean, _ = without_secrets(said)
-    fresh = {name: getattr(clean, name) for name in _FIELDS}
-    fresh["sources"] = tuple(redact(source).text for source in record.sources)
-    return {name: value for name, value in fresh.items() if value != getattr(record, name)}
-
-
-def _redact_events(work: RecordTransaction, record_id: str) -> None:
-    """What an event keeps of the words before, of tags and origins."""
-    old = work.events(record_id)
-    new = [_clean_event(event) for event in old]
-    changed = [(was, now) for was, now in zip(old, new, strict=True) if was != now]
-    if not changed:
-        return
-    work.untell([was for was, _ in changed])
-    for _, event in changed:
-        work.tell(event)
+def _find_changes(record: MemoryRecord) -> dict[str, Any]:
+    """The fields that redaction would change today."""
+    stored = NewMemory(**{name: getattr(record, name) for name in _FIELDS})
+    clean, _ = without_secrets(stored)
+    clean_fields = {name: getattr(clean, name) for name in _FIELDS}
+    clean_fields["sources"] = tuple(redact(source).text for source in record.sources)
+    return {
+        name: field_value
+        for name, field_value in clean_fields.items()
+        if field_value != getattr(record, name)
+    }
 
 
 def _clean_event(event: RecordEvent) -> RecordEvent:

@@ -68,62 +68,74 @@ class TranscriptWatch:
         self._idle = idle
         self._most = most
         self._largest = largest
-        self._stamps = _read(stamps)
+        try:
+            noted = json.loads(stamps.read_text("utf-8"))
+            self._stamps = {str(path): (int(size), int(at)) for path, (size, at) in noted.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            # Lost or torn: every transcript is read once more, which adds nothing.
+            self._stamps = {}
         # Files that grew while they were watched: when they changed, and their conversations.
         self._live: dict[Path, tuple[datetime, tuple[str, ...]]] = {}
 
     def look(self) -> WatchReport:
-        """Bring in what changed since the last look. StoreError when it cannot be kept."""
+        """Import what changed since the last look. StoreError when it cannot be stored."""
         now = self._clock()
         files = added = 0
         problems: list[ImportProblem] = []
-        for path, stamp in self._changed():
-            report = self._imported(path, problems)
+        for path, stamp in self._find_changed():
+            report: ImportReport | None = None
+            try:
+                report = self._import(path)
+                problems.extend(report.problems)
+            except UnknownFormat:
+                # A transcript of another program, or one that has no message yet.
+                pass
+            except InvalidInput as error:
+                problems.append(ImportProblem(str(path), "", str(error)))
             files += 1
-            self._stamps[_key(path)] = stamp
+            self._stamps[_digest_path(path)] = stamp
             if report is not None:
                 added += report.added
                 _, before = self._live.get(path, (now, ()))
                 ids = dict.fromkeys((*before, *report.conversation_ids))
                 self._live[path] = (now, tuple(ids))
         if files:
-            self._keep()
-        return WatchReport(files, added, tuple(self._ended(now)), tuple(problems))
+            new_path = self._place.with_suffix(f".{os.getpid()}.new")
+            try:
+                make_directory(self._place.parent)
+                new_path.write_text(json.dumps(self._stamps), "utf-8")
+                new_path.replace(self._place)
+            except OSError as error:
+                raise StoreError("write", self._place, str(error)) from error
+        ended: list[str] = []
+        for path, (changed_at, conversations) in list(self._live.items()):
+            if now - changed_at >= self._idle:
+                del self._live[path]
+                ended += conversations
+        return WatchReport(files, added, tuple(ended), tuple(problems))
 
-    def _imported(self, path: Path, problems: list[ImportProblem]) -> ImportReport | None:
-        try:
-            report = self._import(path)
-        except UnknownFormat:
-            # A transcript of something else, or one that has no message yet.
-            return None
-        except InvalidInput as error:
-            problems.append(ImportProblem(str(path), "", str(error)))
-            return None
-        problems.extend(report.problems)
-        return report
-
-    def _changed(self) -> Iterator[tuple[Path, _Stamp]]:
-        """Files whose size or time differs from what was read, those of the oldest change first.
+    def _find_changed(self) -> Iterator[tuple[Path, _Stamp]]:
+        """Files with another size or time than when they were read, the oldest change first.
 
         The mark is taken before the file is read: what is written meanwhile is found next time.
         """
-        found: list[tuple[int, Path, _Stamp]] = []
-        seen: set[str] = set()
-        for path in self._transcripts():
+        changed: list[tuple[int, Path, _Stamp]] = []
+        present: set[str] = set()
+        for path in self._list_transcripts():
             with suppress(OSError):
                 status = path.stat()
                 stamp = (status.st_size, status.st_mtime_ns)
-                seen.add(_key(path))
-                if self._stamps.get(_key(path)) != stamp:
-                    found.append((status.st_mtime_ns, path, stamp))
-        for gone in self._stamps.keys() - seen:
-            del self._stamps[gone]
-        last = sorted(found)[-self._most :] if self._most else sorted(found)
+                present.add(_digest_path(path))
+                if self._stamps.get(_digest_path(path)) != stamp:
+                    changed.append((status.st_mtime_ns, path, stamp))
+        for removed in self._stamps.keys() - present:
+            del self._stamps[removed]
+        last = sorted(changed)[-self._most :] if self._most else sorted(changed)
         for _, path, stamp in last:
             if self._largest is None or stamp[0] <= self._largest:
                 yield path, stamp
 
-    def _transcripts(self) -> Iterator[Path]:
+    def _list_transcripts(self) -> Iterator[Path]:
         for folder in self._folders:
             if folder.is_file():
                 yield folder
@@ -134,31 +146,7 @@ class TranscriptWatch:
                     if name.endswith(_SUFFIX):
                         yield Path(directory, name)
 
-    def _ended(self, now: datetime) -> Iterator[str]:
-        for path, (changed_at, conversations) in list(self._live.items()):
-            if now - changed_at >= self._idle:
-                del self._live[path]
-                yield from conversations
 
-    def _keep(self) -> None:
-        fresh = self._place.with_suffix(f".{os.getpid()}.new")
-        try:
-            make_directory(self._place.parent)
-            fresh.write_text(json.dumps(self._stamps), "utf-8")
-            fresh.replace(self._place)
-        except OSError as error:
-            raise StoreError("write", self._place, str(error)) from error
-
-
-def _key(path: Path) -> str:
+def _digest_path(path: Path) -> str:
     # No path in clear: the marks of a sealed home lie outside of what is sealed.
     return hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()
-
-
-def _read(place: Path) -> dict[str, _Stamp]:
-    try:
-        found = json.loads(place.read_text("utf-8"))
-        return {str(path): (int(size), int(at)) for path, (size, at) in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        # Lost or torn: every transcript is read once more, which adds nothing.
-        return {}

@@ -1,1 +1,1 @@
-"""Documents taken in: text out of files, in sections, and what is kept of them."""
+"""Documents: their text is read, cut into sections, and stored."""

@@ -1,8 +1,8 @@
-"""What is read out of a file, whatever its format, and how far a file is trusted.
+"""The result of reading a file of any format, and the limits on reading it.
 
-A file may be made to harm: it says one size and is another, unpacks to more than memory holds, or
-nests without end. What is over a limit, encrypted or damaged is `UnreadableDocument`, which names
-the file and the reason; nothing is fetched, executed or opened beside the file itself.
+A file may be hostile: it declares a wrong size, unpacks to more than memory holds, or nests without
+end. A file that is over a limit, encrypted or damaged raises `UnreadableDocument`, which names the
+file and the reason; nothing is fetched, executed or opened beside the file itself.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ BROKEN: Final = (
     struct.error,
     zlib.error,
 )
-"""What a library for a format may raise about a file that is not as the format says. Not what says
-that there is no memory left: that ends the reading."""
+"""The errors that a library for a format may raise about a malformed file. MemoryError is not one
+of them: it ends the reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedDocument:
-    """What a file says: its text in blocks, and what it tells of itself."""
+    """The content of a file: its text in blocks, and its metadata."""
 
     format: DocumentFormat
     blocks: tuple[TextBlock, ...]
@@ -90,7 +90,7 @@ class ExtractedDocument:
 
 
 class TooMuch(UnreadableDocument):
-    """It is over a limit that all parts of a file share: there is no use in reading on."""
+    """A limit that all parts of a file share is exceeded: reading on is useless."""
 
 
 BudgetName = Literal["characters", "elements", "parts", "unpacked"]
@@ -104,7 +104,7 @@ _BUDGETS: Final[Mapping[BudgetName, str]] = {
 
 @dataclass(slots=True)
 class Reading:
-    """A file that is being read: its name, how much may be read of it, and what could not be.
+    """A file that is being read: its name, its limits, and its problems.
 
     All parts of one file share what was read, so that a mail of many attachments is no way around a
     limit.
@@ -121,7 +121,7 @@ class Reading:
         return UnreadableDocument("document", self.name, reason)
 
     def part(self, name: str) -> Reading:
-        """A file within this one. `UnreadableDocument` where it is too deep within others."""
+        """A file within this one. `UnreadableDocument` if it is too deep within others."""
         if self.depth >= self.limits.depth:
             reason = f"it is nested more than {self.limits.depth} deep"
             raise TooMuch("document", self.name, reason)
@@ -129,16 +129,16 @@ class Reading:
 
     def problem(self, place: str, reason: object) -> None:
         """Note a part that could not be read."""
-        told = shortened(str(reason)) or type(reason).__name__
-        self.problems.add(ImportProblem(self.name, place, told))
+        summary = shortened(str(reason)) or type(reason).__name__
+        self.problems.add(ImportProblem(self.name, place, summary))
 
     def count(self, text: str) -> str:
-        """The same text. `UnreadableDocument` where all that was read is too much."""
+        """The same text. `UnreadableDocument` if all that was read is too much."""
         self.spend("characters", len(text))
         return text
 
     def spend(self, name: BudgetName, count: int = 1) -> None:
-        """Count so many of something. `TooMuch` where the file and all in it have too many."""
+        """Count so many of something. `TooMuch` if the file and all in it have too many."""
         self._read[name] += count
         most = getattr(self.limits, name)
         if self._read[name] > most:
@@ -155,7 +155,7 @@ class Reading:
 
 
 def one_line(text: object) -> str | None:
-    """What a file says of itself, in one line of at most 300 characters; None where it is blank."""
+    """What a file says of itself, in one line of at most 300 characters; None if it is blank."""
     line = shortened(" ".join(str(text).split())) if text is not None else ""
     return line or None
 
@@ -190,7 +190,7 @@ _FILE_AS_TITLE: Final = re.compile(
 
 
 def meant_title(text: object, *, of_page: bool = False) -> str | None:
-    """A title that a file tells of itself, in one line; None where it says nothing.
+    """The title in a file's metadata, in one line; None if it is meaningless.
 
     Programs put their own names there, that of a file they read, or "untitled". A page may well be
     called after a file that it is about.

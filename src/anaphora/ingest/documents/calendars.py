@@ -24,8 +24,8 @@ _MOST_PEOPLE: Final = 200
 
 
 def read_calendar(data: bytes, reading: Reading, charset: str | None = None) -> ExtractedDocument:
-    """A block for each event or task: what, when, where and who. `UnreadableDocument`, or
-    `MissingExtra`."""
+    """A block for each event or task: title, time, place and people. Raises `UnreadableDocument`,
+    or `MissingExtra`."""
     try:
         from icalendar import Component
     except ImportError as error:
@@ -42,73 +42,73 @@ def read_calendar(data: bytes, reading: Reading, charset: str | None = None) -> 
             for component in calendar.walk(kind):
                 reading.spend("parts")
                 word = _METHODS.get(method, name)
-                blocks += reading.counted([TextBlock("\n".join(_lines(component, word)))])
+                blocks += reading.counted([TextBlock("\n".join(_list_lines(component, word)))])
     if not blocks:
         raise reading.refuse("it is a calendar without an event")
     return ExtractedDocument("text", tuple(blocks))
 
 
-def _lines(component: Component, kind: str) -> list[str]:
+def _list_lines(component: Component, kind: str) -> list[str]:
     fields = {
-        kind: _text(component, "SUMMARY"),
-        "When": _when(component),
-        "Due": _moment(component, "DUE"),
-        "Repeats": _text(component, "RRULE"),
-        "Where": _text(component, "LOCATION"),
-        "Organizer": "; ".join(_people(component, "ORGANIZER")),
-        "Attendees": "; ".join(_people(component, "ATTENDEE")),
-        "Status": _text(component, "STATUS"),
-        "Link": _text(component, "URL"),
+        kind: _read_text(component, "SUMMARY"),
+        "When": _describe_span(component),
+        "Due": _read_moment(component, "DUE"),
+        "Repeats": _read_text(component, "RRULE"),
+        "Where": _read_text(component, "LOCATION"),
+        "Organizer": "; ".join(_list_people(component, "ORGANIZER")),
+        "Attendees": "; ".join(_list_people(component, "ATTENDEE")),
+        "Status": _read_text(component, "STATUS"),
+        "Link": _read_text(component, "URL"),
     }
-    lines = [f"{name}: {value}" for name, value in fields.items() if value]
+    lines = [f"{name}: {text}" for name, text in fields.items() if text]
     for name in ("DESCRIPTION", "COMMENT"):
-        if words := _text(component, name):
+        if words := _read_text(component, name):
             lines += ["", words]
     return lines
 
 
-def _text(component: Component, name: str) -> str:
+def _read_text(component: Component, name: str) -> str:
     values = component.get(name)
     words = []
-    for value in values if isinstance(values, list) else [values]:
+    for prop in values if isinstance(values, list) else [values]:
         with suppress(*BROKEN):
-            words.append(value.to_ical().decode() if name == "RRULE" else str(value or "").strip())
+            words.append(prop.to_ical().decode() if name == "RRULE" else str(prop or "").strip())
     return "; ".join(word for word in words if word)
 
 
-def _when(component: Component) -> str:
-    start, end = _moment(component, "DTSTART"), _moment(component, "DTEND")
+def _describe_span(component: Component) -> str:
+    start, end = _read_moment(component, "DTSTART"), _read_moment(component, "DTEND")
     if end and end != start:
         return f"{start} to {end}"
-    length = _text(component, "DURATION") if component.get("DURATION") is not None else ""
+    length = _read_text(component, "DURATION") if component.get("DURATION") is not None else ""
     with suppress(*BROKEN):
         length = str(component.decoded("DURATION")) if length else ""
     return f"{start} for {length}" if length else start
 
 
-def _moment(component: Component, name: str) -> str:
-    value: Any = component.get(name)
-    if value is None:
+def _read_moment(component: Component, name: str) -> str:
+    prop: Any = component.get(name)
+    if prop is None:
         return ""
     try:
-        moment: date | datetime = value.dt
+        moment: date | datetime = prop.dt
     except BROKEN:
-        return str(value).strip()
+        return str(prop).strip()
     if not isinstance(moment, datetime):
         return moment.isoformat()
-    zone = one_line(value.params.get("TZID")) or moment.tzname() or ""
+    zone = one_line(prop.params.get("TZID")) or moment.tzname() or ""
     return f"{moment:%Y-%m-%d %H:%M} {zone}".strip()
 
 
-def _people(component: Component, name: str) -> list[str]:
+def _list_people(component: Component, name: str) -> list[str]:
     values = component.get(name)
     people = []
-    for value in (values if isinstance(values, list) else [values])[:_MOST_PEOPLE]:
-        if value is None:
+    for prop in (values if isinstance(values, list) else [values])[:_MOST_PEOPLE]:
+        if prop is None:
             continue
-        address = str(value).strip()
+        address = str(prop).strip()
         address = address[7:] if address.lower().startswith("mailto:") else address
-        params = getattr(value, "params", {})
+        params = getattr(prop, "params", {})
         person = one_line(params.get("CN"))
         person = f"{person} <{address}>" if person and person != address else address
         state = str(params.get("PARTSTAT", "")).lower()

@@ -49,49 +49,38 @@ def cut_document(blocks: Iterable[TextBlock]) -> CutDocument:
     titles: dict[str, RedactedText] = {}
     at = 0
     for block in blocks:
-        clean = _without_secrets(block, kinds, titles)
+        text = redact(block.text)
+        for title in block.heading:
+            if title not in titles:
+                # Every section under a heading has it: one of a megabyte would be there often.
+                titles[title] = redact(shortened(title))
+        headings = [titles[title] for title in block.heading]
+        for redacted in (text, *headings):
+            kinds.update(dict.fromkeys(redacted.kinds))
+        clean = replace(
+            block, text=text.text, heading=tuple(headline.text for headline in headings)
+        )
         if at:
             at += len(BETWEEN)
-        for start, end in _parts(clean.text):
-            own = clean.text[start:end]
-            sections.append(CutSection(own, at + start, at + end, clean.heading, clean.page))
+        for start, end in _split_parts(clean.text):
+            part = clean.text[start:end]
+            sections.append(CutSection(part, at + start, at + end, clean.heading, clean.page))
         at += len(clean.text)
     return CutDocument(tuple(sections), tuple(kinds), at)
 
 
-def _without_secrets(
-    block: TextBlock, kinds: dict[str, None], titles: dict[str, RedactedText]
-) -> TextBlock:
-    """The block without secrets; `titles` keeps headings, as many blocks stand under each."""
-    text = redact(block.text)
-    for title in block.heading:
-        if title not in titles:
-            # Every section under a heading has it: one of a megabyte would be there often.
-            titles[title] = redact(shortened(title))
-    headings = [titles[title] for title in block.heading]
-    for found in (text, *headings):
-        kinds.update(dict.fromkeys(found.kinds))
-    return replace(block, text=text.text, heading=tuple(one.text for one in headings))
-
-
-def _parts(text: str) -> Iterator[tuple[int, int]]:
+def _split_parts(text: str) -> Iterator[tuple[int, int]]:
     """Ranges of a text that together leave out nothing but white space between them."""
     start = 0
     while start < len(text):
         end = min(start + LONGEST, len(text))
         if end < len(text):
-            end = _break_before(text, start, end)
-        own = text[start:end]
-        if own.strip():
-            left = len(own) - len(own.lstrip("\n"))
-            yield start + left, start + len(own.rstrip())
+            # In the second half of the part, behind the best break that it has.
+            half = start + (end - start) // 2
+            breaks = ((text.rfind(mark, half, end), len(mark)) for mark in _BREAKS)
+            end = next((at + length for at, length in breaks if at >= 0), end)
+        part = text[start:end]
+        if part.strip():
+            leading = len(part) - len(part.lstrip("\n"))
+            yield start + leading, start + len(part.rstrip())
         start = end
-
-
-def _break_before(text: str, start: int, end: int) -> int:
-    """Where to cut in the second half of a part: behind the best break that it has."""
-    for mark in _BREAKS:
-        at = text.rfind(mark, start + (end - start) // 2, end)
-        if at >= 0:
-            return at + len(mark)
-    return end

@@ -77,7 +77,7 @@ def read_docx(data: bytes, reading: Reading) -> ExtractedDocument:
         return []
 
     try:
-        made = mammoth.convert_to_html(
+        converted = mammoth.convert_to_html(
             io.BytesIO(readable_word(data)),
             convert_image=leave_out,
             include_embedded_style_map=False,
@@ -86,24 +86,24 @@ def read_docx(data: bytes, reading: Reading) -> ExtractedDocument:
     except (*BROKEN, zipfile.BadZipFile, ExpatError, ElementTree.ParseError) as error:
         raise reading.refuse(f"it is damaged, or not as Word writes it: {error}") from error
     if pictures:
-        reading.problem("its pictures", f"{_many(len(pictures), 'picture')} left out")
-    for what, count in _passed_over(message.message for message in made.messages).items():
-        reading.problem("its body", what if count == 1 else f"{what} ({count:,} times)")
+        reading.problem("its pictures", f"{_count_noun(len(pictures), 'picture')} left out")
+    for reason, count in _count_ignored(message.message for message in converted.messages).items():
+        reading.problem("its body", reason if count == 1 else f"{reason} ({count:,} times)")
     with suppress(*BROKEN, zipfile.BadZipFile):
-        for place, what in _beside_the_body(data):
-            reading.problem(place, what)
-    found = read_markup(made.value, reading)
-    if not found.blocks:
+        for position, reason in _find_beside_body(data):
+            reading.problem(position, reason)
+    page = read_markup(converted.value, reading)
+    if not page.blocks:
         raise reading.refuse("it has no text")
-    told: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     with suppress(*BROKEN, zipfile.BadZipFile, ElementTree.ParseError):
-        told = _told(data)
-    title = meant_title(told.pop("title", None)) or found.title
-    return ExtractedDocument("docx", found.blocks, title, **told)
+        properties = _read_properties(data)
+    title = meant_title(properties.pop("title", None)) or page.title
+    return ExtractedDocument("docx", page.blocks, title, **properties)
 
 
 def names_in(data: bytes) -> frozenset[str]:
-    """What a zip file holds; nothing where it is none."""
+    """The names in a zip file; none if it is not one."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return frozenset(archive.namelist())
@@ -116,12 +116,12 @@ def is_body(name: str) -> bool:
     return _BODY.match(name) is not None
 
 
-def _many(count: int, name: str) -> str:
+def _count_noun(count: int, name: str) -> str:
     return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
-def _passed_over(messages: Iterable[str]) -> Counter[str]:
-    """What mammoth says that it left out, and how often; not which styles it does not know."""
+def _count_ignored(messages: Iterable[str]) -> Counter[str]:
+    """The elements that mammoth reports as ignored, with counts; unknown styles do not count."""
     passed: Counter[str] = Counter()
     for message in messages:
         name = message.removeprefix(_UNREAD_ELEMENT)
@@ -133,28 +133,28 @@ def _passed_over(messages: Iterable[str]) -> Counter[str]:
     return passed
 
 
-def _beside_the_body(data: bytes) -> Iterable[tuple[str, str]]:
+def _find_beside_body(data: bytes) -> Iterable[tuple[str, str]]:
     """What is in a document beside the text of its body, and is left out."""
     words: Counter[str] = Counter()
-    others: Counter[str] = Counter()
+    embedded: Counter[str] = Counter()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in dict.fromkeys(archive.namelist()):
             kind = _BESIDE.match(name)
             if kind is None:
                 continue
             if kind[1] in {"charts/chart", "diagrams/data", "embeddings/"}:
-                others[kind[1]] += 1
+                embedded[kind[1]] += 1
             elif kind[1] == "comments":
                 words["comment"] += len(_COMMENT.findall(archive.read(name)))
             elif _TEXT.search(archive.read(name)):
                 words[kind[1]] += 1
     for name in ("header", "footer", "comment"):
         if words[name]:
-            yield f"its {name}s", f"{_many(words[name], name)} left out"
+            yield f"its {name}s", f"{_count_noun(words[name], name)} left out"
     for part, name in (("charts/chart", "chart"), ("diagrams/data", "diagram"),
                        ("embeddings/", "embedded file")):  # fmt: skip
-        if others[part]:
-            yield f"its {name}s", f"{_many(others[part], name)} left out"
+        if embedded[part]:
+            yield f"its {name}s", f"{_count_noun(embedded[part], name)} left out"
 
 
 def _refuse_hostile(data: bytes, reading: Reading) -> None:
@@ -164,10 +164,10 @@ def _refuse_hostile(data: bytes, reading: Reading) -> None:
             members = archive.infolist()
             if len(members) > limits.parts:
                 raise reading.refuse(f"it has {len(members):,} parts; {limits.parts:,} at most")
-            size = sum(one.file_size for one in members)
+            size = sum(info.file_size for info in members)
             if size > limits.unpacked:
                 raise reading.refuse(f"it unpacks to {size:,} bytes; {limits.unpacked:,} at most")
-            if any(one.flag_bits & 1 for one in members):
+            if any(info.flag_bits & 1 for info in members):
                 raise reading.refuse("it is encrypted: save a copy without a password")
             for member in members:
                 _inspect(archive, member, reading)
@@ -178,9 +178,9 @@ def _refuse_hostile(data: bytes, reading: Reading) -> None:
 
 
 def _inspect(archive: zipfile.ZipFile, member: zipfile.ZipInfo, reading: Reading) -> None:
-    """Look through a part as a reader of XML does, whatever its name is: relations may name any.
+    """Scan a part as an XML reader does. Its name does not matter: relations may name any part.
 
-    `UnreadableDocument` where it declares entities, or has too many elements. What is no XML is no
+    `UnreadableDocument` if it declares entities, or has too many elements. What is no XML is no
     trouble: no reader gets further than here.
     """
     run = 0
@@ -217,15 +217,15 @@ def _inspect(archive: zipfile.ZipFile, member: zipfile.ZipInfo, reading: Reading
             parser.Parse(piece, False)
 
 
-def _told(data: bytes) -> dict[str, Any]:
+def _read_properties(data: bytes) -> dict[str, Any]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if _CORE not in archive.namelist():
             return {}
         core = ElementTree.fromstring(archive.read(_CORE))  # noqa: S314 - without a DTD, see above
-    found = {name: one_line(core.findtext(path)) for name, path in _NAMES.items()}
-    told: dict[str, Any] = {name: found[name] for name in ("title", "author")}
-    if found["date"]:
-        date = datetime.fromisoformat(found["date"])
+    texts = {name: one_line(core.findtext(path)) for name, path in _NAMES.items()}
+    properties: dict[str, Any] = {name: texts[name] for name in ("title", "author")}
+    if texts["date"]:
+        date = datetime.fromisoformat(texts["date"])
         if date.tzinfo is not None and has_utc(date):
-            told["date"] = date
-    return told
+            properties["date"] = date
+    return properties

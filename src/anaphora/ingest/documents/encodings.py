@@ -13,8 +13,8 @@ import webencodings
 
 from anaphora.ingest.documents.base import Reading
 
-# Python knows these as encodings as well: of names of hosts (whose cost grows with the square of
-# the length), of source code, of what one machine is set to, and one that always fails.
+# Encodings of Python that are not for text: of host names (at a cost that grows with the square of
+# the length), of source code, of the machine's settings, and one that always fails.
 _NOT_OF_TEXT: Final = frozenset(
     ("idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 )
@@ -28,7 +28,7 @@ _BOMS: Final = (
 
 
 def marked(data: bytes) -> tuple[str, bytes] | None:
-    """The encoding that a byte order mark says, and the bytes behind it; None without one."""
+    """The encoding of a byte order mark, and the bytes behind it; None without one."""
     for mark, name in _BOMS:
         if data.startswith(mark):
             return name, data[len(mark) :]
@@ -43,10 +43,10 @@ def decoded(data: bytes, name: str | None, reading: Reading, place: str) -> str:
     noted.
     """
     if (mark := marked(data)) is not None:
-        return _decoded(mark[1], mark[0], mark[0], reading, place)
-    known = text_encoding(name) if name else None
-    if name and known is not None:
-        return _decoded(data, known, name, reading, place)
+        return _decode(mark[1], mark[0], mark[0], reading, place)
+    encoding = text_encoding(name) if name else None
+    if name and encoding is not None:
+        return _decode(data, encoding, name, reading, place)
     unknown = f"its encoding {name} is not known" if name else ""
     try:
         text = data.decode("utf-8")
@@ -59,20 +59,20 @@ def decoded(data: bytes, name: str | None, reading: Reading, place: str) -> str:
     return text
 
 
-def _decoded(data: bytes, known: str, name: str, reading: Reading, place: str) -> str:
+def _decode(data: bytes, encoding: str, name: str, reading: Reading, place: str) -> str:
     try:
-        return data.decode(known)
+        return data.decode(encoding)
     except UnicodeError as error:
-        wider = _WIDER.get(known)
+        wider = _WIDER.get(encoding)
         if wider is not None:
-            return _decoded(data, wider, name, reading, place)
+            return _decode(data, wider, name, reading, place)
         at = f"byte {error.start:,}" if isinstance(error, UnicodeDecodeError) else "a byte"
         reading.problem(place, f"{at} is not {name}")
-        return data.decode(known, "replace")
+        return data.decode(encoding, "replace")
 
 
 def text_encoding(name: str) -> str | None:
-    """What Python calls an encoding of text; None for what is none."""
+    """Python's name of a text encoding; None if it is not one."""
     try:
         standard = webencodings.lookup(name)
     except ValueError:
@@ -92,7 +92,7 @@ def text_encoding(name: str) -> str | None:
 
 
 def declared_encoding(label: str) -> str | None:
-    """The encoding that a page declares within itself; None where the standard does not have it.
+    """The encoding that a page declares within itself; None if the standard does not have it.
 
     One whose declaration could be read is not UTF-16, whatever it says: by the standard, UTF-8.
     """

@@ -75,7 +75,12 @@ def read_markup(markup: str, reading: Reading) -> ExtractedDocument:
     reader.close()
     blocks = reading.counted(page.finished())
     title = meant_title("".join(page.title), of_page=True)
-    return ExtractedDocument("html", blocks, title or _first_heading(blocks), page.author)
+    return ExtractedDocument(
+        "html",
+        blocks,
+        title or next((block.heading[0] for block in blocks if block.heading), None),
+        page.author,
+    )
 
 
 def decoded_html(data: bytes, reading: Reading, place: str = "its characters") -> str:
@@ -85,18 +90,18 @@ def decoded_html(data: bytes, reading: Reading, place: str = "its characters") -
     # UTF-16 without a mark: every other byte of markup is zero.
     if data.startswith((b"<\0", b"\0<")):
         return decoded(data, "utf-16le" if data[1] == 0 else "utf-16be", reading, place)
-    return decoded(data, _declared(data), reading, place)
-
-
-def _declared(data: bytes) -> str | None:
-    """What a page declares as its encoding: the first that is known, else the first."""
-    labels = list(_labels(data))
-    return next((name for label in labels if (name := declared_encoding(label))), None) or next(
-        iter(labels), None
+    # The first declared encoding that is known, else the first.
+    labels = list(_list_labels(data))
+    return decoded(
+        data,
+        next((name for label in labels if (name := declared_encoding(label))), None)
+        or next(iter(labels), None),
+        reading,
+        place,
     )
 
 
-def _labels(data: bytes) -> Iterator[str]:
+def _list_labels(data: bytes) -> Iterator[str]:
     """The encodings that a page's elements `meta` name, and then that of its XML declaration."""
     head = data[:_LOOKED_AT].decode("latin-1")
     if "charset" in head.lower():
@@ -106,7 +111,7 @@ def _labels(data: bytes) -> Iterator[str]:
         def begin(tag: str, attributes: Attributes) -> None:
             if tag == "body":
                 ended.append(tag)
-            elif tag == "meta" and not ended and (label := _label(dict(attributes))):
+            elif tag == "meta" and not ended and (label := _read_label(dict(attributes))):
                 labels.append(label)
 
         reader = MarkupReader(begin, lambda _: None, lambda _: None)
@@ -120,17 +125,13 @@ def _labels(data: bytes) -> Iterator[str]:
         yield xml[1].decode("ascii", "replace")
 
 
-def _label(attributes: dict[str, str | None]) -> str | None:
+def _read_label(attributes: dict[str, str | None]) -> str | None:
     if label := attributes.get("charset"):
         return label.strip()[:40]
     if (attributes.get("http-equiv") or "").strip().lower() != "content-type":
         return None
     written = _CHARSET.search((attributes.get("content") or "")[:400])
     return written[1] if written else None
-
-
-def _first_heading(blocks: tuple[TextBlock, ...]) -> str | None:
-    return next((block.heading[0] for block in blocks if block.heading), None)
 
 
 class _Item(NamedTuple):
@@ -165,9 +166,16 @@ class _Flow:
             self._heading = len(self.items)
             self.items.append(_Item("", int(heading[1])))
         elif tag in {"ul", "ol"}:
-            self._lists.append(_number(attrs.get("start")) if tag == "ol" else 0)
+            self._lists.append(_parse_number(attrs.get("start")) if tag == "ol" else 0)
         elif tag == "li":
-            self._mark = self._next_mark()
+            if not self._lists:
+                self._mark = "- "
+            else:
+                number = self._lists[-1]
+                if number:
+                    self._lists[-1] += 1
+                indent = "  " * min(len(self._lists) - 1, _DEEPEST)
+                self._mark = f"{indent}{number}. " if number else f"{indent}- "
         elif tag == "pre":
             self.pre += 1
 
@@ -176,7 +184,7 @@ class _Flow:
         self.end_line()
         if _HEADING.match(tag) and self._heading is not None:
             at, self._heading = self._heading, None
-            words = " ".join(item.text for item in self.items[at:])
+            words = " ".join(line.text for line in self.items[at:])
             self.items[at:] = [_Item(" ".join(words.split()), self.items[at].level)]
         elif tag in {"ul", "ol"} and self._lists:
             self._lists.pop()
@@ -195,7 +203,7 @@ class _Flow:
             self.line.append(joined)
 
     def end_line(self, *, keep: bool = False) -> None:
-        """The line ends; `keep`: also where it has nothing."""
+        """The line ends; `keep`: also if it has nothing."""
         text = "".join(self.line)
         self.line = []
         text = text.strip("\r\n") if self.pre else text.strip(" ")
@@ -204,7 +212,7 @@ class _Flow:
             self._mark = ""
 
     def blank(self) -> None:
-        """An empty line, where there is none yet."""
+        """An empty line, if there is none yet."""
         if self.items and (self.items[-1].text or self.items[-1].level):
             self.items.append(_Item(""))
 
@@ -217,15 +225,6 @@ class _Flow:
         if not self._lists:
             self.blank()
 
-    def _next_mark(self) -> str:
-        if not self._lists:
-            return "- "
-        number = self._lists[-1]
-        if number:
-            self._lists[-1] += 1
-        indent = "  " * min(len(self._lists) - 1, _DEEPEST)
-        return f"{indent}{number}. " if number else f"{indent}- "
-
 
 @dataclass(slots=True)
 class _Cell:
@@ -237,19 +236,23 @@ class _Cell:
 
     def is_laid_out(self) -> bool:
         """Whether it holds a chapter: a heading with text under it, or more than a paragraph."""
-        headings = sum(item.level > 0 for item in self.flow.items)
-        lines = [item.text for item in self.flow.items if item.text.strip()]
+        headings = sum(line.level > 0 for line in self.flow.items)
+        lines = [line.text for line in self.flow.items if line.text.strip()]
         if headings:
             return len(lines) > headings
         return len(lines) > 1 and sum(map(len, lines)) > _LONGEST_CELL
 
     def line(self) -> str:
         """Its own words in one line, without the rows of tables in it."""
-        return " ".join(" ".join(item.text for item in self.flow.items if item.level >= 0).split())
+        return " ".join(
+            " ".join(
+                flow_line.text for flow_line in self.flow.items if flow_line.level >= 0
+            ).split()
+        )
 
     def rows_within(self) -> list[_Item]:
         """The rows of tables in it."""
-        return [item for item in self.flow.items if item.level == _ROW]
+        return [row for row in self.flow.items if row.level == _ROW]
 
 
 @dataclass(slots=True)
@@ -287,8 +290,8 @@ class _Table:
         self.end_cell()
         if not self.in_row:
             self.begin_row()
-        columns = min(_number(attrs.get("colspan")), _WIDEST)
-        rows = min(_number(attrs.get("rowspan")), _WIDEST)
+        columns = min(_parse_number(attrs.get("colspan")), _WIDEST)
+        rows = min(_parse_number(attrs.get("rowspan")), _WIDEST)
         self.rows[-1][2].append(_Cell(_Flow(), max(columns, 1), max(rows, 1)))
         self.in_cell = True
 
@@ -303,12 +306,12 @@ class _Table:
         items = self.beside.items
         rows = sorted(self.rows, key=lambda row: row[0])
         is_list = all(len(cells) <= 1 for _, _, cells in rows)
-        taken: dict[int, int] = {}
+        covered: dict[int, int] = {}
         group = None
-        for _, own, cells in rows:
-            if own != group:
-                taken, group = {}, own
-            line = _placed(cells, taken)
+        for _, row_group, cells in rows:
+            if row_group != group:
+                covered, group = {}, row_group
+            line = _place_cells(cells, covered)
             if self.is_layout or is_list or any(cell.is_laid_out() for cell in cells):
                 for cell in cells:
                     items += cell.flow.items
@@ -322,13 +325,13 @@ class _Table:
         return items
 
 
-def _placed(cells: list[_Cell], taken: dict[int, int]) -> list[str]:
-    """The cells of a row at their columns; `taken` are the rows that cells above reach down."""
+def _place_cells(cells: list[_Cell], covered: dict[int, int]) -> list[str]:
+    """The cells of a row at their columns; `covered` are the rows that cells above reach down."""
     line: dict[int, str] = {}
     reaching: dict[int, int] = {}
     at = 0
     for cell in cells:
-        while at < _WIDEST and taken.get(at, 0) > 0:
+        while at < _WIDEST and covered.get(at, 0) > 0:
             at += 1
         line[at] = cell.line()
         # A cell over a whole row is its title; behind others it holds the place of all it covers.
@@ -338,11 +341,11 @@ def _placed(cells: list[_Cell], taken: dict[int, int]) -> list[str]:
             if column < width:
                 line.setdefault(column, "")
         at += cell.columns
-    for column, rows in taken.items():
+    for column, rows in covered.items():
         if rows > 0:
             line.setdefault(column, "")
-    for column, rows in (*taken.items(), *reaching.items()):
-        taken[column] = rows - 1
+    for column, rows in (*covered.items(), *reaching.items()):
+        covered[column] = rows - 1
     return [line.get(column, "") for column in range(max(line, default=-1) + 1)]
 
 
@@ -364,7 +367,7 @@ class _PageText:
         while self._tables:
             self._end_table()
         self._page.end_line()
-        return _blocks_of(self._page.items)
+        return _build_blocks(self._page.items)
 
     @property
     def _flow(self) -> _Flow:
@@ -373,7 +376,7 @@ class _PageText:
     def begin(self, tag: str, attributes: Attributes) -> None:
         """An element begins."""
         attrs = dict(attributes)
-        self._look(tag, attrs)
+        self._read_head(tag, attrs)
         if self._unseen:
             return
         if tag == "br":
@@ -403,8 +406,8 @@ class _PageText:
         else:
             self._tables[-1].begin_cell(attrs)
 
-    def _look(self, tag: str, attrs: dict[str, str | None]) -> None:
-        """What is said in the head, and what a page does not show."""
+    def _read_head(self, tag: str, attrs: dict[str, str | None]) -> None:
+        """Read the head of a page, and the elements that it does not show."""
         if tag == "title":
             self._in_title = not self.title
         elif tag == "meta" and (attrs.get("name") or "").lower() == "author":
@@ -458,7 +461,7 @@ class _PageText:
             self._flow.add(data.replace("\u00ad", ""))
 
 
-def _blocks_of(items: list[_Item]) -> list[TextBlock]:
+def _build_blocks(items: list[_Item]) -> list[TextBlock]:
     """The lines of a page in blocks, each under its headings."""
     blocks: list[TextBlock] = []
     above: list[tuple[int, str]] = []
@@ -488,5 +491,5 @@ def _blocks_of(items: list[_Item]) -> list[TextBlock]:
     return blocks
 
 
-def _number(given: str | None) -> int:
-    return int(given) if given is not None and given.isdecimal() and len(given) < 6 else 1
+def _parse_number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdecimal() and len(text) < 6 else 1

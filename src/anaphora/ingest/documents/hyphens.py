@@ -2,7 +2,7 @@
 
 The hyphen of a word that was cut goes ("inun-", "dation"), that of a compound stays ("well-",
 "known"): what the rest of the text writes decides, then what is a common word, then what compounds
-are made of. Where none of these tells, the word was cut, as most at the end of a line are. No word
+are made of. If none of these tells, the word was cut, as most at the end of a line are. No word
 is lost either way: a compound that was kept is found by each of its parts, too.
 """
 
@@ -61,29 +61,29 @@ def mended(texts: Iterable[str]) -> list[str]:
     """
     pages = list(texts)
     written = _Written(pages)
-    return ["\n".join(_mended(page.split("\n"), written)) for page in pages]
+    return ["\n".join(_mend_lines(page.split("\n"), written)) for page in pages]
 
 
-def _mended(lines: list[str], written: _Written) -> Iterator[str]:
+def _mend_lines(lines: list[str], written: _Written) -> Iterator[str]:
     waiting = list(reversed(lines))
     while waiting:
         line = waiting.pop()
         if waiting and line.endswith(_HYPHENS):
             following = _FIRST.match(waiting[-1])
-            joint = following and _joint(line, following[1], following[2], written)
+            joint = following and _choose_joint(line, following[1], following[2], written)
             if following and joint is not None:
-                rest = waiting.pop()[following.end() :]
+                remainder = waiting.pop()[following.end() :]
                 line = line[:-1] + joint + following[1] + following[2]
-                if not rest:
+                if not remainder:
                     # What was put there may be cut at its end as well.
                     waiting.append(line)
                     continue
-                waiting.append(rest)
+                waiting.append(remainder)
         yield line
 
 
 class _Written:
-    """What the texts write elsewhere than at the end of a line, each looked at where needed."""
+    """The words of the texts away from line ends, counted on first use."""
 
     def __init__(self, pages: list[str]) -> None:
         self._pages = pages
@@ -100,7 +100,7 @@ class _Written:
         return self._counted[word]
 
 
-def _joint(line: str, second: str, behind: str, written: _Written) -> str | None:
+def _choose_joint(line: str, second: str, behind: str, written: _Written) -> str | None:
     """What comes between a line and the word below: nothing, or a hyphen; None: they stay apart."""
     mark = line[-1]
     token = line[-_LONGEST:-1].rpartition(" ")[2]
@@ -110,7 +110,11 @@ def _joint(line: str, second: str, behind: str, written: _Written) -> str | None
     first, before = last[0], token[: last.start()]
     if mark == _SOFT:
         return ""
-    if not (first + second).isalpha() or _is_name(first, second):
+    # Letters change from large to small, or the other way: "GPS-based", "Anglo-Saxon".
+    is_name = (second[:1].isupper() or (len(first) > 1 and first.isupper())) and not (
+        first.isupper() and second.isupper()
+    )
+    if not (first + second).isalpha() or is_name:
         return mark
     if len(first) == 1:
         return mark
@@ -127,16 +131,9 @@ def _joint(line: str, second: str, behind: str, written: _Written) -> str | None
     return mark if _is_compound(first.casefold(), second.casefold()) else ""
 
 
-def _is_name(first: str, second: str) -> bool:
-    """Whether letters change from large to small, or the other way: "GPS-based", "Anglo-Saxon"."""
-    if first.isupper() and second.isupper():
-        return False
-    return second[:1].isupper() or (len(first) > 1 and first.isupper())
-
-
 def _is_compound(first: str, second: str) -> bool:
-    known = _is_common(first) and _is_common(second)
-    if first[-1] == second[0] and first[-1] in "aeio" and (known or first in _FIRSTS):
+    both_common = _is_common(first) and _is_common(second)
+    if first[-1] == second[0] and first[-1] in "aeio" and (both_common or first in _FIRSTS):
         return True
     if not _is_common(first) or (first in _PREFIXES and first not in _FIRSTS):
         return False
@@ -145,7 +142,7 @@ def _is_compound(first: str, second: str) -> bool:
         return _is_common(second) or is_participle
     # Two long words seldom are one: "harbour-master" stays as it is.
     are_long = min(len(first), len(second)) >= _LONG
-    return known and (second in _SECONDS or is_participle or are_long)
+    return both_common and (second in _SECONDS or is_participle or are_long)
 
 
 @cache

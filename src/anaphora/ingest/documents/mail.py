@@ -1,9 +1,9 @@
-"""The text of a mail (RFC 5322, MIME): who wrote what to whom, its letter, and its attachments.
+"""The text of a mail (RFC 5322, MIME): its headers, its letter, and its attachments.
 
-A mail is a tree of parts, and every part of it is looked at: those of a letter are read in their
-order, of a letter in several forms the one that says it all, and whatever else there is, however
-deep, is an attachment. An attachment is read as the file that it is, and stands under its name;
-what cannot be read, such as a picture or a signature, is a problem with its name.
+A mail is a tree of parts, and every part is read: those of a letter in their order, the most
+complete form of a letter that comes in several, and every other part, at any depth, as an
+attachment. An attachment is read as the file that it is, under its name; an unreadable one, such
+as a picture or a signature, is a problem with its name.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _PREAMBLE: Final = re.compile(r"multi-?part|\bMIME\b", re.I)
 def read_mail(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDocument:
     """A mail; `read_part` reads a file that is attached to it."""
     try:
-        message = _parsed(data, reading)
+        message = _parse(data, reading)
     except TooMuch:
         raise
     except BROKEN as error:
@@ -84,8 +84,8 @@ def read_mail(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
 
 
 class _BoundedPolicy(EmailPolicy):
-    """Keeps the beginning of a header that is too long: what a header says is only parsed when it
-    is asked for, at a cost that grows with the square of its length."""
+    """Truncates a header that is too long: a header is parsed on first access, at a cost that grows
+    with the square of its length."""
 
     spend: Callable[[BudgetName], None] | None = None
 
@@ -93,8 +93,8 @@ class _BoundedPolicy(EmailPolicy):
         """The name and the value of a header, out of its lines."""
         if self.spend is not None:
             self.spend("elements")
-        name, value = sourcelines[0].split(":", 1)
-        parts, length = [value.lstrip(" \t")], len(value)
+        name, first = sourcelines[0].split(":", 1)
+        parts, length = [first.lstrip(" \t")], len(first)
         for line in sourcelines[1:]:
             if length > _LONGEST_HEADER:
                 break
@@ -103,7 +103,7 @@ class _BoundedPolicy(EmailPolicy):
         return name, "".join(parts)[:_LONGEST_HEADER].rstrip("\r\n")
 
 
-def _parsed(data: bytes, reading: Reading) -> EmailMessage:
+def _parse(data: bytes, reading: Reading) -> EmailMessage:
     parsers: list[Any] = []
 
     def make_part(*, policy: Policy) -> EmailMessage:
@@ -123,15 +123,15 @@ def _parsed(data: bytes, reading: Reading) -> EmailMessage:
 
 
 def _read(message: EmailMessage, reading: Reading, read_part: ReadPart) -> ExtractedDocument:
-    shown = {name: _header(message, name) for name in _SHOWN}
-    head = "\n".join(f"{name}: {value}" for name, value in shown.items() if value)
+    headers = {name: _read_header(message, name) for name in _SHOWN}
+    head = "\n".join(f"{name}: {text}" for name, text in headers.items() if text)
     blocks = list(reading.counted([TextBlock(head)]))
     content = _Content(reading)
     content.walk(message)
     for letter in content.letters:
         blocks += letter.blocks
     for file in content.files():
-        blocks += _attached(file, reading, read_part)
+        blocks += _read_attached(file, reading, read_part)
     if not blocks:
         raise reading.refuse("it has no text")
     date = None
@@ -139,10 +139,10 @@ def _read(message: EmailMessage, reading: Reading, read_part: ReadPart) -> Extra
         date = cast(Any, message["date"]).datetime
     if date is not None and (date.tzinfo is None or not has_utc(date)):
         date = None
-    return ExtractedDocument("mail", tuple(blocks), shown["Subject"], shown["From"], date)
+    return ExtractedDocument("mail", tuple(blocks), headers["Subject"], headers["From"], date)
 
 
-def _header(message: EmailMessage, name: str) -> str | None:
+def _read_header(message: EmailMessage, name: str) -> str | None:
     # A header that breaks the standard may raise anything when it is read.
     with suppress(*BROKEN):
         return one_line(message[name])
@@ -150,8 +150,8 @@ def _header(message: EmailMessage, name: str) -> str | None:
 
 
 class _Letter:
-    """A part of what is written: its text, and whether it came as HTML, which is read when asked
-    for: as a rule the same stands beside it in plain text."""
+    """A part of the letter: its text, and whether it came as HTML. HTML is read lazily, as the same
+    text is usually there in plain form too."""
 
     def __init__(self, read: Callable[[], tuple[TextBlock, ...]], *, is_page: bool) -> None:
         self._read = read
@@ -193,46 +193,54 @@ class _Content:
 
     def files(self) -> Iterator[_File]:
         """What is attached; an invitation that is attached as well comes once."""
-        seen: set[bytes] = set()
+        essences: set[bytes] = set()
         for file in self._files:
             if file.kind in _CALENDARS:
                 essence = b"".join(file.data.split())
-                if essence in seen:
+                if essence in essences:
                     continue
-                seen.add(essence)
+                essences.add(essence)
             yield file
 
     def walk(self, part: EmailMessage, *, in_letter: bool = False) -> None:
         """Look at a part and all parts in it; with `in_letter` a form of the letter has it."""
-        kind = _kind_of(part)
-        name = _name_of(part)
-        children = _children(part)
+        kind = _read_kind(part)
+        name = _read_name(part)
+        # For a part that is not multipart, `get_payload` would decode the text with any encoding
+        # that the part names.
+        payload: Any = part.get_payload() if part.is_multipart() else ()
+        children = [inner for inner in payload if isinstance(inner, EmailMessage)]
         if kind.startswith("multipart/") and children:
             self._walk_many(part, kind, children)
         elif kind in _REPORTS:
-            self._add_text(_report(part, children))
+            self._add_text(_read_report(part, children))
         elif reason := _NOT_READ.get(kind) or _NOT_READ_BY_NAME.get((name or "").lower()[-4:]):
-            self._tell(name, kind, reason)
+            self._report_unread(name, kind, reason)
         elif kind == "message/rfc822" or (kind.startswith("message/") and children):
             for child in children or [part]:
                 if child is not part:
                     self._files.append(_File(name, kind, mail=child))
         elif _is_letter(part, kind, name, in_letter=in_letter, has_children=bool(children)):
-            self._add_letter(part, kind)
+            if kind == "text/plain" or kind not in _LETTERS:
+                self._add_text(
+                    decoded(_read_bytes(part), _read_charset(part), self._reading, _BODY)
+                )
+            else:
+                self.letters.append(_Letter(lambda: self._read_page(part, kind), is_page=True))
         else:
-            self._files.append(_File(name, kind, _bytes_of(part), _charset_of(part)))
+            self._files.append(_File(name, kind, _read_bytes(part), _read_charset(part)))
 
     def _walk_many(self, part: EmailMessage, kind: str, children: list[EmailMessage]) -> None:
         self._add_stray(part.preamble, is_preamble=True)
         if kind == "multipart/alternative":
             self._walk_alternatives(children)
         elif kind == "multipart/encrypted":
-            self._tell(None, kind, _ENCRYPTED)
+            self._report_unread(None, kind, _ENCRYPTED)
         elif kind == "multipart/signed":
             for child in children[:1] + children[2:]:
                 self.walk(child)
             for child in children[1:2]:
-                self._tell(_name_of(child), _kind_of(child), _SIGNATURE)
+                self._report_unread(_read_name(child), _read_kind(child), _SIGNATURE)
         else:
             for child in children:
                 self.walk(child)
@@ -262,24 +270,18 @@ class _Content:
         for form in chosen.values():
             self.letters += form
 
-    def _add_letter(self, part: EmailMessage, kind: str) -> None:
-        if kind == "text/plain" or kind not in _LETTERS:
-            self._add_text(decoded(_bytes_of(part), _charset_of(part), self._reading, _BODY))
-        else:
-            self.letters.append(_Letter(lambda: self._page(part, kind), is_page=True))
-
-    def _page(self, part: EmailMessage, kind: str) -> tuple[TextBlock, ...]:
-        data, charset = _bytes_of(part), _charset_of(part)
+    def _read_page(self, part: EmailMessage, kind: str) -> tuple[TextBlock, ...]:
+        content, charset = _read_bytes(part), _read_charset(part)
         if charset is None and kind == "text/html":
-            text = decoded_html(data, self._reading, _BODY)
+            text = decoded_html(content, self._reading, _BODY)
         else:
-            text = decoded(data, charset, self._reading, _BODY)
+            text = decoded(content, charset, self._reading, _BODY)
         return read_markup(_clean(text), self._reading).blocks
 
     def _add_text(self, text: str) -> None:
         def take_out(match: re.Match[str]) -> str:
-            data = _uudecoded(match[2])
-            self._files.append(_File(one_line(match[1]), "application/octet-stream", data))
+            content = _uudecode(match[2])
+            self._files.append(_File(one_line(match[1]), "application/octet-stream", content))
             return ""
 
         clean = _clean(text)
@@ -294,37 +296,31 @@ class _Content:
         if isinstance(text, str) and any(map(str.isalnum, text)):
             if is_preamble and _PREAMBLE.search(text[:1_000]):
                 return
-            data = text.encode("utf-8", "surrogateescape")
-            self._add_text(decoded(data, None, self._reading, _BODY))
+            content = text.encode("utf-8", "surrogateescape")
+            self._add_text(decoded(content, None, self._reading, _BODY))
 
-    def _tell(self, name: str | None, kind: str, reason: str) -> None:
+    def _report_unread(self, name: str | None, kind: str, reason: str) -> None:
         self._reading.problem(_File(name, kind).place, reason)
 
 
-def _kind_of(part: EmailMessage) -> str:
+def _read_kind(part: EmailMessage) -> str:
     with suppress(*BROKEN):
         return part.get_content_type()
     return "text/plain"
 
 
-def _name_of(part: EmailMessage) -> str | None:
+def _read_name(part: EmailMessage) -> str | None:
     with suppress(*BROKEN):
         return one_line(part.get_filename())
     return None
 
 
-def _charset_of(part: EmailMessage) -> str | None:
-    """The encoding that a part names; None for ASCII too, whose other bytes are anything."""
+def _read_charset(part: EmailMessage) -> str | None:
+    """The encoding that a part names; None for ASCII too, as its other bytes can be anything."""
     name = None
     with suppress(*BROKEN):
         name = part.get_content_charset()
     return None if name in {None, "", "us-ascii", "ascii", "ansi_x3.4-1968"} else name
-
-
-def _children(part: EmailMessage) -> list[EmailMessage]:
-    # Of text that is in no other part it would decode the encoding that it names, whatever that is.
-    payload: Any = part.get_payload() if part.is_multipart() else ()
-    return [child for child in payload if isinstance(child, EmailMessage)]
 
 
 def _is_letter(
@@ -334,7 +330,7 @@ def _is_letter(
     if has_children:
         return False
     if kind.startswith(("multipart/", "message/")):
-        # It says so and is not: what is there is text.
+        # The type is declared but there are no parts: the content is text.
         return True
     disposition = None
     with suppress(*BROKEN):
@@ -342,18 +338,18 @@ def _is_letter(
     return kind in _LETTERS and disposition != "attachment" and (in_letter or not name)
 
 
-def _report(part: EmailMessage, children: list[EmailMessage]) -> str:
-    """The fields of a report on a mail: to whom it did not get, and why."""
+def _read_report(part: EmailMessage, children: list[EmailMessage]) -> str:
+    """The fields of a report on a mail: the recipients it did not reach, and why."""
     if not children:
-        return _bytes_of(part).decode("utf-8", "replace")
+        return _read_bytes(part).decode("utf-8", "replace")
     groups = []
     for child in children:
         lines = []
         for name in dict.fromkeys(child.keys()):
             with suppress(*BROKEN):
-                lines += [f"{name}: {one_line(value)}" for value in child.get_all(name, [])]
-        rest = _bytes_of(child).decode("utf-8", "replace").strip()
-        groups.append("\n".join([*lines, rest]).strip())
+                lines += [f"{name}: {one_line(field)}" for field in child.get_all(name, [])]
+        body = _read_bytes(child).decode("utf-8", "replace").strip()
+        groups.append("\n".join([*lines, body]).strip())
     return "\n\n".join(group for group in groups if group)
 
 
@@ -361,20 +357,20 @@ def _clean(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\x00", "")
 
 
-def _bytes_of(part: EmailMessage) -> bytes:
+def _read_bytes(part: EmailMessage) -> bytes:
     try:
-        data = part.get_payload(decode=True)
+        content = part.get_payload(decode=True)
     except BROKEN:
-        data = None
-    if not isinstance(data, bytes):
+        content = None
+    if not isinstance(content, bytes):
         return b""
-    if data.lstrip()[:6] == b"begin ":
-        match = _UUENCODED.search(_clean(data.decode("latin-1")))
-        return _uudecoded(match[2]) if match and not match.start() else data
-    return data
+    if content.lstrip()[:6] == b"begin ":
+        match = _UUENCODED.search(_clean(content.decode("latin-1")))
+        return _uudecode(match[2]) if match and not match.start() else content
+    return content
 
 
-def _uudecoded(lines: str) -> bytes:
+def _uudecode(lines: str) -> bytes:
     pieces = []
     for line in lines.splitlines():
         with suppress(*BROKEN):
@@ -382,7 +378,7 @@ def _uudecoded(lines: str) -> bytes:
     return b"".join(pieces)
 
 
-def _attached(file: _File, reading: Reading, read_part: ReadPart) -> list[TextBlock]:
+def _read_attached(file: _File, reading: Reading, read_part: ReadPart) -> list[TextBlock]:
     inner = reading.part(file.name or file.kind)
     name = file.name
     try:
@@ -393,7 +389,14 @@ def _attached(file: _File, reading: Reading, read_part: ReadPart) -> list[TextBl
             extracted = read_calendar(file.data, inner, file.charset)
             name = name or "invitation"
         else:
-            extracted = read_part(_unmistakable(file, inner), inner)
+            # A text with an encoding given by the mail is read as UTF-8 with its mark.
+            if file.charset is None or not file.kind.startswith("text/"):
+                content = file.data
+            else:
+                content = b"\xef\xbb\xbf" + decoded(
+                    file.data, file.charset, inner, "its characters"
+                ).encode("utf-8", "replace")
+            extracted = read_part(content, inner)
     except MissingExtra as error:
         if error.needs != "icalendar":
             raise
@@ -409,12 +412,3 @@ def _attached(file: _File, reading: Reading, read_part: ReadPart) -> list[TextBl
         return []
     under = (name,) if name else ()
     return [replace(block, heading=(*under, *block.heading)) for block in extracted.blocks]
-
-
-def _unmistakable(file: _File, reading: Reading) -> bytes:
-    """The bytes of a file; of a text whose encoding the mail tells, in UTF-8 with its mark."""
-    if file.charset is None or not file.kind.startswith("text/"):
-        return file.data
-    return b"\xef\xbb\xbf" + decoded(file.data, file.charset, reading, "its characters").encode(
-        "utf-8", "replace"
-    )

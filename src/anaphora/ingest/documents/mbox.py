@@ -7,7 +7,6 @@ has a ">" before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -40,7 +39,10 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
     if len(starts) > reading.limits.mails:
         most = reading.limits.mails
         raise reading.refuse(f"it has {len(starts):,} mails; at most {most:,} are read: split it")
-    mails = list(_mails(data, starts))
+    ends = [start for start, _ in starts[1:]] + [len(data)]
+    mails = [
+        _QUOTED.sub(rb"\1", data[start:end]) for (_, start), end in zip(starts, ends, strict=True)
+    ]
     if len(mails) == 1:
         return read_mail(mails[0], reading, read_part)
     blocks: list[TextBlock] = []
@@ -54,22 +56,13 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
             reading.problem(f"mail {number}", error.reason)
             continue
         subject = extracted.title or f"mail {number}"
-        blocks += _under(subject, extracted.blocks)
+        # Sender and time share a block with the first text.
+        head, *following = extracted.blocks
+        if following and not following[0].heading:
+            head = replace(head, text=f"{head.text}\n\n{following.pop(0).text}")
+        blocks += [
+            replace(block, heading=(subject, *block.heading)) for block in (head, *following)
+        ]
     if not blocks:
         raise reading.refuse("none of its mails can be read")
     return ExtractedDocument("mail", tuple(blocks))
-
-
-def _mails(data: bytes, starts: list[tuple[int, int]]) -> Iterator[bytes]:
-    ends = [start for start, _ in starts[1:]] + [len(data)]
-    for (_, start), end in zip(starts, ends, strict=True):
-        yield _QUOTED.sub(rb"\1", data[start:end])
-
-
-def _under(subject: str, blocks: tuple[TextBlock, ...]) -> Iterator[TextBlock]:
-    """The blocks of a mail under its subject: who wrote it and when goes with what it says."""
-    head, *rest = blocks
-    if rest and not rest[0].heading:
-        head = replace(head, text=f"{head.text}\n\n{rest.pop(0).text}")
-    for block in (head, *rest):
-        yield replace(block, heading=(subject, *block.heading))

@@ -30,7 +30,7 @@ from anaphora.ingest.documents.pdf_forms import FormReader
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
-# What is odd in a file it tells its log, which would reach the terminal for want of a handler.
+# pypdf logs oddities of a file; without a handler they would reach the terminal.
 logging.getLogger("pypdf").addHandler(logging.NullHandler())
 
 _BOOKMARKS: Final = 10_000
@@ -56,7 +56,7 @@ _MOST_OBJECTS: Final = 1_000
 
 def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
     """Every page that has text. `UnreadableDocument`, or `MissingExtra`."""
-    reader = _opened(data, reading)
+    reader = _open_reader(data, reading)
     from pypdf.errors import PyPdfError
 
     broken = (*BROKEN, PyPdfError)
@@ -68,7 +68,7 @@ def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
         raise reading.refuse(f"it has {count:,} pages; at most {reading.limits.pages:,} are read")
     headings: dict[int, tuple[str, ...]] = {}
     with suppress(*broken):
-        headings = _headings(reader, count)
+        headings = _find_headings(reader, count)
     pages = _Pages(reading, broken)
     pages.read(reader, count)
     blocks = [
@@ -78,10 +78,26 @@ def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
     if not blocks:
         raise reading.refuse("it has no text: its pages are pictures, which an OCR must read first")
     pages.tell_pictures()
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     with suppress(*broken):
-        found = _told(reader)
-    return ExtractedDocument("pdf", tuple(blocks), pages=count, **found)
+        properties = _read_properties(reader)
+    return ExtractedDocument("pdf", tuple(blocks), pages=count, **properties)
+
+
+def _read_properties(reader: PdfReader) -> dict[str, Any]:
+    metadata = reader.metadata
+    if metadata is None:
+        return {}
+    properties: dict[str, Any] = {
+        "title": meant_title(metadata.title),
+        "author": one_line(metadata.author),
+    }
+    date: datetime | None = None
+    with suppress(*BROKEN):
+        date = metadata.modification_date or metadata.creation_date
+    if date is not None and date.tzinfo is not None and has_utc(date):
+        properties["date"] = date
+    return properties
 
 
 class _Pages:
@@ -95,13 +111,18 @@ class _Pages:
         self._pictures: dict[str, list[int]] = {}
 
     def read(self, reader: PdfReader, count: int) -> None:
-        """Read all; `UnreadableDocument` where no page can be read."""
+        """Read all; `UnreadableDocument` if no page can be read."""
         form = FormReader()
         why: object = ""
         for number in range(1, count + 1):
             try:
                 page = reader.pages[number - 1]
-                text = self._texts[number] = self._reading.count(_text_of(page))
+                _refuse_crowded(page)
+                text = self._texts[number] = self._reading.count(
+                    "\n".join(
+                        line.rstrip() for line in _clean(page.extract_text()).splitlines()
+                    ).strip("\n")
+                )
             except self._broken as error:
                 why = error
                 self._reading.problem(f"page {number}", error)
@@ -109,7 +130,7 @@ class _Pages:
             with suppress(*self._broken):
                 self._fill(number, form.lines_of(page))
             with suppress(*self._broken):
-                if reason := _not_read(page, text):
+                if reason := _explain_unread(page, text):
                     self._pictures.setdefault(reason, []).append(number)
         if count and not self._texts:
             raise self._reading.refuse(f"none of its pages can be read: {why or 'it is damaged'}")
@@ -126,9 +147,9 @@ class _Pages:
 
     def texts(self) -> Iterator[tuple[int | None, str]]:
         """Each page that says anything, by its number, and what stands on none."""
-        whole = dict(zip(self._texts, mended(self._texts.values()), strict=True))
-        for number in (*whole, None):
-            parts = (whole.get(number or 0, ""), self._filled.get(number, ""))
+        mended_texts = dict(zip(self._texts, mended(self._texts.values()), strict=True))
+        for number in (*mended_texts, None):
+            parts = (mended_texts.get(number or 0, ""), self._filled.get(number, ""))
             if text := "\n\n".join(part for part in parts if part.strip()):
                 yield number, text
 
@@ -137,11 +158,11 @@ class _Pages:
         for reason, numbers in self._pictures.items():
             many = len(numbers)
             on_all = reason if many == 1 else f"on {many:,} pages {reason}"
-            self._reading.problem(_pages(numbers), on_all)
+            self._reading.problem(_list_pages(numbers), on_all)
 
 
-def _pages(numbers: list[int]) -> str:
-    """Numbers of pages that rise, for people: "page 2", "pages 2, 3, 10-40"."""
+def _list_pages(numbers: list[int]) -> str:
+    """Ascending page numbers in readable form: "page 2", "pages 2, 3, 10-40"."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -154,15 +175,15 @@ def _pages(numbers: list[int]) -> str:
     return f"page{'' if len(numbers) == 1 else 's'} {', '.join(written)}"
 
 
-def _not_read(page: PageObject, text: str) -> str:
-    """Why a page that shows something has no text, or hardly any; "" where it is read."""
+def _explain_unread(page: PageObject, text: str) -> str:
+    """Why a page that shows something has no text, or hardly any; "" if it is read."""
     if len(text.strip()) >= _HARDLY_ANY:
         return ""
     contents = page.get_contents()
-    data = contents.get_data() if contents is not None else b""
+    content = contents.get_data() if contents is not None else b""
     if not text.strip():
-        return _PICTURE if _SHOWS.search(data) else ""
-    return _LARGE_PICTURE if _has_large_picture(page, data) else ""
+        return _PICTURE if _SHOWS.search(content) else ""
+    return _LARGE_PICTURE if _has_large_picture(page, content) else ""
 
 
 def _has_large_picture(holder: Any, data: bytes, depth: int = 0) -> bool:
@@ -171,20 +192,22 @@ def _has_large_picture(holder: Any, data: bytes, depth: int = 0) -> bool:
     objects = resources.get_object().get("/XObject") if resources is not None else None
     if objects is None or depth > _DEEPEST_FORM:
         return False
-    shown = set(_SHOWN_OBJECT.findall(data))
-    for name, entry in list(objects.get_object().items())[:_MOST_OBJECTS]:
-        if name.encode("utf-8", "replace") not in shown:
+    names = set(_SHOWN_OBJECT.findall(data))
+    for name, reference in list(objects.get_object().items())[:_MOST_OBJECTS]:
+        if name.encode("utf-8", "replace") not in names:
             continue
-        one = entry.get_object()
-        if one.get("/Subtype") == "/Image":
-            if int(one.get("/Width", 0)) * int(one.get("/Height", 0)) >= _LARGE:
+        shown_object = reference.get_object()
+        if shown_object.get("/Subtype") == "/Image":
+            if int(shown_object.get("/Width", 0)) * int(shown_object.get("/Height", 0)) >= _LARGE:
                 return True
-        elif one.get("/Subtype") == "/Form" and _has_large_picture(one, one.get_data(), depth + 1):
+        elif shown_object.get("/Subtype") == "/Form" and _has_large_picture(
+            shown_object, shown_object.get_data(), depth + 1
+        ):
             return True
     return False
 
 
-def _opened(data: bytes, reading: Reading) -> PdfReader:
+def _open_reader(data: bytes, reading: Reading) -> PdfReader:
     try:
         from pypdf import PdfReader
         from pypdf.errors import DependencyError, PyPdfError
@@ -203,11 +226,6 @@ def _opened(data: bytes, reading: Reading) -> PdfReader:
     return reader
 
 
-def _text_of(page: PageObject) -> str:
-    _refuse_crowded(page)
-    return "\n".join(line.rstrip() for line in _clean(page.extract_text()).splitlines()).strip("\n")
-
-
 def _clean(text: str) -> str:
     # Characters that a font does not tell come as lone surrogates or NUL.
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
@@ -222,54 +240,41 @@ def _refuse_crowded(page: PageObject) -> None:
     contents = page.get_contents()
     if contents is None:
         return
-    data = contents.get_data()
-    shown = sum(map(len, _STRING.findall(data)))
-    if sum(map(data.count, _MARKS)) * shown > _MOST_WORK:
-        raise ValueError(f"more text than a page has room for: {shown:,} characters")
+    content = contents.get_data()
+    characters = sum(map(len, _STRING.findall(content)))
+    if sum(map(content.count, _MARKS)) * characters > _MOST_WORK:
+        raise ValueError(f"more text than a page has room for: {characters:,} characters")
 
 
-def _headings(reader: PdfReader, count: int) -> dict[int, tuple[str, ...]]:
+def _find_headings(reader: PdfReader, count: int) -> dict[int, tuple[str, ...]]:
     """The bookmark that each page stands under: the first that begins on it, or the last before."""
     begins: dict[int, tuple[str, ...]] = {}
     last: dict[int, tuple[str, ...]] = {}
-    for page, path in _bookmarks(reader):
+    for page, path in _list_bookmarks(reader):
         begins.setdefault(page, path)
         last[page] = path
-    found: dict[int, tuple[str, ...]] = {}
+    by_page: dict[int, tuple[str, ...]] = {}
     current: tuple[str, ...] = ()
     for number in range(1, count + 1):
-        found[number] = begins.get(number, current)
+        by_page[number] = begins.get(number, current)
         current = last.get(number, current)
-    return found
+    return by_page
 
 
-def _bookmarks(reader: PdfReader) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _list_bookmarks(reader: PdfReader) -> Iterator[tuple[int, tuple[str, ...]]]:
     """(page from 1, titles from the outermost) of each bookmark, in their order."""
-    waiting: list[tuple[Any, int]] = [(one, 0) for one in reversed(reader.outline)]
+    waiting: list[tuple[Any, int]] = [(bookmark, 0) for bookmark in reversed(reader.outline)]
     titles: list[str] = []
-    seen = 0
-    while waiting and seen < _BOOKMARKS:
-        one, depth = waiting.pop()
-        if isinstance(one, list):
+    count = 0
+    while waiting and count < _BOOKMARKS:
+        bookmark, depth = waiting.pop()
+        if isinstance(bookmark, list):
             if depth < _DEEPEST:
-                waiting += [(child, depth + 1) for child in reversed(one)]
+                waiting += [(child, depth + 1) for child in reversed(bookmark)]
             continue
-        seen += 1
+        count += 1
         del titles[depth:]
-        titles.append(one_line(one.title) or "")
-        page = reader.get_destination_page_number(one)
+        titles.append(one_line(bookmark.title) or "")
+        page = reader.get_destination_page_number(bookmark)
         if page is not None and page >= 0:
             yield page + 1, tuple(title for title in titles if title)
-
-
-def _told(reader: PdfReader) -> dict[str, Any]:
-    told = reader.metadata
-    if told is None:
-        return {}
-    found: dict[str, Any] = {"title": meant_title(told.title), "author": one_line(told.author)}
-    date: datetime | None = None
-    with suppress(*BROKEN):
-        date = told.modification_date or told.creation_date
-    if date is not None and date.tzinfo is not None and has_utc(date):
-        found["date"] = date
-    return found

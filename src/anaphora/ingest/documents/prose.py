@@ -1,4 +1,4 @@
-"""Plain text and Markdown: kept as they are, but for the byte order mark."""
+"""Plain text and Markdown: unchanged, except for the byte order mark."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _CONTROLS: Final = frozenset(chr(code) for code in range(32)) - set("\t\n\r\f\v\
 
 def read_text(data: bytes, reading: Reading) -> ExtractedDocument:
     """A file of plain text, in one block."""
-    return _whole(decoded_text(data, reading), "text", reading)
+    return _make_document(decoded_text(data, reading), "text", reading)
 
 
 def read_markdown(data: bytes, reading: Reading) -> ExtractedDocument:
     """A file of Markdown, a block for each heading."""
     text = decoded_text(data, reading)
-    found = _whole(text, "markdown", reading)
+    plain = _make_document(text, "markdown", reading)
     blocks = tuple(prose_blocks(text))
     title = next((block.heading[0] for block in blocks if block.heading), None)
-    return ExtractedDocument(found.format, blocks or found.blocks, title)
+    return ExtractedDocument(plain.format, blocks or plain.blocks, title)
 
 
 def read_notebook(data: bytes, reading: Reading) -> ExtractedDocument:
@@ -38,7 +38,7 @@ def read_notebook(data: bytes, reading: Reading) -> ExtractedDocument:
 def decoded_text(data: bytes, reading: Reading) -> str:
     """UTF-8, UTF-16 with a byte order mark, else Windows-1252, which is noted.
 
-    `UnreadableDocument` for what is none of these, as a file of another program is.
+    `UnreadableDocument` for anything else, such as a file of another program.
     """
     text = ""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -72,13 +72,13 @@ def prose_blocks(text: str) -> list[TextBlock]:
         stop = starts[number + 1].start - 1 if number + 1 < len(starts) else len(lines)
         is_heading = start.kind == "heading" and start.title
         heading = (*start.heading, start.title) if is_heading else start.heading
-        own = "\n".join(lines[first:stop]).strip("\n")
-        if own.strip():
-            blocks.append(TextBlock(own, tuple(one for one in heading if one)))
+        section_text = "\n".join(lines[first:stop]).strip("\n")
+        if section_text.strip():
+            blocks.append(TextBlock(section_text, tuple(title for title in heading if title)))
     return blocks
 
 
-def _whole(text: str, form: DocumentFormat, reading: Reading) -> ExtractedDocument:
+def _make_document(text: str, form: DocumentFormat, reading: Reading) -> ExtractedDocument:
     if not text.strip():
         raise reading.refuse("it has no text")
     return ExtractedDocument(form, (TextBlock(reading.count(text).strip("\n")),), one_line(None))

@@ -1,4 +1,4 @@
-"""Which format a file is of, by its first bytes and then its name, and what reads it."""
+"""The format of a file, by its first bytes and then its name, and the reader for it."""
 
 from __future__ import annotations
 
@@ -77,38 +77,41 @@ def _read_any(data: bytes, reading: Reading) -> ExtractedDocument:
         raise reading.refuse(f"it has {size:,} bytes; at most {most:,} are read")
     if not data.strip():
         raise reading.refuse("it is empty")
-    return _reader_of(data, reading)(data, reading)
+    return _choose_reader(data, reading)(data, reading)
 
 
-def _reader_of_mails(head: bytes) -> Read | None:
+def _choose_mbox_reader(head: bytes) -> Read | None:
     from anaphora.ingest.documents.mbox import is_mbox, read_mbox
 
     return partial(read_mbox, read_part=_read_any) if is_mbox(head) else None
 
 
-def _reader_of(data: bytes, reading: Reading) -> Read:
-    # Each is imported for what it reads: a worker is there the sooner.
+def _choose_reader(data: bytes, reading: Reading) -> Read:
+    # Readers are imported on demand: a worker starts faster.
     head = data[:_HEAD]
     if b"%PDF-" in head[:1_024]:
         from anaphora.ingest.documents.pdf import read_pdf
 
         return read_pdf
     if head.startswith(b"PK\x03\x04"):
-        return _zipped(data, reading)
+        return _choose_zip_reader(data, reading)
     for mark, reason in _OTHERS:
         if head.startswith(mark):
             raise reading.refuse(reason)
-    if _FROM_LINE.match(head) and (reader := _reader_of_mails(head)) is not None:
+    if _FROM_LINE.match(head) and (reader := _choose_mbox_reader(head)) is not None:
         return reader
     suffix = PurePosixPath(reading.name.replace("\\", "/")).suffix.lower()
     if head.startswith(_OLE):
-        raise reading.refuse(_kind_of_ole(data, suffix))
+        raise reading.refuse(_describe_ole(data, suffix))
     by_suffix = _BY_SUFFIX.get(suffix)
     if by_suffix == "html" or (by_suffix is None and _PAGE.match(head)):
         from anaphora.ingest.documents.html import read_html
 
         return read_html
-    if by_suffix == "mail" or (by_suffix is None and _is_mail(head)):
+    if by_suffix == "mail" or (
+        by_suffix is None
+        and (_MAIL.match(head + b"\n\n") is not None and _OF_MAIL.search(head) is not None)
+    ):
         from anaphora.ingest.documents.mail import read_mail
 
         return partial(read_mail, read_part=_read_any)
@@ -117,7 +120,7 @@ def _reader_of(data: bytes, reading: Reading) -> Read:
     return read_markdown if by_suffix == "markdown" else read_text
 
 
-def _zipped(data: bytes, reading: Reading) -> Read:
+def _choose_zip_reader(data: bytes, reading: Reading) -> Read:
     from anaphora.ingest.documents.docx import is_body, names_in, read_docx
 
     names = names_in(data)
@@ -130,14 +133,10 @@ def _zipped(data: bytes, reading: Reading) -> Read:
     raise reading.refuse(f"it is {kind}")
 
 
-def _kind_of_ole(data: bytes, suffix: str) -> str:
+def _describe_ole(data: bytes, suffix: str) -> str:
     for stream, reason in _IN_OLE.items():
         if stream.encode("utf-16-le") in data:
             return reason
     if suffix == ".msg":
         return _IN_OLE["__nameid_version1.0"]
     return "it is a file of Office 97 to 2003, or encrypted: save it as DOCX or PDF"
-
-
-def _is_mail(head: bytes) -> bool:
-    return _MAIL.match(head + b"\n\n") is not None and _OF_MAIL.search(head) is not None

@@ -38,7 +38,7 @@ _PARENTHESES: Final = (("begChr", "("), ("endChr", ")"))
 
 
 def readable_word(data: bytes) -> bytes:
-    """A DOCX in which mammoth finds all words; the same bytes where nothing is to be done.
+    """A DOCX in which mammoth finds all text; the same bytes if nothing has to change.
 
     Raises what `zipfile` and `ElementTree` raise; the file was looked through for entities before.
     """
@@ -49,7 +49,12 @@ def readable_word(data: bytes) -> bytes:
             part = archive.read(name)
             if _PASSED_OVER.search(part):
                 root = ElementTree.fromstring(part)  # noqa: S314 - without a DTD, see `docx`
-                _rewrite(root)
+                # Every element below the root, the inner ones first.
+                order = [root]
+                for element in order:
+                    order.extend(element)
+                for element in reversed(order):
+                    element[:] = [new for child in element for new in _replace(child)]
                 changed[name] = ElementTree.tostring(root, "utf-8")
         if not changed:
             return data
@@ -60,31 +65,22 @@ def readable_word(data: bytes) -> bytes:
         return out.getvalue()
 
 
-def _rewrite(root: Element) -> None:
-    """Rewrite every element below this one, those within first."""
-    order = [root]
-    for element in order:
-        order.extend(element)
-    for element in reversed(order):
-        element[:] = [new for child in element for new in _replaced(child)]
-
-
 def _is_element(node: Element) -> bool:
     return isinstance(node.tag, str)
 
 
-def _replaced(element: Element) -> Iterable[Element]:
-    """What stands in the place of an element whose own children were replaced already."""
+def _replace(element: Element) -> Iterable[Element]:
+    """The replacement of an element, after its own children were replaced."""
     if not _is_element(element):
         return ()
     space, _, name = element.tag.rpartition("}")
     space += "}"
     if space in _M:
         if name == "oMath":
-            return [_run(_W[_M.index(space)], f" {_formula(element)} ")]
+            return [_make_run(_W[_M.index(space)], f" {_write_formula(element)} ")]
         return list(element) if name == "oMathPara" else [element]
     if space == _MC:
-        return [_with_fallback(element)] if name == "AlternateContent" else [element]
+        return [_add_fallback(element)] if name == "AlternateContent" else [element]
     if space == _V and name not in _SHAPES and len(element):
         return list(element)
     if space not in _W:
@@ -95,22 +91,22 @@ def _replaced(element: Element) -> Iterable[Element]:
     return make(space, element) if make else [element]
 
 
-def _run(space: str, text: str) -> Element:
+def _make_run(space: str, text: str) -> Element:
     run = Element(f"{space}r")
     ElementTree.SubElement(run, f"{space}t").text = text
     return run
 
 
-def _ruby(space: str, element: Element) -> Iterable[Element]:
+def _write_ruby(space: str, element: Element) -> Iterable[Element]:
     """Its base, and how that is read in parentheses behind it."""
     reading = element.find(f"{space}rt")
     inner = [child for child in element if child.tag.rpartition("}")[2] not in {"rubyPr", "rt"}]
     if reading is None or not "".join(reading.itertext()).strip():
         return inner
-    return [*inner, _run(space, "("), *reading, _run(space, ")")]
+    return [*inner, _make_run(space, "("), *reading, _make_run(space, ")")]
 
 
-def _drawing(space: str, element: Element) -> Iterable[Element]:
+def _extract_boxes(space: str, element: Element) -> Iterable[Element]:
     """A drawing with text boxes is these: of one, mammoth reads its pictures alone."""
     boxes = list(element.iter(f"{space}txbxContent"))
     if not boxes:
@@ -120,12 +116,12 @@ def _drawing(space: str, element: Element) -> Iterable[Element]:
     return [picture]
 
 
-def _choice(space: str, element: Element) -> Iterable[Element]:
+def _write_choice(space: str, element: Element) -> Iterable[Element]:
     """What was chosen in a list of a form, which stands in its properties alone."""
     drop = element.find(f"{space}ffData/{space}ddList")
     if drop is None:
         return [element]
-    entries = [entry.get(f"{space}val", "") for entry in drop.iter(f"{space}listEntry")]
+    entries = [option.get(f"{space}val", "") for option in drop.iter(f"{space}listEntry")]
     chosen = drop.find(f"{space}result")
     if chosen is None:
         chosen = drop.find(f"{space}default")
@@ -136,7 +132,7 @@ def _choice(space: str, element: Element) -> Iterable[Element]:
     return [text, element]
 
 
-def _row(space: str, element: Element) -> Iterable[Element]:
+def _fill_row(space: str, element: Element) -> Iterable[Element]:
     """A row that begins further right has cells there that are empty."""
     before = element.find(f"{space}trPr/{space}gridBefore")
     number = before.get(f"{space}val", "0") if before is not None else "0"
@@ -146,7 +142,7 @@ def _row(space: str, element: Element) -> Iterable[Element]:
     return [element]
 
 
-def _with_fallback(element: Element) -> Element:
+def _add_fallback(element: Element) -> Element:
     """mammoth reads the `mc:Fallback` of alternatives alone: the first choice is one without it."""
     if element.find(f"{_MC}Fallback") is None:
         choice = element.find(f"{_MC}Choice")
@@ -158,14 +154,14 @@ def _with_fallback(element: Element) -> Element:
 _MAKERS: Final[Mapping[str, Callable[[str, Element], Iterable[Element]]]] = {
     "cr": lambda space, _: [Element(f"{space}br")],
     "ptab": lambda space, _: [Element(f"{space}tab")],
-    "ruby": _ruby,
-    "drawing": _drawing,
-    "fldChar": _choice,
-    "tr": _row,
+    "ruby": _write_ruby,
+    "drawing": _extract_boxes,
+    "fldChar": _write_choice,
+    "tr": _fill_row,
 }
 
 
-def _formula(element: Element) -> str:
+def _write_formula(element: Element) -> str:
     """An equation in one line: its letters and numbers, and signs for what its layout says."""
     space, _, name = element.tag.rpartition("}")
     if name == "t":
@@ -173,55 +169,55 @@ def _formula(element: Element) -> str:
     write = _WRITERS.get(name)
     if write is not None:
         return write(f"{space}}}", element)
-    return "".join(_formula(child) for child in element if _is_element(child))
+    return "".join(_write_formula(child) for child in element if _is_element(child))
 
 
-def _part(space: str, element: Element, name: str) -> str:
+def _write_part(space: str, element: Element, name: str) -> str:
     child = element.find(space + name)
-    return "" if child is None else _formula(child)
+    return "" if child is None else _write_formula(child)
 
 
-def _grouped(space: str, element: Element, name: str) -> str:
-    text = _part(space, element, name)
+def _write_grouped(space: str, element: Element, name: str) -> str:
+    text = _write_part(space, element, name)
     return text if len(text) < 2 or text.isalnum() else f"({text})"
 
 
-def _sign(space: str, element: Element, path: str, default: str) -> str:
+def _read_sign(space: str, element: Element, path: str, default: str) -> str:
     child = element.find("/".join(space + step for step in path.split("/")))
     return default if child is None else child.get(f"{space}val", "")
 
 
-def _fraction(space: str, element: Element) -> str:
-    return f"{_grouped(space, element, 'num')}/{_grouped(space, element, 'den')}"
+def _write_fraction(space: str, element: Element) -> str:
+    return f"{_write_grouped(space, element, 'num')}/{_write_grouped(space, element, 'den')}"
 
 
-def _scripted(space: str, element: Element) -> str:
-    below, above = (_grouped(space, element, name) for name in ("sub", "sup"))
+def _write_scripted(space: str, element: Element) -> str:
+    below, above = (_write_grouped(space, element, name) for name in ("sub", "sup"))
     scripts = (f"_{below}" if below else "") + (f"^{above}" if above else "")
-    base = _part(space, element, "e")
+    base = _write_part(space, element, "e")
     if not element.tag.endswith("}nary"):
         return base + scripts
-    return f"{_sign(space, element, 'naryPr/chr', '∫')}{scripts} {base}"
+    return f"{_read_sign(space, element, 'naryPr/chr', '∫')}{scripts} {base}"
 
 
-def _root(space: str, element: Element) -> str:
-    degree = _part(space, element, "deg")
-    return f"√{f'[{degree}]' if degree else ''}({_part(space, element, 'e')})"
+def _write_root(space: str, element: Element) -> str:
+    degree = _write_part(space, element, "deg")
+    return f"√{f'[{degree}]' if degree else ''}({_write_part(space, element, 'e')})"
 
 
-def _delimited(space: str, element: Element) -> str:
-    inner = ", ".join(map(_formula, element.findall(f"{space}e")))
-    start, end = (_sign(space, element, f"dPr/{at}", sign) for at, sign in _PARENTHESES)
+def _write_delimited(space: str, element: Element) -> str:
+    inner = ", ".join(map(_write_formula, element.findall(f"{space}e")))
+    start, end = (_read_sign(space, element, f"dPr/{at}", sign) for at, sign in _PARENTHESES)
     return f"{start}{inner}{end}"
 
 
 _WRITERS: Final[Mapping[str, Callable[[str, Element], str]]] = {
-    "f": _fraction,
-    "sSup": _scripted,
-    "sSub": _scripted,
-    "sSubSup": _scripted,
-    "nary": _scripted,
-    "rad": _root,
-    "d": _delimited,
-    "mr": lambda _, element: ", ".join(map(_formula, element)) + "; ",
+    "f": _write_fraction,
+    "sSup": _write_scripted,
+    "sSub": _write_scripted,
+    "sSubSup": _write_scripted,
+    "nary": _write_scripted,
+    "rad": _write_root,
+    "d": _write_delimited,
+    "mr": lambda _, element: ", ".join(map(_write_formula, element)) + "; ",
 }

@@ -37,7 +37,7 @@ _OUTPUT_EACH: Final = 32
 
 
 def read_in_worker(name: str, data: bytes, limits: DocumentLimits) -> ReadDocument:
-    """A file in sections, read in a worker. `UnreadableDocument` where it takes too much, too."""
+    """A file in sections, read in a worker. `UnreadableDocument` if it takes too much, too."""
     seconds = limits.seconds + limits.seconds_each * len(data) / 1_000_000
     output = _OUTPUT_EACH * limits.characters
     within = WorkerLimits(seconds=seconds, memory=limits.memory, output=output)
@@ -60,7 +60,7 @@ def read_in_worker(name: str, data: bytes, limits: DocumentLimits) -> ReadDocume
 def read_and_cut(name: str, data: bytes, limits: DocumentLimits) -> Iterator[ReadDocument]:
     """A file in sections: one value. Runs in a worker."""
     extracted = read_document(name, data, limits)
-    # Each block is a section or more: that there are too many is told before they are cut.
+    # Each block is at least one section: too many blocks are refused before they are cut.
     cut = None if len(extracted.blocks) > limits.sections else cut_document(extracted.blocks)
     if cut is None or len(cut.sections) > limits.sections:
         reason = f"it has more than {limits.sections:,} sections"

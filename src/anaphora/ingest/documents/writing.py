@@ -1,4 +1,4 @@
-"""How documents come in and go: read, cut, kept in one transaction, then embedded.
+"""Documents are read, cut, stored in one transaction, then embedded; and forgotten.
 
 The same bytes are kept once, whatever they are called. Other bytes under a name are its next
 version: the one before leaves recall and stays in history. Secrets are taken out of the text, as
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
     from anaphora.store.records.vectors import TextToEmbed
 
 OnGone = Callable[["RecordTransaction", "ForgottenRecords", bool], None]
-"""Called when documents are forgotten, in the same transaction: what was answered from them goes,
-too. The last argument says that they may come back."""
+"""Called when documents are forgotten, in the same transaction, to remove answers made from them.
+The last argument says that the documents may come back."""
 
 _LONGEST_NAME: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document as it is given: its bytes and what they are called; the rest may be told by it."""
+    """A new document: its bytes and name; its metadata may supply the rest."""
 
     data: bytes
     name: str
@@ -74,16 +74,16 @@ def document_in(source: str | os.PathLike[str] | bytes, name: str | None) -> tup
         if name is None:
             raise InvalidInput("name", None, "is required where bytes are given")
         return source, name
-    place = Path(source).expanduser()
+    path = Path(source).expanduser()
     most = DocumentLimits().size
     try:
-        place = place.resolve(strict=True)
-        with open_regular(place) as file:
-            data = file.read(most + 1)
+        path = path.resolve(strict=True)
+        with open_regular(path) as file:
+            content = file.read(most + 1)
     except (OSError, RuntimeError, ValueError) as error:
         reason = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
         raise UnreadableDocument("document", str(source), reason) from error
-    return data, name or place.as_posix()
+    return content, name or path.as_posix()
 
 
 class DocumentWriter:
@@ -110,7 +110,7 @@ class DocumentWriter:
         self._limits = limits or DocumentLimits()
         self._later = later
         self._backlog: Backlog[TextToEmbed] = Backlog(
-            embedder, lambda one: one.record_id, lambda one: one.text, self._put_vectors
+            embedder, lambda text: text.record_id, lambda text: text.text, self._put_vectors
         )
 
     def add(
@@ -121,45 +121,46 @@ class DocumentWriter:
         `embed` False leaves its vectors to later. Raises `UnreadableDocument`, `MissingExtra`,
         `InvalidInput` naming the field, `StoreError`.
         """
-        new = _checked(new)
+        new = _check_new(new)
         content = hashlib.sha256(new.data).hexdigest()
-        known = self._known(content)
-        if known is not None:
-            return self._answer(known, "known", embed, progress)
+        records = self._documents.versions.with_same_key(same_document(content))
+        existing = next(
+            (record for record in records if record.valid_to is None and not record.forgotten), None
+        )
+        if existing is not None:
+            return self._answer(existing, "known", embed, progress)
         document = read_in_worker(new.name, new.data, self._limits)
-        found, cut = document.told, document.cut
+        extracted, cut = document.told, document.cut
         keep = not cut.redacted if new.keep_file is None else new.keep_file
-        rows = self._rows(new, content, found, cut)
+        rows = self._make_rows(new, content, extracted, cut)
         rows = rows if keep else replace(rows, data=None)
         written, replaced = self._write(rows, same_document(content))
         if written is not rows.document:
             # Another process has kept the same bytes meanwhile.
             return self._answer(written, "known", embed, progress)
         done = self._answer(written, "replaced" if replaced else "added", embed, progress)
-        return replace(done, problems=found.problems, redacted=cut.redacted)
+        return replace(done, problems=extracted.problems, redacted=cut.redacted)
 
-    def _known(self, content: str) -> MemoryRecord | None:
-        found = self._documents.versions.with_same_key(same_document(content))
-        return next((one for one in found if one.valid_to is None and not one.forgotten), None)
-
-    def _rows(
-        self, new: NewDocument, content: str, found: ExtractedDocument, cut: CutDocument
+    def _make_rows(
+        self, new: NewDocument, content: str, extracted: ExtractedDocument, cut: CutDocument
     ) -> DocumentRows:
         now, document_id = self._clock(), self._ids()
-        title = redact(new.title or found.title or PurePosixPath(new.name).name or new.name).text
+        title = redact(
+            new.title or extracted.title or PurePosixPath(new.name).name or new.name
+        ).text
         document = Document(
             id=document_id,
             name=redact_path(new.name).text,
             title=title,
-            format=found.format,
+            format=extracted.format,
             size=len(new.data),
             content_hash=content,
             added_at=now,
             sections=len(cut.sections),
             characters=cut.characters,
-            pages=found.pages,
-            author=redact(found.author).text if found.author else None,
-            date=new.date or found.date,
+            pages=extracted.pages,
+            author=redact(extracted.author).text if extracted.author else None,
+            date=new.date or extracted.date,
             source=None if new.source is None else redact(new.source).text,
             tags=new.tags,
         )
@@ -168,24 +169,26 @@ class DocumentWriter:
                 section_id(document_id, number),
                 document_id,
                 number,
-                one.text,
-                one.start,
-                one.end,
-                one.heading,
-                one.page,
+                section.text,
+                section.start,
+                section.end,
+                section.heading,
+                section.page,
             )
-            for number, one in enumerate(cut.sections, start=1)
+            for number, section in enumerate(cut.sections, start=1)
         ]
         return rows_of(document, sections, new.data)
 
     def _write(self, rows: DocumentRows, same_key: str) -> tuple[MemoryRecord, bool]:
-        """What stands for these bytes now, and whether it took the place of an older version."""
+        """The record of these bytes, and whether it replaced an older version."""
         new = rows.document
         with self._documents.change() as work:
-            same = [one for one in work.versions.having(same_key) if one.valid_to is None]
+            same = [record for record in work.versions.having(same_key) if record.valid_to is None]
             if same:
                 return same[0], False
-            before = [one for one in work.versions.versions(new.path or "") if not one.valid_to]
+            before = [
+                record for record in work.versions.versions(new.path or "") if not record.valid_to
+            ]
             if before:
                 document = replace(new, supersedes=before[-1].id)
                 rows = replace(rows, document=document)
@@ -216,7 +219,7 @@ class DocumentWriter:
         """Embed sections that have no vector yet, at most `limit`; how many got theirs.
 
         With `room` no more than so many characters; it ends when `stopping` becomes true.
-        Waits for the model; where it cannot be had, words alone find them.
+        Waits for the model; if it is not available, the sections are found by keywords alone.
         """
         name, vectors = self._embedder.name, self._documents.vectors
 
@@ -230,13 +233,15 @@ class DocumentWriter:
             )[0]
         return 0
 
-    def _put_vectors(self, made: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
+    def _put_vectors(self, embedded: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         from anaphora.store.records.vectors import vector_rows
 
-        rows = [row for one, own in made for row in vector_rows(one.record_id, one.text, own)]
+        rows = [
+            row
+            for text, vectors in embedded
+            for row in vector_rows(text.record_id, text.text, vectors)
+        ]
         return self._documents.vectors.put(self._embedder.name, rows)
-
-    # How they go.
 
     def forget(self, document_id: str, *, soft: bool = False) -> ForgottenRecords:
         """Forget a document: one that stands with all versions before it, a past one alone.
@@ -252,31 +257,35 @@ class DocumentWriter:
 
         with self._documents.change() as work:
             if soft:
-                gone = forget_softly(work.versions, [document_id], self._clock())
+                forgotten = forget_softly(work.versions, [document_id], self._clock())
             else:
-                gone = forget_for_good(work.versions, [document_id])
-            sections = work.sections_of(gone.ids)
-            held = {one: cast(MemoryRecord, work.sections.find(one)) for one in sections}
-            lost = gone.and_more(describe_forgotten(work.sections, held))
+                forgotten = forget_for_good(work.versions, [document_id])
+            sections = work.sections_of(forgotten.ids)
+            records = {
+                section: cast(MemoryRecord, work.sections.find(section)) for section in sections
+            }
+            lost = forgotten.and_more(describe_forgotten(work.sections, records))
             if soft:
-                for one in sections:
-                    work.sections.hide(one, self._clock())
+                for section in sections:
+                    work.sections.hide(section, self._clock())
             else:
                 work.sections.erase(sections)
             self._on_gone(work.versions, lost, soft)
-        return replace(lost, ids=gone.ids)
+        return replace(lost, ids=forgotten.ids)
 
     def would_forget(self, document_id: str) -> ForgottenRecords:
         """What `forget` would take, without doing it."""
         from anaphora.store.records.forgetting import describe_forgotten, would_forget
 
         with self._documents.change() as work:
-            gone = would_forget(work.versions, [document_id])
-            held = {
-                one: cast(MemoryRecord, work.sections.find(one))
-                for one in work.sections_of(gone.ids)
+            forgotten = would_forget(work.versions, [document_id])
+            records = {
+                section: cast(MemoryRecord, work.sections.find(section))
+                for section in work.sections_of(forgotten.ids)
             }
-            return replace(gone.and_more(describe_forgotten(work.sections, held)), ids=gone.ids)
+            return replace(
+                forgotten.and_more(describe_forgotten(work.sections, records)), ids=forgotten.ids
+            )
 
     def bring_back(self, document_id: str) -> tuple[str, ...]:
         """Undo a soft forgetting; the ids of the documents that are back."""
@@ -285,12 +294,12 @@ class DocumentWriter:
         with self._documents.change() as work:
             ids = would_forget(work.versions, [document_id]).ids
             back = bring_back(work.versions, ids, self._clock())
-            for one in work.sections_of(back):
-                work.sections.reveal(one)
+            for section in work.sections_of(back):
+                work.sections.reveal(section)
         return back
 
 
-def _checked(new: NewDocument) -> NewDocument:
+def _check_new(new: NewDocument) -> NewDocument:
     name = new.name.strip()
     if not name:
         raise InvalidInput("name", new.name, "must not be blank")

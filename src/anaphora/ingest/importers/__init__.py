@@ -1,8 +1,8 @@
-"""One module a format: what other programs keep in, conversations and memories out, as values.
+"""One module per format: files of other programs in, conversations and memories out, as values.
 
 A path is a file, a directory or a zip file; its format is recognised unless the caller names it.
-What cannot be read is an `ImportProblem` with its place, what no importer takes is counted. Nothing
-is written here.
+An unreadable part is an `ImportProblem` with its position; files that no importer accepts are
+counted. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ RECOGNISED = (
     '{"role": "user", "text": "Which port is staging on?", "ts": "2026-03-02T09:00:00Z"}\n'
     '{"role": "assistant", "text": "5433.", "ts": "2026-03-02T09:00:05Z"}'
 )
-"""What can be imported, as the error says it whose file is not recognised."""
+"""The formats that can be imported: part of the error about an unrecognised file."""
 
 
-# In the order in which they are tried. What several take goes to the first of them.
+# In the order in which they are tried: a value that several formats accept goes to the first.
 _ALL = (
     deepseek.FORMAT,
     chatgpt.FORMAT,
@@ -96,7 +96,7 @@ _ALL = (
     markdown.FORMAT,
 )
 FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
-# The others would take what is of these for their own.
+# jsonl and markdown are general: they would also accept the values of these formats.
 _SPECIAL = tuple(form for form in _ALL if form.name not in {"jsonl", "markdown"})
 # How files begin that are JSON, a database of SQLite, or an HTML page of Takeout.
 _BEGINNINGS = (b"{", b"[", b"<", MAGIC)
@@ -122,13 +122,13 @@ def detect(path: Path | str, name: str = "") -> str:
     Raises UnknownFormat when there is none, InvalidInput when there is no such path.
     """
     reason = "no importer recognises its contents"
-    with closing(find(_existing(path), name=name)) as files:
-        for found in files:
-            if isinstance(found, ImportProblem):
-                reason = f"{found.place}: {found.reason}"
-            if not isinstance(found, ImportFile):
+    with closing(find(_require_existing(path), name=name)) as files:
+        for candidate in files:
+            if isinstance(candidate, ImportProblem):
+                reason = f"{candidate.place}: {candidate.reason}"
+            if not isinstance(candidate, ImportFile):
                 continue
-            forms, reason = _recognise(found)
+            forms, reason = _recognise(candidate)
             if forms:
                 return forms[0].name
     if reason.startswith(UNKNOWN):
@@ -139,13 +139,13 @@ def detect(path: Path | str, name: str = "") -> str:
 def check_source(path: Path | str, format: str | None = None, name: str = "") -> None:  # noqa: A002 - the word that users know
     """Raise UnknownFormat for a named file that no importer recognises or a format that does not
     exist, InvalidInput for a path that does not exist. Nothing else is read for that."""
-    place = _existing(path)
+    source = _require_existing(path)
     if format is not None and format not in FORMATS:
         raise UnknownFormat(
             "format", format, "expected one of " + ", ".join((*FORMATS, "anaphora"))
         )
-    if format is None and not place.is_dir() and not is_zip(place):
-        detect(place, name)
+    if format is None and not source.is_dir() and not is_zip(source):
+        detect(source, name)
 
 
 def found_imports(
@@ -160,20 +160,20 @@ def found_imports(
     Files in a directory or zip file that are not recognised become problems, or are counted where
     their names are none of exports; the last of all is that count.
     """
-    return _found_imports(_existing(path), format, bounds, name)
+    return _found_imports(_require_existing(path), format, bounds, name)
 
 
 def _found_imports(
-    place: Path,
+    root: Path,
     format: str | None,  # noqa: A002 - as above
     bounds: Bounds,
     name: str,
 ) -> Iterator[FileImport]:
     passed = PassedOver()
-    for found in find(place, bounds, format, name, passed):
-        yield _file_import(found, format, place, passed)
+    for candidate in find(root, bounds, format, name, passed):
+        yield _file_import(candidate, format, root, passed)
     if items := list(passed.items()):
-        yield FileImport(str(place), iter(items), lambda: (0, 0))
+        yield FileImport(str(root), iter(items), lambda: (0, 0))
 
 
 def file_imports(
@@ -188,23 +188,29 @@ def file_imports(
 
 
 def _file_import(
-    found: ImportFile | ImportProblem | ImportedWhole | ImportedElse,
+    candidate: ImportFile | ImportProblem | ImportedWhole | ImportedElse,
     format: str | None,  # noqa: A002 - as above
-    place: Path,
+    root: Path,
     passed: PassedOver,
 ) -> FileImport:
-    if not isinstance(found, ImportFile):
-        label = found.path if isinstance(found, ImportProblem) else str(place)
-        return FileImport(label, iter([found]), lambda: (0, 0))
+    if not isinstance(candidate, ImportFile):
+        label = candidate.path if isinstance(candidate, ImportProblem) else str(root)
+        return FileImport(label, iter([candidate]), lambda: (0, 0))
     form = FORMATS[format] if format is not None else None
-    return FileImport(found.name, _items(found, form, passed), lambda: (found.consumed, found.size))
+    return FileImport(
+        candidate.name,
+        _limit_problems(candidate, form, passed),
+        lambda: (candidate.consumed, candidate.size),
+    )
 
 
-def _items(file: ImportFile, form: Format | None, passed: PassedOver) -> Iterator[ImportItem]:
+def _limit_problems(
+    file: ImportFile, form: Format | None, passed: PassedOver
+) -> Iterator[ImportItem]:
     problems = Problems(file.bounds.problems)
-    for item in _read(file, form, passed):
-        if not isinstance(item, ImportProblem) or problems.add(item):
-            yield item
+    for imported in _read(file, form, passed):
+        if not isinstance(imported, ImportProblem) or problems.add(imported):
+            yield imported
     yield from problems.summary()
 
 
@@ -212,12 +218,18 @@ def _read(file: ImportFile, form: Format | None, passed: PassedOver) -> Iterator
     try:
         forms, reason = ([form], "") if form is not None else _recognise(file)
         if not forms:
-            yield from _unknown(file, reason, passed)
+            # The folders of programs hold databases of their own: counted, not reported.
+            if file.in_folder and reason.startswith(UNKNOWN) and "database" in reason:
+                passed.add(LeftOut.OTHER_DATABASE, file.name)
+            elif file.tentative:
+                passed.add_file(file.name)
+            else:
+                yield file.problem("file", reason)
             return
         empty = True
-        for item in forms[0].read(file) if len(forms) == 1 else _read_shared(file, forms):
+        for imported in forms[0].read(file) if len(forms) == 1 else _read_shared(file, forms):
             empty = False
-            yield item
+            yield imported
         if empty:
             passed.add(EMPTY, file.name, read=True)
     except UNREADABLE as error:
@@ -228,19 +240,20 @@ def _read(file: ImportFile, form: Format | None, passed: PassedOver) -> Iterator
 
 
 def _read_shared(file: ImportFile, forms: Sequence[Format]) -> Iterator[ImportItem]:
-    """What each format has of a file, the first also what is of none; a chat once."""
+    """The items of every format in a file; the first also gets values of no format. A chat comes
+    once."""
     chats: set[tuple[str, str]] = set()
     for number, form in enumerate(forms):
-        others = [other for other in forms if other is not form]
-        file.wanted = partial(_is_for, file, form, forms[:number], [] if number else others)
+        other_formats = [candidate for candidate in forms if candidate is not form]
+        file.wanted = partial(_is_for, file, form, forms[:number], [] if number else other_formats)
         file.later = number > 0
         before = frozenset(chats)
-        for item in form.read(file):
-            if isinstance(item, ImportedConversation):
-                if (item.source, item.key) in before:
+        for imported in form.read(file):
+            if isinstance(imported, ImportedConversation):
+                if (imported.source, imported.key) in before:
                     continue
-                chats.add((item.source, item.key))
-            yield item
+                chats.add((imported.source, imported.key))
+            yield imported
     file.wanted = None
 
 
@@ -251,31 +264,21 @@ def _is_for(
     behind: Sequence[Format],
     value: object,
 ) -> bool:
-    """Whether a value of a shared file is read by a format: those `before` it come first, and the
-    first has what is of none `behind` it."""
-    one = _alone(file, value)
-    if form.detect(one):
-        return not any(other.detect(one) for other in before)
-    return not before and not any(other.detect(one) for other in behind)
-
-
-def _unknown(file: ImportFile, reason: str, passed: PassedOver) -> Iterator[ImportProblem]:
-    """What is said of a file of no format. Folders of programs hold other databases of theirs."""
-    if file.in_folder and reason.startswith(UNKNOWN) and "database" in reason:
-        passed.add(LeftOut.OTHER_DATABASE, file.name)
-    elif file.tentative:
-        passed.add_file(file.name)
-    else:
-        yield file.problem("file", reason)
+    """Whether a format reads a value of a shared file: formats `before` it have precedence, and the
+    first format also reads values that none `behind` it recognises."""
+    single = _sample_value(file, value)
+    if form.detect(single):
+        return not any(candidate.detect(single) for candidate in before)
+    return not before and not any(candidate.detect(single) for candidate in behind)
 
 
 def _recognise(file: ImportFile) -> tuple[list[Format], str]:
-    """The formats that a file has something of, or why it has none."""
+    """The formats found in a file, or the reason why there is none."""
     try:
-        if file.tentative and not _begins_as_exports_do(file):
+        if file.tentative and not _begins_like_an_export(file):
             return [], UNKNOWN
         beginning = sample(file)
-        forms = _fitting(beginning)
+        forms = _choose_formats(beginning)
     except UNREADABLE as error:
         return [], reason_of(error)
     if forms:
@@ -289,26 +292,31 @@ def _recognise(file: ImportFile) -> tuple[list[Format], str]:
     return [], reason
 
 
-def _fitting(beginning: Sample) -> list[Format]:
-    """The first format that takes the beginning of a file, and those that take what it does not."""
-    first = next((form for form in _ALL if form.detect(_sample_for(form, beginning))), None)
+def _choose_formats(beginning: Sample) -> list[Format]:
+    """The first format that recognises the beginning of a file, and those that recognise what it
+    does not."""
+    first = next((form for form in _ALL if form.detect(_resample(form, beginning))), None)
     if first is None or first not in _SPECIAL:
         return [] if first is None else [first]
-    rest = beginning
+    remainder = beginning
     if beginning.shape != "database":
-        left = (value for value in beginning.values if not first.detect(_alone(rest.file, value)))
-        rest = replace(beginning, values=tuple(left), head=b"\0")
-        if not rest.values:
+        untaken = (
+            element
+            for element in beginning.values
+            if not first.detect(_sample_value(remainder.file, element))
+        )
+        remainder = replace(beginning, values=tuple(untaken), head=b"\0")
+        if not remainder.values:
             return [first]
-    return [first, *(form for form in _SPECIAL if form is not first and form.detect(rest))]
+    return [first, *(form for form in _SPECIAL if form is not first and form.detect(remainder))]
 
 
-def _alone(file: ImportFile, value: object) -> Sample:
-    """A sample of one value: the head is that of no note."""
+def _sample_value(file: ImportFile, value: object) -> Sample:
+    """A sample of one value, with a head that no note has."""
     return Sample(file, "elements", (value,), head=b"\0")
 
 
-def _begins_as_exports_do(file: ImportFile) -> bool:
+def _begins_like_an_export(file: ImportFile) -> bool:
     with file.open() as raw:
         head = raw.peek(_HEAD)[:_HEAD]
     # In UTF-16 every other byte is none.
@@ -317,7 +325,7 @@ def _begins_as_exports_do(file: ImportFile) -> bool:
     )
 
 
-def _sample_for(form: Format, beginning: Sample) -> Sample:
+def _resample(form: Format, beginning: Sample) -> Sample:
     """The sample as this format would read it, where damage at the start makes a difference."""
     if beginning.problem is None or beginning.shape != "elements":
         return beginning
@@ -325,8 +333,8 @@ def _sample_for(form: Format, beginning: Sample) -> Sample:
     return sample(file, lambda value: form.detect(Sample(file, shape, (value,), head=b"\0")))
 
 
-def _existing(path: Path | str) -> Path:
-    place = Path(path).expanduser()
-    if not place.exists():
+def _require_existing(path: Path | str) -> Path:
+    existing = Path(path).expanduser()
+    if not existing.exists():
         raise InvalidInput("path", str(path), "no such file or directory")
-    return place
+    return existing

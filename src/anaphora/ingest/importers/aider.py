@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Final
 
 from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
@@ -39,11 +38,11 @@ def _detect(sample: Sample) -> bool:
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     with file.open() as raw:
-        data = raw.read(file.bounds.characters + 1)
-    if len(data) > file.bounds.characters:
+        content = raw.read(file.bounds.characters + 1)
+    if len(content) > file.bounds.characters:
         yield file.problem("file", f"longer than {file.bounds.characters:,} bytes; it was skipped")
         return
-    text = text_of(data)
+    text = text_of(content)
     if text is None:
         yield file.problem("file", "it is no text; it was skipped")
         return
@@ -52,45 +51,52 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     for number, line in enumerate(lines):
         match = _START.match(line)
         if match:
-            yield from _chat(file, started, lines[begin:number], begin)
+            yield from _read_chat(file, started, lines[begin:number], begin)
             begin, started = number + 1, match[1] or ""
-    yield from _chat(file, started, lines[begin:], begin)
+    yield from _read_chat(file, started, lines[begin:], begin)
 
 
-def _chat(file: ImportFile, started: str, lines: list[str], begin: int) -> Iterator[ImportItem]:
-    messages = list(_messages(lines, begin))
-    first = next((said for kind, said, _ in messages if kind == _USER), [])
+def _read_chat(
+    file: ImportFile, started: str, lines: list[str], begin: int
+) -> Iterator[ImportItem]:
+    messages = list(_split_messages(lines, begin))
+    first = next((spoken for kind, spoken, _ in messages if kind == _USER), [])
     key = f"{re.sub(r'[^0-9]+', '-', started)}-{digest(started, *first)[:8]}".lstrip("-")
     # Programs start several chats in a second.
     file.made_keys[key] += 1
     if file.made_keys[key] > 1:
         key = f"{key}-{file.made_keys[key]}"
     draft = Draft(file, "aider", key)
-    draft.locate("aider", directory=_folder(file))
+    # A history lies in the folder of its project.
+    draft.locate(
+        "aider",
+        directory=str(file.path.parent.resolve())
+        if file.member is None and file.name == NAME
+        else "",
+    )
     if started:
-        draft.started = _moment(draft, started, f"line {begin}") or file.modified
-    for kind, said, number in messages:
         try:
-            _keep(draft, kind, said)
+            draft.started = read_local_time(started) or file.modified
+        except Malformed as error:
+            draft.problem(f"line {begin}", f"{error}; that of the file is used")
+    for kind, spoken, number in messages:
+        try:
+            text = "\n".join(spoken).strip("\n")
+            if kind == _PROGRAM:
+                draft.left_out[LeftOut.RECORD] += len(spoken)
+            elif kind == _USER and (text.strip() in {"", _BLANK}):
+                draft.skip(LeftOut.BLANK)
+            elif kind == _USER and text.startswith("/") and len(text.split()) == 1:
+                draft.skip(LeftOut.COMMAND)
+            elif text.strip():
+                draft.add("user" if kind == _USER else "assistant", text)
         except Malformed as error:
             draft.problem(f"line {number}", str(error))
     yield from draft.results()
 
 
-def _keep(draft: Draft, kind: str, said: list[str]) -> None:
-    text = "\n".join(said).strip("\n")
-    if kind == _PROGRAM:
-        draft.left_out[LeftOut.RECORD] += len(said)
-    elif kind == _USER and (text.strip() in {"", _BLANK}):
-        draft.skip(LeftOut.BLANK)
-    elif kind == _USER and text.startswith("/") and len(text.split()) == 1:
-        draft.skip(LeftOut.COMMAND)
-    elif text.strip():
-        draft.add("user" if kind == _USER else "assistant", text)
-
-
-def _messages(lines: list[str], begin: int) -> Iterator[_Message]:
-    """The messages of a chat: whose each is, its lines, and the number of the first."""
+def _split_messages(lines: list[str], begin: int) -> Iterator[_Message]:
+    """The messages of a chat: kind of speaker, lines, and the number of the first line."""
     marked = {
         mark: any(line.startswith(mark) and line.endswith(_END) for line in lines)
         for mark in ("####", ">")
@@ -98,51 +104,38 @@ def _messages(lines: list[str], begin: int) -> Iterator[_Message]:
     fence = ""
     message: _Message | None = None
     for number, line in enumerate(lines):
-        kind = _kind(line, marked)
+        kind = _classify(line, marked)
         if fence and not (kind == _USER and marked["####"]):
             kind = _ANSWER
-        fence = _fence_behind(lines, number, fence) if kind == _ANSWER else ""
-        said = line[5:].removesuffix(_END) if kind == _USER else line
+        fence = _find_fence_behind(lines, number, fence) if kind == _ANSWER else ""
+        text = line[5:].removesuffix(_END) if kind == _USER else line
         if message is not None and message[0] == kind:
-            message[1].append(said)
+            message[1].append(text)
             continue
         if message is not None:
             yield message
-        message = (kind, [said], begin + number + 1)
+        message = (kind, [text], begin + number + 1)
     if message is not None:
         yield message
 
 
-def _fence_behind(lines: list[str], number: int, fence: str) -> str:
-    """The fence of code in which the next line of an answer stands. One that is never closed is
-    none: an answer may have been broken off."""
+def _find_fence_behind(lines: list[str], number: int, fence: str) -> str:
+    """The code fence that is open at the next line of an answer. An unclosed fence does not count:
+    the answer may have been broken off."""
     mark = lines[number].lstrip()[:3]
     if fence:
         return "" if lines[number].strip() == fence else fence
     if mark not in _FENCES:
         return ""
-    rest = (line.strip() for line in lines[number + 1 : number + 1 + _LONGEST_CODE])
-    return mark if mark in rest else ""
+    later_lines = (line.strip() for line in lines[number + 1 : number + 1 + _LONGEST_CODE])
+    return mark if mark in later_lines else ""
 
 
-def _kind(line: str, marked: dict[str, bool]) -> str:
+def _classify(line: str, marked: dict[str, bool]) -> str:
     for mark, kind in (("####", _USER), (">", _PROGRAM)):
         if line.startswith(f"{mark} ") or line.rstrip() == mark:
             return kind if line.endswith(_END) or not marked[mark] else _ANSWER
     return _ANSWER
-
-
-def _moment(draft: Draft, started: str, place: str) -> datetime | None:
-    try:
-        return read_local_time(started)
-    except Malformed as error:
-        draft.problem(place, f"{error}; that of the file is used")
-        return None
-
-
-def _folder(file: ImportFile) -> str:
-    """The project, which the history lies in."""
-    return str(file.path.parent.resolve()) if file.member is None and file.name == NAME else ""
 
 
 FORMAT = Format("aider", _detect, _read)

@@ -51,81 +51,81 @@ _APPROVED_PLAN: Final = re.compile(
 
 def asks(tool: object) -> bool:
     """Whether a tool of this name asks the user."""
-    return _plain(tool) in _ASKS
+    return _normalise(tool) in _ASKS
 
 
 def plans(tool: object) -> bool:
     """Whether a tool of this name shows the user a plan."""
-    return _plain(tool) in _PLANS
+    return _normalise(tool) in _PLANS
 
 
 def plan_of(given: object) -> str:
-    """The plan in what such a tool was called for, or gave; "" where it has none."""
-    value = decoded(given)
-    found = value.get("plan") if isinstance(value, Mapping) else None
-    return found if isinstance(found, str) else ""
+    """The plan in what such a tool was called for, or gave; "" if it has none."""
+    call = decoded(given)
+    plan = call.get("plan") if isinstance(call, Mapping) else None
+    return plan if isinstance(plan, str) else ""
 
 
-def plan_told(output: object) -> tuple[str, bool]:
+def read_plan_output(output: object) -> tuple[str, bool]:
     """The plan that an output repeats, and whether the user has changed it."""
     text = output_text(output)
-    if found := _APPROVED_PLAN.search(text):
-        return text[found.end() :].strip(), bool(found["edited"])
-    found = _REJECTED_PLAN.search(text) if _REFUSED.match(text) else None
-    if found is None:
+    if match := _APPROVED_PLAN.search(text):
+        return text[match.end() :].strip(), bool(match["edited"])
+    match = _REJECTED_PLAN.search(text) if _REFUSED.match(text) else None
+    if match is None:
         return "", False
-    reason = _REASON.search(text, found.end())
-    return text[found.end() : reason.start() if reason else None].strip(), False
+    reason = _REASON.search(text, match.end())
+    return text[match.end() : reason.start() if reason else None].strip(), False
 
 
 def refusal_of(output: object, feedback: object = None) -> str:
-    """The words with which a user refused a call; "" where the refusal has none.
+    """The words with which a user refused a call; "" if the refusal has none.
 
     `feedback` is the program's own record of them, if there is one. Of questions that are to be
     asked anew they are the answers that were given all the same.
     """
     text = output_text(output)
-    found = _REASON.search(text) if _REFUSED.match(text) else None
-    words = text[found.end() :] if found else feedback if isinstance(feedback, str) else ""
-    words = _without_tail(words, _AFTER_REASON).strip()
-    return _joined(_clarified(words)) if words.startswith(_CLARIFIES) else words
+    match = _REASON.search(text) if _REFUSED.match(text) else None
+    words = text[match.end() :] if match else feedback if isinstance(feedback, str) else ""
+    words = _cut_tail(words, _AFTER_REASON).strip()
+    return _join_pairs(_read_clarified(words)) if words.startswith(_CLARIFIES) else words
 
 
 def answers_of(given: object, result: object, output: object) -> str:
-    """Each question that was answered, with the answer; "" where there is none.
+    """Each question that was answered, with the answer; "" if there is none.
 
     `given` is what the tool was called for, `result` the program's own record of what it gave, if
     there is one, `output` what the model was told.
     """
-    questions = dict(_questions(decoded(given)))
-    for value in (decoded(result), decoded(output_text(output))):
-        if not isinstance(value, Mapping):
+    questions = dict(_read_questions(decoded(given)))
+    for record in (decoded(result), decoded(output_text(output))):
+        if not isinstance(record, Mapping):
             continue
-        answers = value.get("answers")
+        answers = record.get("answers")
         if isinstance(answers, Mapping | list):
-            questions = dict(_questions(value)) | questions
-            return _joined(_recorded(questions, answers, value.get("annotations")))
-    return _told(list(questions.values()), output_text(output))
+            questions = dict(_read_questions(record)) | questions
+            return _join_pairs(_pair_recorded(questions, answers, record.get("annotations")))
+    return _parse_told(list(questions.values()), output_text(output))
 
 
-def _plain(tool: object) -> str:
+def _normalise(tool: object) -> str:
     """The name of a tool without that of its server, in one spelling."""
     name = tool if isinstance(tool, str) else ""
     return re.sub(r"[^a-z]", "", re.split(r"__|[./:]", name)[-1].lower())
 
 
-def _questions(given: object) -> Iterator[tuple[str, str]]:
+def _read_questions(call: object) -> Iterator[tuple[str, str]]:
     """The questions in a call, by their ids, else by themselves."""
-    asked = given.get("questions") if isinstance(given, Mapping) else None
-    for one in asked if isinstance(asked, list) else ():
-        if isinstance(one, Mapping) and isinstance(text := one.get("question"), str):
-            name = one.get("id")
+    listed = call.get("questions") if isinstance(call, Mapping) else None
+    for question in listed if isinstance(listed, list) else ():
+        if isinstance(question, Mapping) and isinstance(text := question.get("question"), str):
+            name = question.get("id")
             yield (name if isinstance(name, str) and name else text), text
-    if isinstance(given, Mapping) and isinstance(text := given.get("question"), str):
+    if isinstance(call, Mapping) and isinstance(text := call.get("question"), str):
         yield text, text
 
 
-def _recorded(
+def _pair_recorded(
     questions: Mapping[str, str], answers: object, annotations: object
 ) -> Iterator[tuple[str, str]]:
     """Questions and answers of a program's record: by id or question, or in the same order."""
@@ -136,14 +136,17 @@ def _recorded(
     for name in names:
         answer = answers.get(name) if isinstance(answers, Mapping) else None
         note = notes.get(name)
-        words = [*_parts(answer), *_parts(note.get("notes") if isinstance(note, Mapping) else "")]
+        words = [
+            *_split_answer(answer),
+            *_split_answer(note.get("notes") if isinstance(note, Mapping) else ""),
+        ]
         # An id that no question has tells nothing.
-        own = "" if _ID.fullmatch(str(name)) else str(name)
-        question = questions.get(str(name), own)
+        fallback = "" if _ID.fullmatch(str(name)) else str(name)
+        question = questions.get(str(name), fallback)
         yield question, "; ".join(dict.fromkeys(words))
 
 
-def _parts(answer: object) -> Iterator[str]:
+def _split_answer(answer: object) -> Iterator[str]:
     """The answers to one question, one by one."""
     if isinstance(answer, str):
         words = answer.strip().removeprefix(_NOTE).strip()
@@ -151,59 +154,59 @@ def _parts(answer: object) -> Iterator[str]:
             yield words
     elif isinstance(answer, list):
         for part in answer:
-            yield from _parts(part)
+            yield from _split_answer(part)
     elif isinstance(answer, Mapping):
         for name in ("answers", "answer", "value", "text", "label", "notes", "other"):
-            yield from _parts(answer.get(name))
+            yield from _split_answer(answer.get(name))
 
 
-def _told(questions: Sequence[str], text: str) -> str:
+def _parse_told(questions: Sequence[str], text: str) -> str:
     """Questions and answers out of what the model was told."""
     head = _ANSWERED.match(text)
     if head is None:
         return ""
-    rest = _without_tail(text[head.end() :], _AFTER_ANSWERS).removesuffix(".")
+    answered = _cut_tail(text[head.end() :], _AFTER_ANSWERS).removesuffix(".")
     begins: list[tuple[int, int, str]] = []
     at = 0
     for question in questions:
         mark = f'"{question}"='
-        begin = rest.find(mark, at)
+        begin = answered.find(mark, at)
         if begin >= 0:
             at = begin + len(mark)
             begins.append((begin, at, question))
     if not begins:
-        return rest.strip()
-    ends = [begin for begin, _, _ in begins[1:]] + [len(rest)]
+        return answered.strip()
+    ends = [begin for begin, _, _ in begins[1:]] + [len(answered)]
     pairs = []
     for (_, start, question), end in zip(begins, ends, strict=True):
-        words = rest[start:end].strip().removesuffix(",").strip()
-        found = _ANSWER.fullmatch(words) if len(words) <= _LONGEST_ANSWER else None
-        parts = [found["answer"], found["notes"]] if found else [words]
-        pairs.append((question, "; ".join(_parts([part or "" for part in parts]))))
-    return _joined(pairs)
+        words = answered[start:end].strip().removesuffix(",").strip()
+        match = _ANSWER.fullmatch(words) if len(words) <= _LONGEST_ANSWER else None
+        parts = [match["answer"], match["notes"]] if match else [words]
+        pairs.append((question, "; ".join(_split_answer([part or "" for part in parts]))))
+    return _join_pairs(pairs)
 
 
-def _without_tail(text: str, heads: tuple[str, ...]) -> str:
+def _cut_tail(text: str, heads: tuple[str, ...]) -> str:
     """A text without its last line, where that is one that the program adds."""
     at = max(map(text.rfind, heads))
     return text if at < 0 or "\n" in text[at:].strip() else text[:at].rstrip()
 
 
-def _clarified(text: str) -> Iterator[tuple[str, str]]:
+def _read_clarified(text: str) -> Iterator[tuple[str, str]]:
     """The answers in a request to ask the questions anew."""
     question, lines = "", list[str]()
     for line in text.splitlines():
-        if asked := _ASKED_LINE.fullmatch(line):
+        if question_line := _ASKED_LINE.fullmatch(line):
             yield question, "\n".join(lines)
-            question, lines = asked["question"], []
-        elif found := _ANSWER_LINE.fullmatch(line):
-            lines += _parts(found["words"])
+            question, lines = question_line["question"], []
+        elif answer_line := _ANSWER_LINE.fullmatch(line):
+            lines += _split_answer(answer_line["words"])
         elif lines and line.strip():
             lines.append(line)
     yield question, "\n".join(lines)
 
 
-def _joined(pairs: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> str:
+def _join_pairs(pairs: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> str:
     return "\n\n".join(
         f"{question} \u2014 {words}" if question else words for question, words in pairs if words
     )

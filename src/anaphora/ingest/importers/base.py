@@ -1,4 +1,4 @@
-"""What every importer is made of: a file with its bounds, the beginning of it, a format.
+"""The parts of every importer: a file with its bounds, the beginning of it, a format.
 
 A file is a path on the disk or a member of a zip file; it is not read before it is asked for.
 What is beyond its bounds (`ingest.bounds`) is left out and reported with its place.
@@ -55,7 +55,7 @@ UNEXPECTED: Final = (
 """What a reader may raise about a value that is of another type than it expects; Malformed is one
 of them."""
 FAILED: Final = "its reader failed"
-"""How a problem begins that no reader has expected."""
+"""The beginning of an unexpected problem."""
 
 
 def why(error: Exception) -> str:
@@ -64,7 +64,7 @@ def why(error: Exception) -> str:
 
 
 def failure(error: Exception) -> str:
-    """What is told of an error that no reader has expected."""
+    """The message of an error that no reader has expected."""
     return f"{FAILED} ({type(error).__name__}: {error})"
 
 
@@ -76,26 +76,28 @@ def as_object(value: object, what: str) -> dict[str, object]:
 
 
 def text_at(value: Mapping[str, object], name: str) -> str:
-    """The text in a field; raises Malformed where it is missing or something else."""
+    """The text in a field; raises Malformed if it is missing or something else."""
     text = value.get(name)
     if isinstance(text, str):
         return text
-    what = "missing" if text is None else f"a {type(text).__name__}, not text"
-    raise Malformed(f"{name!r} is {what}")
+    defect = "missing" if text is None else f"a {type(text).__name__}, not text"
+    raise Malformed(f"{name!r} is {defect}")
 
 
 def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """The object in a field; raises Malformed where it is missing or something else."""
-    found = value.get(name)
-    if isinstance(found, dict):
-        return found
-    what = "missing" if found is None else f"a {type(found).__name__}, not an object"
-    raise Malformed(f"{name!r} is {what}")
+    """The object in a field; raises Malformed if it is missing or something else."""
+    nested = value.get(name)
+    if isinstance(nested, dict):
+        return nested
+    defect = "missing" if nested is None else f"a {type(nested).__name__}, not an object"
+    raise Malformed(f"{name!r} is {defect}")
 
 
 def objects_in(value: object) -> list[dict[str, object]]:
     """The JSON objects of a list; of what is no list, none."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [element for element in value if isinstance(element, dict)]
 
 
 class ImportFile:
@@ -107,7 +109,7 @@ class ImportFile:
     same below the folder that was named, which it begins with ("Notes/Work/Staging.md"), `modified`
     an aware time, `size` bytes. `consumed` counts the bytes read by the last `open`, `held` what
     drafts hold of it, in characters, `made_keys` the keys that its chats without an id got.
-    `tentative`: its name is none of an export. Where several formats share the file, `wanted` takes
+    `tentative`: its name is not that of an export. If formats share the file, `wanted` takes
     the values of the one that reads it, and `later` is set for all but the first. What is no
     regular file (a pipe, a device) raises OSError.
     """
@@ -138,7 +140,18 @@ class ImportFile:
         self.tentative = False
         self.wanted: Callable[[object], bool] | None = None
         self.later = False
-        self.modified, self.size = self._stat()
+        stat = self.path.stat()
+        refuse_irregular(stat)
+        modified = datetime.fromtimestamp(stat.st_mtime, UTC)
+        if self.member is None:
+            self.modified, self.size = modified, stat.st_size
+        else:
+            # Zip times have no zone; 1980 is what programs write that have no time to give.
+            if self.member.date_time[0] > _ZIP_EPOCH_YEAR:
+                # They may also be no day of any month.
+                with suppress(ValueError):
+                    modified = datetime(*self.member.date_time, tzinfo=UTC)
+            self.modified, self.size = modified, self.member.file_size
 
     def problem(self, place: str, reason: str) -> ImportProblem:
         """A problem of this file."""
@@ -157,10 +170,10 @@ class ImportFile:
 
     def _raw(self) -> BinaryIO:
         if self._archive is None or self.member is None:
-            return self._small() or open_regular(self.path)
+            return self._open_small() or open_regular(self.path)
         return cast("BinaryIO", self._archive.open(self.member))
 
-    def _small(self) -> BinaryIO | None:
+    def _open_small(self) -> BinaryIO | None:
         """The bytes of a small file, which is opened several times until its format is known."""
         if not 0 < self.size <= _SMALL:
             return None
@@ -169,19 +182,6 @@ class ImportFile:
                 self._bytes = file.read(_SMALL + 1)
         # It may have grown meanwhile.
         return io.BytesIO(self._bytes) if len(self._bytes) <= _SMALL else None
-
-    def _stat(self) -> tuple[datetime, int]:
-        stat = self.path.stat()
-        refuse_irregular(stat)
-        modified = datetime.fromtimestamp(stat.st_mtime, UTC)
-        if self.member is None:
-            return modified, stat.st_size
-        # Zip times have no zone; 1980 is what programs write that have no time to give.
-        if self.member.date_time[0] > _ZIP_EPOCH_YEAR:
-            # They may also be no day of any month.
-            with suppress(ValueError):
-                modified = datetime(*self.member.date_time, tzinfo=UTC)
-        return modified, self.member.file_size
 
 
 class _CountingReader(io.RawIOBase):
@@ -197,10 +197,10 @@ class _CountingReader(io.RawIOBase):
 
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast("bytearray", buffer))
-        data = self._raw.read(len(view))
-        view[: len(data)] = data
-        self._file.consumed += len(data)
-        return len(data)
+        chunk = self._raw.read(len(view))
+        view[: len(chunk)] = chunk
+        self._file.consumed += len(chunk)
+        return len(chunk)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ _LINKS_TO = "links to"
 
 
 def _detect(sample: Sample) -> bool:
-    found = _HEAD.match(sample.head)
-    return found is not None and _PERMALINK.search(found[1]) is not None
+    match = _HEAD.match(sample.head)
+    return match is not None and _PERMALINK.search(match[1]) is not None
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -47,60 +47,64 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     except Malformed as error:
         yield file.problem("file", str(error))
         return
-    facts, rest = _facts(note)
+    facts, remainder = _split_facts(note)
     # What its program writes into each note is no news where the note says anything.
-    alone = not facts or rest.text.strip() or not set(note.properties) <= _OWN | note.dates
-    items = (*facts, *(sections(rest, _NAME) if alone else ()))
+    alone = not facts or remainder.text.strip() or not set(note.properties) <= _OWN | note.dates
+    items = (*facts, *(sections(remainder, _NAME) if alone else ()))
     yield from items
     yield from account_of(file, note, items, _NAME)
 
 
-def _facts(note: Note) -> tuple[list[ImportedMemory], Note]:
+def _split_facts(note: Note) -> tuple[list[ImportedMemory], Note]:
     """The observations and relations of a note, and the note without them."""
-    found: dict[str, ImportedMemory] = {}
-    rest: list[str] = []
+    facts: dict[str, ImportedMemory] = {}
+    other_lines: list[str] = []
     fenced = False
     for number, line in enumerate(note.text.split("\n"), start=1):
         fenced ^= _FENCE.match(line) is not None
-        said = line.rstrip()
-        fact = None if fenced else _observation(note, said) or _relation(note, said)
+        stripped = line.rstrip()
+        fact = (
+            None
+            if fenced
+            else _parse_observation(note, stripped) or _parse_relation(note, stripped)
+        )
         if fact is None:
-            rest.append(line)
+            other_lines.append(line)
         else:
-            place = f"line {number + note.skipped}"
-            found.setdefault(fact.key, replace(fact, place=place))
-    return list(found.values()), replace(note, text=_without_bare_headings(rest))
+            position = f"line {number + note.skipped}"
+            facts.setdefault(fact.key, replace(fact, place=position))
+    return list(facts.values()), replace(note, text=_drop_bare_headings(other_lines))
 
 
-def _without_bare_headings(lines: list[str]) -> str:
+def _drop_bare_headings(lines: list[str]) -> str:
     """The text without headings under which nothing is left."""
-    kept: list[str] = []
+    kept_lines: list[str] = []
     # What stands below: the level of a heading, 0 at the end, more than any level for words.
     below = 0
     for line in reversed(lines):
         heading = _HEADING.match(line)
         if heading is None:
-            kept.append(line)
+            kept_lines.append(line)
             below = _WORDS if line.strip() else below
         elif below > len(heading[1]):
-            kept.append(line)
+            kept_lines.append(line)
             below = len(heading[1])
-    return "\n".join(reversed(kept)).strip("\n")
+    return "\n".join(reversed(kept_lines)).strip("\n")
 
 
-def _observation(note: Note, line: str) -> ImportedMemory | None:
-    found = _OBSERVATION.match(line)
-    if found is None:
+def _parse_observation(note: Note, line: str) -> ImportedMemory | None:
+    match = _OBSERVATION.match(line)
+    if match is None:
         return None
-    category, said = found[1].strip(), found[2]
-    context = _CONTEXT.search(said)
+    category, text = match[1].strip(), match[2]
+    context = _CONTEXT.search(text)
     return ImportedMemory(
         _NAME,
-        f"{note.key}#{key_of(category, digest(said)[:12])}",
+        f"{note.key}#{key_of(category, digest(text)[:12])}",
         NewMemory(
-            f"{note.title}: {said}",
+            f"{note.title}: {text}",
             created_at=note.at,
-            tags=tags_of(list(note.tags), _TAG.findall(said)),
+            tags=tags_of(list(note.tags), _TAG.findall(text)),
             category=category,
             payload=payload_of(note=note.title, context=context[1] if context else ""),
         ),
@@ -108,18 +112,18 @@ def _observation(note: Note, line: str) -> ImportedMemory | None:
     )
 
 
-def _relation(note: Note, line: str) -> ImportedMemory | None:
-    found = _RELATION.match(line)
-    if found is None:
+def _parse_relation(note: Note, line: str) -> ImportedMemory | None:
+    match = _RELATION.match(line)
+    if match is None:
         return None
-    kind = (found[1] or found[2] or "").strip() or _LINKS_TO
-    target, context = found[3].partition("|")[0].strip(), found[4].strip()
-    said = f"{note.title} {kind} {target}" + (f" {context}" if context else "")
+    kind = (match[1] or match[2] or "").strip() or _LINKS_TO
+    target, context = match[3].partition("|")[0].strip(), match[4].strip()
+    text = f"{note.title} {kind} {target}" + (f" {context}" if context else "")
     return ImportedMemory(
         _NAME,
         f"{note.key}#{key_of('relation', digest(kind, target)[:12])}",
         NewMemory(
-            said,
+            text,
             created_at=note.at,
             tags=note.tags,
             category="relation",

@@ -7,7 +7,6 @@ Files that lie on a canvas are read where they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from anaphora.ingest.importers.base import Malformed
@@ -17,7 +16,7 @@ _MOST_KEY: Final = 100
 
 
 class CanvasText(NamedTuple):
-    """A text of a canvas: the id of its card ("" for what is none), the text, where it stands."""
+    """A text of a canvas: the id of its card ("" if it has none), the text, its position."""
 
     key: str
     text: str
@@ -25,40 +24,35 @@ class CanvasText(NamedTuple):
 
 
 def read_canvas(text: str) -> list[CanvasText]:
-    """The texts of a canvas, in the order of the file. Raises Malformed for what is none."""
+    """The texts of a canvas, in the order of the file. Raises Malformed if it is no canvas."""
     try:
         canvas = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise Malformed("it is no canvas: its JSON is damaged; it was skipped") from error
-    nodes, edges = (_listed(canvas, name) for name in ("nodes", "edges"))
+    nodes, edges = (_read_list(canvas, name) for name in ("nodes", "edges"))
     cards: dict[str, CanvasText] = {}
     for number, node in enumerate(nodes, start=1):
         words = node.get("text")
         if isinstance(words, str) and words.strip():
-            key = _key_of(node.get("id"), number)
+            card_id = node.get("id")
+            if isinstance(card_id, str) and card_id.strip() and card_id.isprintable():
+                key = card_id.strip()[:_MOST_KEY].replace("#", "%23")
+            else:
+                key = f"card {number}"
             key = key if key not in cards else f"{key} ~{number}"
             cards[key] = CanvasText(key, words, f"card {number}")
-    labels = dict.fromkeys(label for one in (*nodes, *edges) for label in _labels(one))
+    labels = dict.fromkeys(
+        label.strip()
+        for shape in (*nodes, *edges)
+        for name in ("label", "url")
+        if isinstance(label := shape.get(name), str) and label.strip()
+    )
     beside = [CanvasText("", "\n".join(labels), "labels")] if labels else []
     return [*cards.values(), *beside]
 
 
-def _listed(canvas: object, name: str) -> list[dict[str, object]]:
-    found = canvas.get(name, []) if isinstance(canvas, dict) else None
-    if not isinstance(found, list):
+def _read_list(canvas: object, name: str) -> list[dict[str, object]]:
+    listed = canvas.get(name, []) if isinstance(canvas, dict) else None
+    if not isinstance(listed, list):
         raise Malformed(f"it is no canvas: it has no list of {name}; it was skipped")
-    return [one for one in found if isinstance(one, dict)]
-
-
-def _labels(one: dict[str, object]) -> Iterator[str]:
-    for name in ("label", "url"):
-        value = one.get(name)
-        if isinstance(value, str) and value.strip():
-            yield value.strip()
-
-
-def _key_of(given: object, number: int) -> str:
-    """What a card is known by: its id."""
-    if isinstance(given, str) and given.strip() and given.isprintable():
-        return given.strip()[:_MOST_KEY].replace("#", "%23")
-    return f"card {number}"
+    return [element for element in listed if isinstance(element, dict)]

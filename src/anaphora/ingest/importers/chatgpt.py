@@ -19,6 +19,7 @@ from anaphora.ingest.importers.base import (
     Malformed,
     as_object,
     mapping_at,
+    objects_in,
     text_at,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut
@@ -46,26 +47,40 @@ def _is_conversation(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("mapping"), dict)
 
 
-def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
+def _read_conversation(
+    file: ImportFile, value: dict[str, object], place: str
+) -> Iterator[ImportItem]:
     mapping = mapping_at(value, "mapping")
-    draft = Draft(file, "chatgpt", _key(value), title=value.get("title"))
+    draft = Draft(file, "chatgpt", _choose_key(value), title=value.get("title"))
     draft.start(value.get("create_time") or value.get("update_time"), place)
     written = Written()
     for node_id, node in mapping.items():
-        _node(draft, written, node_id, node, f"{place}, node {node_id}")
+        position = f"{place}, node {node_id}"
+        parent = node.get("parent") if isinstance(node, dict) else None
+        above = parent if isinstance(parent, str) else None
+        try:
+            message = as_object(node, "a node").get("message")
+            if message is None:
+                # The root of the tree.
+                draft.pass_over(node_id, above)
+                continue
+            _add_message(draft, written, node_id, above, as_object(message, "a message"), position)
+        except Malformed as error:
+            draft.problem(position, str(error))
+            draft.pass_over(node_id, above)
     leaf = value.get("current_node")
     yield from draft.results(leaf if isinstance(leaf, str) and leaf in mapping else None)
 
 
-def _key(value: Mapping[str, object]) -> str:
+def _choose_key(value: Mapping[str, object]) -> str:
     """The conversation's id; without one, a hash of what never changes in a growing chat.
 
     Not its place in the file: newer chats come first in an export, and every place would shift.
     """
     for name in ("conversation_id", "id"):
-        found = value.get(name)
-        if isinstance(found, str) and found:
-            return found
+        conversation_id = value.get(name)
+        if isinstance(conversation_id, str) and conversation_id:
+            return conversation_id
     first = ""
     for node_id, node in mapping_at(value, "mapping").items():
         message = node.get("message") if isinstance(node, dict) else None
@@ -75,22 +90,7 @@ def _key(value: Mapping[str, object]) -> str:
     return digest(repr(value.get("create_time")), first)[:16]
 
 
-def _node(draft: Draft, written: Written, node_id: str, node: object, place: str) -> None:
-    parent = node.get("parent") if isinstance(node, dict) else None
-    above = parent if isinstance(parent, str) else None
-    try:
-        message = as_object(node, "a node").get("message")
-        if message is None:
-            # The root of the tree.
-            draft.pass_over(node_id, above)
-            return
-        _message(draft, written, node_id, above, as_object(message, "a message"), place)
-    except Malformed as error:
-        draft.problem(place, str(error))
-        draft.pass_over(node_id, above)
-
-
-def _message(
+def _add_message(
     draft: Draft,
     written: Written,
     node_id: str,
@@ -101,20 +101,22 @@ def _message(
     author = mapping_at(message, "author")
     role = text_at(author, "role")
     content = mapping_at(message, "content")
-    work = _work(written, author, message, content)
+    work = _read_work(written, author, message, content)
     if work:
         ts = draft.time(message.get("create_time"), place)
         draft.add("assistant", work, key=node_id, parent=parent, ts=ts)
         return
-    kind = _left_out_kind(message, role, content)
+    kind = _classify_left_out(message, role, content)
     if kind:
         draft.skip(kind, node_id, parent)
         return
     if role not in {"user", "assistant"}:
         raise Malformed(f"unknown role {role[:40]!r}")
-    words, others = _words(content)
+    words, other_parts = _read_words(content)
     # A picture is a part of the message and one of its files; another file is only the latter.
-    attachments = max(others, _files_of(message))
+    metadata = message.get("metadata")
+    files = metadata.get("attachments") if isinstance(metadata, dict) else None
+    attachments = max(other_parts, len(files) if isinstance(files, list) else 0)
     if attachments:
         draft.left_out[LeftOut.ATTACHMENT] += attachments
         if not any(words):
@@ -124,7 +126,7 @@ def _message(
     draft.add(role, "\n".join(words), key=node_id, parent=parent, ts=ts)
 
 
-def _work(
+def _read_work(
     written: Written,
     author: Mapping[str, object],
     message: Mapping[str, object],
@@ -135,54 +137,50 @@ def _work(
     recipient, metadata = message.get("recipient"), message.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     if author.get("role") == "assistant" and str(recipient).startswith(_CANVAS):
-        return _canvas(written, _parsed(_plain(content)))
+        return _read_canvas(written, _parse_object(_join_texts(content)))
     if author.get("role") not in {"assistant", "tool"}:
         return ""
     if metadata.get("is_async_task_result_message") is True:
-        return _plain(content)
+        return _join_texts(content)
     if author.get("role") == "tool" and author.get("name") == _ASKED_BACK:
-        return _plain(content)
+        return _join_texts(content)
     widget = metadata.get("chatgpt_sdk")
-    state = _parsed(text_or(widget, "widget_state")) if isinstance(widget, dict) else {}
+    state = _parse_object(text_or(widget, "widget_state")) if isinstance(widget, dict) else {}
     report = state.get("report_message")
     within = report.get("content") if isinstance(report, dict) else None
-    return _plain(within) if isinstance(within, dict) else ""
+    return _join_texts(within) if isinstance(within, dict) else ""
 
 
-def _canvas(written: Written, call: Mapping[str, Any]) -> str:
+def _read_canvas(written: Written, call: Mapping[str, Any]) -> str:
     text = text_or(call, "content")
     if text:
         return written.write(text_or(call, "name") or "canvas", call.get("name"), text)
     words: list[str] = []
-    for change in _objects(call.get("updates")):
+    for change in objects_in(call.get("updates")):
         new = change.get("replacement")
         if isinstance(new, str):
             words.append(written.change_pattern(text_or(change, "pattern"), new))
-    words += [text_or(comment, "comment") for comment in _objects(call.get("comments"))]
+    words += [text_or(comment, "comment") for comment in objects_in(call.get("comments"))]
     return "\n\n".join(dict.fromkeys(word for word in words if word))
 
 
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    """The object that a text holds as JSON; an empty one where it holds none."""
+def _parse_object(text: str) -> dict[str, Any]:
+    """The object that a text holds as JSON; an empty one if it holds none."""
     try:
-        value = json.loads(text, strict=False)
+        parsed = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
-def _plain(content: Mapping[str, object]) -> str:
-    """The texts of a message's content, whatever type it is said to have."""
+def _join_texts(content: Mapping[str, object]) -> str:
+    """The texts of a message's content, regardless of its declared type."""
     parts = content.get("parts")
     texts = [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
     return "\n".join(texts) or text_or(content, "text")
 
 
-def _left_out_kind(
+def _classify_left_out(
     message: Mapping[str, object], role: str, content: Mapping[str, object]
 ) -> str | None:
     metadata = message.get("metadata")
@@ -203,21 +201,15 @@ def _left_out_kind(
     return None
 
 
-def _files_of(message: Mapping[str, object]) -> int:
-    metadata = message.get("metadata")
-    files = metadata.get("attachments") if isinstance(metadata, dict) else None
-    return len(files) if isinstance(files, list) else 0
-
-
-def _words(content: Mapping[str, object]) -> tuple[list[str], int]:
-    """What was written or spoken, part by part, and how many parts are something else."""
+def _read_words(content: Mapping[str, object]) -> tuple[list[str], int]:
+    """The written and spoken parts, and the number of other parts."""
     parts = content.get("parts")
     if parts is None and isinstance(content.get("text"), str):
         return [text_at(content, "text")], 0
     if not isinstance(parts, list):
         raise Malformed(f"content without text (type {str(content.get('content_type'))[:40]!r})")
     words: list[str] = []
-    others = 0
+    other_parts = 0
     for part in parts:
         if isinstance(part, str):
             words.append(part)
@@ -226,14 +218,14 @@ def _words(content: Mapping[str, object]) -> tuple[list[str], int]:
         elif part.get("content_type") == "audio_transcription" or "text" in part:
             words.append(text_at(part, "text"))
         else:
-            others += 1
+            other_parts += 1
     # A picture beside no words leaves an empty part behind.
-    return ([w for w in words if w] if others else words), others
+    return ([w for w in words if w] if other_parts else words), other_parts
 
 
 FORMAT = conversation_format(
     "chatgpt",
     _is_conversation,
     "not a conversation: it has no mapping of messages",
-    _conversation,
+    _read_conversation,
 )

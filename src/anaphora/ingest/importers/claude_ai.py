@@ -7,7 +7,7 @@ Other tool use, results, thinking, and files without their text are left out and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from anaphora.core.word_lists import by_word
@@ -40,42 +40,40 @@ def _is_conversation(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("chat_messages"), list)
 
 
-def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
+def _read_conversation(
+    file: ImportFile, value: dict[str, object], place: str
+) -> Iterator[ImportItem]:
     uuid = value.get("uuid")
     messages = cast("list[object]", value["chat_messages"])
-    key = uuid if isinstance(uuid, str) and uuid else _made_key(value, messages)
+    key = uuid if isinstance(uuid, str) else ""
+    if not key:
+        first = messages[0] if messages else None
+        first_text = first.get("text") if isinstance(first, dict) else None
+        key = digest(repr(value.get("created_at")), repr(first_text))[:16]
     draft = Draft(file, "claude_ai", key, title=value.get("name"))
     draft.start(value.get("created_at"), place)
     written = Written()
 
     def take(draft: Draft, value: object, place: str) -> None:
-        _message(draft, written, value, place)
+        message = as_object(value, "a message")
+        uuid, above = message.get("uuid"), message.get("parent_message_uuid")
+        # A log without parents goes on line by line.
+        parent = above if isinstance(above, str) and above else AFTER_LAST
+        try:
+            _add_message(
+                draft, written, message, uuid if isinstance(uuid, str) else "", parent, place
+            )
+        except Malformed:
+            if isinstance(uuid, str):
+                draft.pass_over(uuid, parent)
+            raise
 
     draft.add_all(messages, place, take)
     leaf = value.get("current_leaf_message_uuid")
     yield from draft.results(leaf if isinstance(leaf, str) and leaf in draft else None)
 
 
-def _made_key(value: Mapping[str, object], messages: list[object]) -> str:
-    first = messages[0] if messages else None
-    said = first.get("text") if isinstance(first, dict) else None
-    return digest(repr(value.get("created_at")), repr(said))[:16]
-
-
-def _message(draft: Draft, written: Written, value: object, place: str) -> None:
-    message = as_object(value, "a message")
-    uuid, above = message.get("uuid"), message.get("parent_message_uuid")
-    # A log without parents goes on line by line.
-    parent = above if isinstance(above, str) and above else AFTER_LAST
-    try:
-        _add(draft, written, message, uuid if isinstance(uuid, str) else "", parent, place)
-    except Malformed:
-        if isinstance(uuid, str):
-            draft.pass_over(uuid, parent)
-        raise
-
-
-def _add(
+def _add_message(
     draft: Draft,
     written: Written,
     message: Mapping[str, object],
@@ -88,7 +86,7 @@ def _add(
     if role is None:
         raise Malformed(f"unknown sender {sender[:40]!r}")
     before = draft.left_out.total()
-    words = [*_words(draft, written, message), *_pasted(draft, message)]
+    words = [*_read_texts(draft, written, message), *_read_pasted(draft, message)]
     text = "\n\n".join(word for word in words if word.strip()) if len(words) > 1 else "".join(words)
     if not text.strip() and key and (draft.left_out.total() > before or message.get("content")):
         # Nothing was said: a file was sent, or a tool was used, and that is counted.
@@ -98,37 +96,34 @@ def _add(
     draft.add(role, text, key=key, parent=parent, ts=ts)
 
 
-def _pasted(draft: Draft, message: Mapping[str, object]) -> Iterator[str]:
+def _read_pasted(draft: Draft, message: Mapping[str, object]) -> Iterator[str]:
     """The texts that were pasted or sent along, each under the name of its file."""
     for name in ("attachments", "files"):
         listed = message.get(name)
-        for item in listed if isinstance(listed, list) else ():
-            text = text_or(item, "extracted_content") if isinstance(item, dict) else ""
+        for attachment in listed if isinstance(listed, list) else ():
+            text = text_or(attachment, "extracted_content") if isinstance(attachment, dict) else ""
             if text:
-                yield labelled(item.get("file_name"), text)
+                yield labelled(attachment.get("file_name"), text)
             else:
                 draft.left_out[LeftOut.ATTACHMENT] += 1
 
 
-def _words(draft: Draft, written: Written, message: Mapping[str, object]) -> list[str]:
+def _read_texts(draft: Draft, written: Written, message: Mapping[str, object]) -> Iterator[str]:
     """The texts of the content, block by block; of an export without them, the plain text.
 
     The plain text beside blocks is not used: it has placeholders where tools were called.
     """
     blocks = message.get("content")
     if not isinstance(blocks, list) or not blocks:
-        return [text_at(message, "text")]
-    return list(_block_texts(draft, written, blocks))
-
-
-def _block_texts(draft: Draft, written: Written, blocks: Iterable[object]) -> Iterator[str]:
-    for item in blocks:
-        block = as_object(item, "a content block")
+        yield text_at(message, "text")
+        return
+    for element in blocks:
+        block = as_object(element, "a content block")
         kind = str(block.get("type"))
         if kind == "text":
             yield text_at(block, "text")
             continue
-        text = _work(written, block) if kind == "tool_use" else ""
+        text = _read_work(written, block) if kind == "tool_use" else ""
         if not text and kind not in _LEFT_OUT_BLOCKS:
             # A voice note has its words under the same name as a text.
             text = text_or(block, "text")
@@ -138,7 +133,7 @@ def _block_texts(draft: Draft, written: Written, blocks: Iterable[object]) -> It
             draft.left_out[_LEFT_OUT_BLOCKS.get(kind, LeftOut.ATTACHMENT)] += 1
 
 
-def _work(written: Written, block: Mapping[str, Any]) -> str:
+def _read_work(written: Written, block: Mapping[str, Any]) -> str:
     """What a call of a tool wrote for the user: an artifact, a file, or a change to one of them."""
     work = block.get("input")
     if not isinstance(work, dict):
@@ -158,5 +153,5 @@ def _work(written: Written, block: Mapping[str, Any]) -> str:
 
 
 FORMAT = conversation_format(
-    "claude_ai", _is_conversation, "not a conversation: it has no chat_messages", _conversation
+    "claude_ai", _is_conversation, "not a conversation: it has no chat_messages", _read_conversation
 )

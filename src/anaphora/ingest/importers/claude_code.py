@@ -31,8 +31,8 @@ from anaphora.ingest.importers.answers import (
     answers_of,
     asks,
     plan_of,
-    plan_told,
     plans,
+    read_plan_output,
     refusal_of,
 )
 from anaphora.ingest.importers.base import (
@@ -68,16 +68,16 @@ _COMMAND = re.compile(r"\s*<command-(name|message|args)>")
 
 def _detect(sample: Sample) -> bool:
     """Whether any of the first lines is a message with a session and an id, or a record."""
-    return any(_log_of(value) is not None for value in sample.objects()) or any(
+    return any(_find_log(record) is not None for record in sample.objects()) or any(
         (
             kind in ("user", "assistant")
-            and "message" in value
-            and ("uuid" in value or "sessionId" in value)
+            and "message" in record
+            and ("uuid" in record or "sessionId" in record)
         )
-        or (kind == "summary" and "leafUuid" in value)
+        or (kind == "summary" and "leafUuid" in record)
         or kind == "file-history-snapshot"
-        for value in sample.objects()
-        for kind in [value.get("type")]
+        for record in sample.objects()
+        for kind in [record.get("type")]
     )
 
 
@@ -95,19 +95,19 @@ class _Transcript:
     titles: dict[str, str] = field(default_factory=dict)
 
     def take(self, record: Record) -> Iterator[ImportItem]:
-        value = as_object(record.value, "a record")
-        found = _log_of(value)
-        if found is None:
-            self._take(value, record.place)
+        fields = as_object(record.value, "a record")
+        log = _find_log(fields)
+        if log is None:
+            self._take(fields, record.place)
             return
-        title = value.get("title") or value.get("name")
-        key = value.get("session_id") or value.get("id") or self.file.stem
+        title = fields.get("title") or fields.get("name")
+        key = fields.get("session_id") or fields.get("id") or self.file.stem
         if isinstance(title, str):
             self.titles[str(key)] = title
-        for number, line in enumerate(found, start=1):
+        for number, line in enumerate(log, start=1):
             where = f"{record.place}, line {number}"
             try:
-                self._take(_as_record(as_object(line, "a line"), str(key)), where)
+                self._take(_make_record(as_object(line, "a line"), str(key)), where)
             except Malformed as error:
                 yield self.file.problem(where, str(error))
 
@@ -128,7 +128,7 @@ class _Transcript:
         self.sessions[key].take(value, kind, place)
 
     def results(self) -> Iterator[ImportItem]:
-        """What the sessions hold; they may go on."""
+        """The items of the sessions so far; they may go on."""
         for key, session in self.sessions.items():
             named = (
                 title for leaf, title in self.titles.items() if leaf == key or leaf in session.draft
@@ -140,7 +140,7 @@ class _Transcript:
 
 @dataclass(slots=True)
 class _Session:
-    """A session while it is read: whose prompt each record hangs on, and the last turn of each.
+    """A session while it is read: the prompt above each record, and the last turn under a prompt.
 
     `calls` are the calls of tools with which the assistant asks or shows a plan: name, what for.
     """
@@ -162,14 +162,21 @@ class _Session:
         if kind not in ("user", "assistant") and not queued:
             self.draft.left_out[LeftOut.RECORD] += 1
             if kind == "queue-operation":
-                self._move_queue(value, place)
+                words = output_text(value.get("content"))
+                key = self.queue.move(value, words, self.draft.time(value.get("timestamp"), place))
+                if key is not None and key not in self.draft:
+                    prompt, follows = self._find_prompt(value)
+                    self.draft.pass_over(key, follows)
+                    self._settle(key, prompt or key)
+                if self.queue.is_long:
+                    self.say_queued()
             self._follow(value)
             return
         try:
             if isinstance(attached, dict):
-                self._queued_command(value, attached, place)
+                self._add_queued_command(value, attached, place)
             else:
-                self._message(value, kind, place)
+                self._add_message(value, kind, place)
         except Malformed:
             self._follow(value)
             raise
@@ -180,17 +187,22 @@ class _Session:
             self.draft.fill(prompt.key, "user", prompt.text, prompt.ts)
         self.draft.left_out[LeftOut.NOT_SENT] += self.queue.count_not_sent()
 
-    def _message(self, value: dict[str, object], kind: str, place: str) -> None:
+    def _add_message(self, value: dict[str, object], kind: str, place: str) -> None:
         draft = self.draft
         message = mapping_at(value, "message")
         content = message.get("content")
         draft.locate("claude-code", directory=value.get("cwd"), branch=value.get("gitBranch"))
         if kind == "user" and value.get("isMeta") is not True:
             self._claim(content)
-        whole = _whole_message_kind(value)
-        words = [] if whole else _words(draft, content, typed=kind == "user")
-        if whole:
-            draft.left_out[whole] += 1
+        is_hidden = value.get("isMeta") is True or _read_origin(value) in _PROGRAMS
+        left_out_kind: str | None = None
+        if value.get("isCompactSummary") is True:
+            left_out_kind = LeftOut.SUMMARY
+        elif is_hidden or value.get("isApiErrorMessage") is True:
+            left_out_kind = LeftOut.HIDDEN
+        words = [] if left_out_kind else _read_words(draft, content, typed=kind == "user")
+        if left_out_kind:
+            draft.left_out[left_out_kind] += 1
         text = "\n\n".join(words)
         ts = draft.time(value.get("timestamp"), place)
         if str(value.get("uuid")) in self.sources:
@@ -201,9 +213,14 @@ class _Session:
             self._say(value, kind, text, ts, opens=kind == "user")
         else:
             self._follow(value)
-        self._keep_calls(value, content, ts)
+        for block in content if isinstance(content, list) else ():
+            block_type = str(block.get("type")) if isinstance(block, dict) else ""
+            if block_type in _CALLS:
+                self._keep_call(value, block, ts)
+            elif block_type in _OUTPUTS:
+                self._keep_output(value, block, ts)
 
-    def _queued_command(
+    def _add_queued_command(
         self, value: dict[str, object], command: Mapping[str, object], place: str
     ) -> None:
         """A prompt that was typed while the assistant worked, or a notice in its place."""
@@ -217,23 +234,13 @@ class _Session:
             draft.left_out[LeftOut.HIDDEN] += 1
         elif isinstance(source, str) and source in draft:
             draft.left_out[LeftOut.REPEATED] += 1
-        elif text := "\n\n".join(_words(draft, prompt, typed=True)):
+        elif text := "\n\n".join(_read_words(draft, prompt, typed=True)):
             if isinstance(source, str):
                 self.sources.add(source)
             key = "" if "uuid" in value else f"queued:{digest(str(value.get('timestamp')), text)}"
             self._say(value, "user", text, ts, key=key)
             return
         self._follow(value)
-
-    def _move_queue(self, value: dict[str, object], place: str) -> None:
-        words = output_text(value.get("content"))
-        key = self.queue.move(value, words, self.draft.time(value.get("timestamp"), place))
-        if key is not None and key not in self.draft:
-            prompt, follows = self._hangs_on(value)
-            self.draft.pass_over(key, follows)
-            self._settle(key, prompt or key)
-        if self.queue.is_long:
-            self.say_queued()
 
     def _claim(self, content: object) -> None:
         blocks = content if isinstance(content, list) else [content]
@@ -255,17 +262,17 @@ class _Session:
     ) -> None:
         """Keep words; with `opens` what follows hangs on them, and the user may go back to them."""
         draft, uuid = self.draft, value.get("uuid")
-        prompt, follows = self._hangs_on(value)
+        prompt, follows = self._find_prompt(value)
         before = draft.count
-        own = key or (uuid if isinstance(uuid, str) else "")
-        key = draft.add(role, text, key=own, parent=follows, ts=ts)
+        base_key = key or (uuid if isinstance(uuid, str) else "")
+        key = draft.add(role, text, key=base_key, parent=follows, ts=ts)
         if draft.count > before:
             # The same line again: what follows hangs where it hung.
             self._settle(key, key if opens or prompt is None else prompt)
 
-    def _hangs_on(self, value: Mapping[str, object]) -> tuple[str | None, str | None]:
+    def _find_prompt(self, value: Mapping[str, object]) -> tuple[str | None, str | None]:
         """The prompt that a record lies under, and the last turn below that."""
-        above = self._above(value)
+        above = self._find_parent(value)
         prompt = self.prompt_of.get(above) if above else None
         if prompt is None:
             prompt = self.prompt_of.get(self.last_record or "")
@@ -276,27 +283,16 @@ class _Session:
         self.prompt_of[key] = prompt
         self.last_record = key
 
-    def _keep_calls(
-        self, value: Mapping[str, object], content: object, ts: datetime | None
-    ) -> None:
-        """Keep the calls of tools in a message, how those before it ended, and what was said so."""
-        for block in content if isinstance(content, list) else ():
-            kind = str(block.get("type")) if isinstance(block, dict) else ""
-            if kind in _CALLS:
-                self._keep_call(value, block, ts)
-            elif kind in _OUTPUTS:
-                self._keep_output(value, block, ts)
-
     def _keep_call(
         self, value: Mapping[str, object], block: Mapping[str, object], ts: datetime | None
     ) -> None:
-        key, name, given = block.get("id"), block.get("name"), block.get("input")
+        key, name, arguments = block.get("id"), block.get("name"), block.get("input")
         if (asks(name) or plans(name)) and isinstance(key, str):
             if len(self.calls) < self.draft.file.bounds.messages:
-                self.calls[key] = (str(name), given)
+                self.calls[key] = (str(name), arguments)
             if plans(name):
-                self._say_through(value, key, "assistant", plan_of(given), ts)
-        self.draft.call_tool(key, name, given, ts)
+                self._say_through(value, key, "assistant", plan_of(arguments), ts)
+        self.draft.call_tool(key, name, arguments, ts)
 
     def _keep_output(
         self, value: Mapping[str, object], block: Mapping[str, object], ts: datetime | None
@@ -304,33 +300,39 @@ class _Session:
         call, content = block.get("tool_use_id"), block.get("content")
         failed = block.get("is_error") is True
         key = call if isinstance(call, str) else ""
-        name, given = self.calls.get(key, ("", None))
-        result = value.get("toolUseResult", value.get("tool_use_result"))
-        if _was_refused(value, failed=failed):
+        name, arguments = self.calls.get(key, ("", None))
+        tool_result = value.get("toolUseResult", value.get("tool_use_result"))
+        denial = value.get("toolDenialKind")
+        if failed if denial is None else denial == "user-rejected":
             words = refusal_of(content, value.get("userFeedback"))
-            self._say_plan(value, key, given, content, result, ts)
+            self._say_plan(value, key, arguments, content, tool_result, ts)
             self._say_through(value, key, "user", words, ts)
-        elif asks(name) or (_has_answers(result) and not self.draft.knows_call(key)):
-            self._say_through(value, key, "user", answers_of(given, result, content), ts)
+        elif asks(name) or (
+            isinstance(tool_result, dict)
+            and "questions" in tool_result
+            and "answers" in tool_result
+            and not self.draft.knows_call(key)
+        ):
+            self._say_through(value, key, "user", answers_of(arguments, tool_result, content), ts)
         elif plans(name):
-            self._say_plan(value, key, given, content, result, ts)
+            self._say_plan(value, key, arguments, content, tool_result, ts)
         self.draft.tool_gave(call, content, failed=failed)
 
     def _say_plan(
         self,
         value: Mapping[str, object],
         call: str,
-        given: object,
+        arguments: object,
         content: object,
-        result: object,
+        tool_result: object,
         ts: datetime | None,
     ) -> None:
         """Say the plan that an output repeats, unless its call told it."""
         if not plans(self.calls.get(call, ("", None))[0]):
             return
-        told, edited = plan_told(content)
-        plan = told or plan_of(result)
-        if plan and plan.strip() != plan_of(given).strip():
+        repeated, edited = read_plan_output(content)
+        plan = repeated or plan_of(tool_result)
+        if plan and plan.strip() != plan_of(arguments).strip():
             self._say_through(value, f"{call}:plan", "user" if edited else "assistant", plan, ts)
 
     def _say_through(
@@ -340,13 +342,13 @@ class _Session:
         if not text.strip():
             return
         uuid = value.get("uuid")
-        own = uuid if isinstance(uuid, str) else self.draft.key
-        if own not in self.prompt_of:
+        parent_key = uuid if isinstance(uuid, str) else self.draft.key
+        if parent_key not in self.prompt_of:
             self._follow(value)
-        above = {"parentUuid": own} if own in self.prompt_of else value
-        self._say(above, role, text, ts, key=f"{own}:{call}")
+        above = {"parentUuid": parent_key} if parent_key in self.prompt_of else value
+        self._say(above, role, text, ts, key=f"{parent_key}:{call}")
 
-    def _above(self, value: Mapping[str, object]) -> str | None:
+    def _find_parent(self, value: Mapping[str, object]) -> str | None:
         """The record that this one names as its parent, if known; the one before it otherwise.
 
         A compaction starts a new root and names what it continues in `logicalParentUuid`.
@@ -362,18 +364,18 @@ class _Session:
         uuid = value.get("uuid")
         if not isinstance(uuid, str) or len(self.prompt_of) >= self.draft.file.bounds.messages:
             return
-        lies_under = self.prompt_of.get(self._above(value) or "")
+        lies_under = self.prompt_of.get(self._find_parent(value) or "")
         if lies_under is not None:
             self.prompt_of[uuid] = lies_under
             self.last_record = uuid
 
 
-def _log_of(value: Mapping[str, object]) -> list[object] | None:
+def _find_log(value: Mapping[str, object]) -> list[object] | None:
     """The records of a session on the web, where a value is one."""
     for name in ("loglines", "events", "data"):
-        found = value.get(name)
-        if isinstance(found, list) and any(map(_is_line, found[:_MOST_LOOKED_AT])):
-            return found
+        records = value.get(name)
+        if isinstance(records, list) and any(map(_is_line, records[:_MOST_LOOKED_AT])):
+            return records
     return None
 
 
@@ -383,65 +385,47 @@ def _is_line(value: object) -> bool:
     return isinstance(value.get("message"), dict) and "uuid" in value
 
 
-def _as_record(line: dict[str, object], session: str) -> dict[str, object]:
+def _make_record(line: dict[str, object], session: str) -> dict[str, object]:
     """A record with the names that a transcript has for them."""
-    own = line.get("sessionId") or line.get("session_id") or session
+    session_id = line.get("sessionId") or line.get("session_id") or session
     at = line.get("timestamp") or line.get("created_at")
     aside = line.get("isSidechain") is True or line.get("parent_tool_use_id") is not None
-    return {**line, "sessionId": own, "timestamp": at, "isSidechain": aside}
+    return {**line, "sessionId": session_id, "timestamp": at, "isSidechain": aside}
 
 
-def _whole_message_kind(value: Mapping[str, object]) -> str | None:
-    if value.get("isCompactSummary") is True:
-        return LeftOut.SUMMARY
-    if value.get("isMeta") is True or _origin(value) in _PROGRAMS:
-        return LeftOut.HIDDEN
-    return LeftOut.HIDDEN if value.get("isApiErrorMessage") is True else None
-
-
-def _origin(value: Mapping[str, object]) -> str | None:
-    """What sent a message, as its record says; None where it does not."""
+def _read_origin(value: Mapping[str, object]) -> str | None:
+    """The sender of a message in its record; None if it has none."""
     origin = value.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else origin
     return kind if isinstance(kind, str) else None
 
 
-def _has_answers(result: object) -> bool:
-    return isinstance(result, dict) and "questions" in result and "answers" in result
-
-
 def _is_of_program(value: Mapping[str, object], command: Mapping[str, object]) -> bool:
-    """Whether the words of a queued command are no words of the user."""
+    """Whether a program, not the user, wrote a queued command."""
     if value.get("isMeta") is True or command.get("isMeta") is True:
         return True
-    origin = _origin(command) or _origin(value)
+    origin = _read_origin(command) or _read_origin(value)
     return command.get("humanTurn") is False if origin is None else origin != "human"
 
 
-def _was_refused(value: Mapping[str, object], *, failed: bool) -> bool:
-    """Whether the user may have refused the call that a record answers."""
-    kind = value.get("toolDenialKind")
-    return failed if kind is None else kind == "user-rejected"
-
-
-def _words(draft: Draft, content: object, *, typed: bool) -> list[str]:
+def _read_words(draft: Draft, content: object, *, typed: bool) -> list[str]:
     """The texts of a message, block by block, without what is left out."""
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     if not isinstance(content, list):
-        what = "missing" if content is None else f"a {type(content).__name__}"
-        raise Malformed(f"the message's content is {what}, not text or blocks")
+        defect = "missing" if content is None else f"a {type(content).__name__}"
+        raise Malformed(f"the message's content is {defect}, not text or blocks")
     words: list[str] = []
     for text in blocks_of(draft, content, _LEFT_OUT_BLOCKS, kept=_CALLS | _OUTPUTS):
-        left_out = _wrapper(text) if typed else None
+        left_out = _classify_wrapper(text) if typed else None
         if left_out:
             draft.left_out[left_out] += 1
         elif text.strip():
-            words.append(_typed_command(text) if typed else text)
+            words.append(_unwrap_command(text) if typed else text)
     return words
 
 
-def _wrapper(text: str) -> str | None:
+def _classify_wrapper(text: str) -> str | None:
     # Each stands alone in its message or block.
     if kind := synthetic_kind(text):
         return kind
@@ -452,7 +436,7 @@ def _wrapper(text: str) -> str | None:
     return None
 
 
-def _typed_command(text: str) -> str:
+def _unwrap_command(text: str) -> str:
     """A slash command as it was typed, out of the tags that the program put around it."""
     if not _COMMAND.match(text):
         return text

@@ -51,28 +51,28 @@ def _detect(sample: Sample) -> bool:
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     for table, columns, make in _TABLES:
-        for item in rows(file, table, ("id", "project", *_SESSION, *_TIMES, *columns)):
-            if isinstance(item, ImportProblem):
-                yield item
+        for fetched in rows(file, table, ("id", "project", *_SESSION, *_TIMES, *columns)):
+            if isinstance(fetched, ImportProblem):
+                yield fetched
                 continue
-            row, place = item
+            row, position = fetched
             try:
-                yield make(file, table, row, place)
+                yield make(file, table, row, position)
             except Malformed as error:
-                yield file.problem(place, str(error))
-    yield from _prompts(file)
+                yield file.problem(position, str(error))
+    yield from _read_prompts(file)
 
 
-def _key(table: str, row: Row) -> str:
+def _make_key(table: str, row: Row) -> str:
     return key_of(table, text_or(row, *_SESSION), row["id"])
 
 
-def _at(file: ImportFile, row: Row) -> datetime:
+def _read_time(file: ImportFile, row: Row) -> datetime:
     return when(file, row, *_TIMES)
 
 
-def _observation(file: ImportFile, table: str, row: Row, place: str) -> ImportItem:
-    """What was observed, in its own words: title, subtitle, narrative, facts."""
+def _read_observation(file: ImportFile, table: str, row: Row, place: str) -> ImportItem:
+    """An observation, verbatim: title, subtitle, narrative, facts."""
     head = "\n".join(part for name in ("title", "subtitle") if (part := text_or(row, name)))
     facts = "\n".join(f"- {fact}" for fact in json_list(row["facts"]))
     words = [head, text_or(row, "narrative"), facts]
@@ -81,10 +81,10 @@ def _observation(file: ImportFile, table: str, row: Row, place: str) -> ImportIt
         raise Malformed("the observation has no words")
     return ImportedMemory(
         _NAME,
-        _key(table, row),
+        _make_key(table, row),
         NewMemory(
             text,
-            created_at=_at(file, row),
+            created_at=_read_time(file, row),
             tags=tags_of(text_or(row, "project"), json_list(row["concepts"])),
             category=text_or(row, "type") or None,
             payload=payload_of(
@@ -96,17 +96,17 @@ def _observation(file: ImportFile, table: str, row: Row, place: str) -> ImportIt
     )
 
 
-def _summary(file: ImportFile, table: str, row: Row, place: str) -> ImportItem:
-    said = [f"{label}: {part}" for label, name in _PARTS if (part := text_or(row, name))]
-    text = "\n".join(said) or text_or(row, "content")
+def _read_summary(file: ImportFile, table: str, row: Row, place: str) -> ImportItem:
+    parts = [f"{label}: {part}" for label, name in _PARTS if (part := text_or(row, name))]
+    text = "\n".join(parts) or text_or(row, "content")
     if not text:
         raise Malformed("the summary has no words")
     return ImportedMemory(
         _NAME,
-        _key(table, row),
+        _make_key(table, row),
         NewMemory(
             text,
-            created_at=_at(file, row),
+            created_at=_read_time(file, row),
             type="episodic",
             tags=tags_of(text_or(row, "project")),
             category="session_summary",
@@ -119,7 +119,7 @@ def _summary(file: ImportFile, table: str, row: Row, place: str) -> ImportItem:
     )
 
 
-def _directive(file: ImportFile, table: str, row: Row, place: str) -> ImportItem:
+def _read_directive(file: ImportFile, table: str, row: Row, place: str) -> ImportItem:
     if row["status"] not in (None, "active"):
         return ImportedElse("directive that is not active")
     return ImportedMemory(
@@ -127,7 +127,7 @@ def _directive(file: ImportFile, table: str, row: Row, place: str) -> ImportItem
         key_of(table, row["id"]),
         NewMemory(
             words_at(row, "content"),
-            created_at=_at(file, row),
+            created_at=_read_time(file, row),
             path=path_of(_NAME, "directive", str(row["id"])),
             type="procedural",
             tags=tags_of(text_or(row, "project")),
@@ -146,45 +146,43 @@ _TABLES: Final[
         ...,
     ]
 ] = (
-    ("observations", _OBSERVED, _observation),
-    ("session_summaries", _SUMMED_UP, _summary),
-    ("directives", ("content", "status"), _directive),
+    ("observations", _OBSERVED, _read_observation),
+    ("session_summaries", _SUMMED_UP, _read_summary),
+    ("directives", ("content", "status"), _read_directive),
     # The first schema.
-    ("memories", _OBSERVED, _observation),
-    ("overviews", _SUMMED_UP, _summary),
+    ("memories", _OBSERVED, _read_observation),
+    ("overviews", _SUMMED_UP, _read_summary),
 )
 
 
-def _prompts(file: ImportFile) -> Iterator[ImportItem]:
+def _read_prompts(file: ImportFile) -> Iterator[ImportItem]:
     """The user's prompts, one session after another."""
     sessions: dict[str, Row] = {}
-    for item in rows(file, "sdk_sessions", (*_CHAT, "project", "custom_title")):
-        if not isinstance(item, ImportProblem) and (known := text_or(item[0], *_CHAT)):
-            sessions[known] = item[0]
+    for fetched in rows(file, "sdk_sessions", (*_CHAT, "project", "custom_title")):
+        if not isinstance(fetched, ImportProblem) and (session_id := text_or(fetched[0], *_CHAT)):
+            sessions[session_id] = fetched[0]
     draft: Draft | None = None
     columns = ("id", *_CHAT, "prompt_number", "prompt_text", *_TIMES)
-    for item in rows(file, "user_prompts", columns, order=(*_CHAT, "prompt_number", "id")):
-        if isinstance(item, ImportProblem):
-            yield item
+    for fetched in rows(file, "user_prompts", columns, order=(*_CHAT, "prompt_number", "id")):
+        if isinstance(fetched, ImportProblem):
+            yield fetched
             continue
-        row, place = item
+        row, position = fetched
         session = text_or(row, *_CHAT)
         if draft is None or draft.key != session:
             if draft is not None:
                 yield from draft.results()
-            draft = Draft(file, _NAME, session, title=_title(sessions.get(session)))
+            stored = sessions.get(session)
+            title = text_or(stored, "custom_title", "project") if stored else ""
+            draft = Draft(file, _NAME, session, title=title)
             draft.locate("claude-code")
         try:
-            ts = draft.time(row["created_at_epoch"] or row["created_at"], place)
+            ts = draft.time(row["created_at_epoch"] or row["created_at"], position)
             draft.add("user", words_at(row, "prompt_text"), key=f"prompt {row['id']}", ts=ts)
         except Malformed as error:
-            draft.problem(place, str(error))
+            draft.problem(position, str(error))
     if draft is not None:
         yield from draft.results()
-
-
-def _title(session: Row | None) -> str:
-    return text_or(session, "custom_title", "project") if session else ""
 
 
 FORMAT = Format(_NAME, _detect, _read)

@@ -58,7 +58,7 @@ _CONTEXT_BEFORE: Final = re.compile(
 )
 _PLAN: Final = re.compile(r"<proposed_plan>((?:(?!<proposed_plan>).)*?)</proposed_plan>", re.DOTALL)
 _NEARBY: Final = 200
-"""How many messages the records of one may lie apart."""
+"""The most messages between the records of one message."""
 
 Channel = Literal["item", "event", "completed"]
 
@@ -67,9 +67,9 @@ def _detect(sample: Sample) -> bool:
     """Whether the first lines have a session's meta record, payloads, or an old rollout's head."""
     objects = sample.objects()
     if any(
-        value.get("type") in ("session_meta", "response_item", "event_msg", "turn_context")
-        and "payload" in value
-        for value in objects
+        record.get("type") in ("session_meta", "response_item", "event_msg", "turn_context")
+        and "payload" in record
+        for record in objects
     ):
         return True
     old_head = bool(objects) and {"id", "timestamp", "instructions"} <= set(objects[0])
@@ -80,21 +80,25 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     rollouts: list[_Rollout] = []
 
     def take(record: Record) -> None:
-        value = as_object(record.value, "a record")
+        fields = as_object(record.value, "a record")
         if not rollouts:
-            rollouts.append(_Rollout(Draft(file, "codex", _session_id(file, value))))
-        rollouts[0].add(value, record.place)
+            rollouts.append(_Rollout(Draft(file, "codex", _choose_session_id(file, fields))))
+        rollouts[0].add(fields, record.place)
 
-    return read_log(file, take, lambda: (item for one in rollouts for item in one.draft.results()))
+    return read_log(
+        file,
+        take,
+        lambda: (imported for rollout in rollouts for imported in rollout.draft.results()),
+    )
 
 
-def _session_id(file: ImportFile, first: Mapping[str, object]) -> str:
+def _choose_session_id(file: ImportFile, first: Mapping[str, object]) -> str:
     """The session's id; where its record is damaged, the one in the file's name."""
     payload = first.get("payload")
     head = payload if isinstance(payload, dict) else first
-    found = head.get("id")
-    if isinstance(found, str) and found and first.get("type") in ("session_meta", None):
-        return found
+    session_id = head.get("id")
+    if isinstance(session_id, str) and session_id and first.get("type") in ("session_meta", None):
+        return session_id
     named = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", file.stem)
     return named[0] if named else file.stem
 
@@ -125,12 +129,12 @@ class _Rollout:
         self._twins: Counter[tuple[bool, str]] = Counter()
 
     def add(self, record: dict[str, object], place: str) -> None:
-        told = record.get("type")
-        kind = told if isinstance(told, str) else ""
+        record_type = record.get("type")
+        kind = record_type if isinstance(record_type, str) else ""
         if "payload" not in record:
             # The first layout: the line is the item itself, or the head, or a state record.
             if kind in _ALL_ITEMS:
-                self._item(record, record, place)
+                self._read_item(record, record, place)
             else:
                 self.draft.left_out[LeftOut.RECORD] += 1
             return
@@ -144,27 +148,36 @@ class _Rollout:
             branch = git.get("branch") if isinstance(git, dict) else ""
             self.draft.locate("codex", directory=payload.get("cwd"), branch=branch)
         elif kind == "response_item":
-            self._item(payload, record, place)
+            self._read_item(payload, record, place)
         elif kind == "event_msg":
-            self._event(payload, record, place)
+            self._read_event(payload, record, place)
         elif kind == "compacted":
             self.draft.left_out[LeftOut.SUMMARY] += 1
         else:
             self.draft.left_out[LeftOut.RECORD] += 1
 
-    def _item(self, item: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
+    def _read_item(
+        self, item: Mapping[str, object], record: Mapping[str, object], place: str
+    ) -> None:
         kind = text_at(item, "type")
         if kind in _CALLS:
             ts = self.draft.time(record.get("timestamp"), place)
-            given = item.get("arguments") or item.get("input") or item.get("action")
+            arguments = item.get("arguments") or item.get("input") or item.get("action")
             name = item.get("name") or kind.removesuffix("_call")
             key = item.get("call_id") or item.get("id")
             if asks(name) and isinstance(key, str):
-                self._asked[key] = given
-            self.draft.call_tool(key, name, given, ts)
+                self._asked[key] = arguments
+            self.draft.call_tool(key, name, arguments, ts)
             return
         if kind in _OUTPUTS:
-            self._output(item, record, place)
+            # The user's own words, if the call asked for them.
+            call_id, output = item.get("call_id"), item.get("output")
+            if isinstance(call_id, str) and call_id in self._asked:
+                content = output.get("content", output) if isinstance(output, dict) else output
+                if words := answers_of(self._asked.pop(call_id), None, content):
+                    answered_at = self.draft.time(record.get("timestamp"), place)
+                    self.draft.add("user", words, key=f"answer:{call_id}", ts=answered_at)
+            self.draft.tool_gave(call_id, output)
             return
         if kind != "message":
             self.draft.left_out[_ITEMS.get(kind, LeftOut.RECORD)] += 1
@@ -174,22 +187,12 @@ class _Rollout:
             # "developer" and "system": what the program tells the model.
             self.draft.left_out[LeftOut.INSTRUCTIONS] += 1
             return
-        blocks = self._blocks(item.get("content"))
+        blocks = self._read_blocks(item.get("content"))
         before = [text for text in blocks if role != "user" or not _CONTEXT_BEFORE.match(text)]
-        kept = self._typed(blocks, elements=False) if role == "user" else blocks
-        self._say(role, _joined(kept), record, place, "item", before=_joined(before))
+        spoken = self._keep_typed(blocks) if role == "user" else blocks
+        self._say(role, _join_blocks(spoken), record, place, "item", before=_join_blocks(before))
 
-    def _output(self, item: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
-        """How a call ended; and the user's words, where it asked for them."""
-        key, output = item.get("call_id"), item.get("output")
-        if isinstance(key, str) and key in self._asked:
-            content = output.get("content", output) if isinstance(output, dict) else output
-            if words := answers_of(self._asked.pop(key), None, content):
-                ts = self.draft.time(record.get("timestamp"), place)
-                self.draft.add("user", words, key=f"answer:{key}", ts=ts)
-        self.draft.tool_gave(key, output)
-
-    def _blocks(self, content: object) -> list[str]:
+    def _read_blocks(self, content: object) -> list[str]:
         """The texts of a message; what else it has is counted."""
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
@@ -197,24 +200,24 @@ class _Rollout:
             raise Malformed(f"the message's content is a {type(content).__name__}, not blocks")
         return list(blocks_of(self.draft, content, texts=_TEXTS))
 
-    def _typed(self, blocks: list[str], *, elements: bool) -> list[str]:
-        """What the user typed of these; without `elements`, no text that is a single element.
-
-        An event tells what was typed; an item may as well be a block that a program put in.
-        """
+    def _keep_typed(self, blocks: list[str]) -> list[str]:
+        """The typed part of each block. A text that is a single element is dropped: unlike an
+        event, an item may be a block that a program inserted."""
         typed: list[str] = []
         for text in blocks:
-            rest = typed_in_codex(text)
-            if not elements and is_one_element(rest):
-                rest = ""
-            self.draft.left_out[LeftOut.INSTRUCTIONS] += len(rest) < len(text.strip())
-            typed.append(rest)
+            typed_text = typed_in_codex(text)
+            if is_one_element(typed_text):
+                typed_text = ""
+            self.draft.left_out[LeftOut.INSTRUCTIONS] += len(typed_text) < len(text.strip())
+            typed.append(typed_text)
         return typed
 
-    def _event(self, event: Mapping[str, object], record: Mapping[str, object], place: str) -> None:
+    def _read_event(
+        self, event: Mapping[str, object], record: Mapping[str, object], place: str
+    ) -> None:
         kind = text_at(event, "type")
         if kind == "item_completed":
-            self._item_completed(event, record, place)
+            self._read_completed(event, record, place)
             return
         if kind not in _EVENTS:
             thought = kind == "agent_reasoning"
@@ -227,17 +230,17 @@ class _Rollout:
         text = typed_in_codex(text) if typed else text
         self._say(role, text, record, place, "event", before=before)
 
-    def _item_completed(
+    def _read_completed(
         self, event: Mapping[str, object], record: Mapping[str, object], place: str
     ) -> None:
-        item = mapping_at(event, "item")
-        kind = text_at(item, "type").replace("_", "").lower()
+        completed = mapping_at(event, "item")
+        kind = text_at(completed, "type").replace("_", "").lower()
         if kind not in _COMPLETED:
             self.draft.left_out[LeftOut.THINKING if kind == "reasoning" else LeftOut.RECORD] += 1
             return
         role = _COMPLETED[kind]
-        content = item.get("content", item.get("text"))
-        text = _joined(self._blocks(content))
+        content = completed.get("content", completed.get("text"))
+        text = _join_blocks(self._read_blocks(content))
         if role == "user":
             text = typed_in_codex(text)
         self._say(role, text, record, place, "completed")
@@ -253,13 +256,13 @@ class _Rollout:
         before: str = "",
     ) -> None:
         """Keep a message that no other record has told; `before` is what older readers kept."""
-        chained = self._chained_key(role, before, channel) if before.strip() else ""
+        chained = self._chain_key(role, before, channel) if before.strip() else ""
         if not text.strip():
             return
-        words = _digest(role, text)
-        twin = self._twin(words, channel)
+        words = _digest_words(role, text)
+        twin = self._find_twin(words, channel)
         if twin is None and channel == "item" and role == "assistant":
-            twin = self._plan_told(role, text)
+            twin = self._find_told_plan(role, text)
         if twin is not None:
             twin.told_by.add(channel)
             if chained and not twin.chained:
@@ -273,19 +276,25 @@ class _Rollout:
         self.draft.add(role, text, key=key, ts=self.draft.time(record.get("timestamp"), place))
         self._recent.append(_Saying(words, key, {channel}, bool(chained)))
         if channel == "item" and role == "assistant":
-            parts = (_digest(role, part) for part in _around_plan(text))
+            parts = (_digest_words(role, part) for part in _split_around_plan(text))
             self._recent.extend(_Saying(part, key, {channel}, True) for part in parts)
 
-    def _twin(self, words: str, channel: Channel) -> _Saying | None:
+    def _find_twin(self, words: str, channel: Channel) -> _Saying | None:
         """The first message nearby with these words that no record of this kind has told."""
         return next(
-            (one for one in self._recent if one.words == words and channel not in one.told_by),
+            (
+                saying
+                for saying in self._recent
+                if saying.words == words and channel not in saying.told_by
+            ),
             None,
         )
 
-    def _plan_told(self, role: str, text: str) -> _Saying | None:
+    def _find_told_plan(self, role: str, text: str) -> _Saying | None:
         """The last part of a message with a plan, where all of its parts were told apart."""
-        parts = [self._twin(_digest(role, part), "item") for part in _around_plan(text)]
+        parts = [
+            self._find_twin(_digest_words(role, part), "item") for part in _split_around_plan(text)
+        ]
         if not parts or None in parts:
             return None
         for part in parts:
@@ -293,9 +302,9 @@ class _Rollout:
                 part.told_by.add("item")
         return parts[-1]
 
-    def _chained_key(self, role: str, text: str, channel: Channel) -> str:
-        """The key that older readers gave a message; "" where they had it from another record."""
-        event, words = channel == "event", _digest(role, text)
+    def _chain_key(self, role: str, text: str, channel: Channel) -> str:
+        """The key that older readers gave a message; "" if they had it from another record."""
+        event, words = channel == "event", _digest_words(role, text)
         if self._twins.get((not event, words)):
             self._twins[(not event, words)] -= 1
             return ""
@@ -303,19 +312,19 @@ class _Rollout:
         return self.draft.chained_key(role, text)
 
 
-def _joined(blocks: list[str]) -> str:
+def _join_blocks(blocks: list[str]) -> str:
     return "\n\n".join(text for text in blocks if text.strip())
 
 
-def _digest(role: str, text: str) -> str:
+def _digest_words(role: str, text: str) -> str:
     return digest(role, " ".join(text.split()))
 
 
-def _around_plan(text: str) -> list[str]:
-    """A plan within a message and what stands around it: they are told one by one, too."""
+def _split_around_plan(text: str) -> list[str]:
+    """A plan within a message, and the text around it: other records have them one by one."""
     plans = _PLAN.findall(text)
-    rest = _PLAN.sub("", text)
-    return [part for part in (rest, *plans) if part.strip()] if plans else []
+    surrounding = _PLAN.sub("", text)
+    return [part for part in (surrounding, *plans) if part.strip()] if plans else []
 
 
 FORMAT = Format("codex", _detect, _read)

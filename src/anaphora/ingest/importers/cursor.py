@@ -79,157 +79,155 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     with file.open() as raw:
         database = raw.peek(len(MAGIC)).startswith(MAGIC)
     if database:
-        return _stored(file)
+        return _read_database(file)
     draft = Draft(file, "cursor", file.stem)
     draft.locate("cursor")
 
     def take(record: Record) -> None:
-        _take(draft, as_object(record.value, "a record"))
+        fields = as_object(record.value, "a record")
+        if str(fields.get("role")) not in _ROLES:
+            draft.left_out[LeftOut.RECORD] += 1
+            return
+        role, message = text_at(fields, "role"), mapping_at(fields, "message")
+        content = message.get("content")
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        if not isinstance(content, list):
+            raise Malformed(f"the message's content is a {type(content).__name__}, not blocks")
+        words = [_unwrap_typed(text) for text in blocks_of(draft, content, _OUTPUTS, kept=_CALLS)]
+        text = "\n\n".join(word for word in words if word.strip())
+        if text:
+            draft.add(role, text)
+        for block in objects_in(content):
+            if str(block.get("type")) in _CALLS:
+                draft.call_tool(block.get("id"), block.get("name"), block.get("input"), None)
 
     return read_log(file, take, draft.results)
 
 
-def _take(draft: Draft, value: dict[str, object]) -> None:
-    if str(value.get("role")) not in _ROLES:
-        draft.left_out[LeftOut.RECORD] += 1
-        return
-    role, message = text_at(value, "role"), mapping_at(value, "message")
-    content = message.get("content")
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        raise Malformed(f"the message's content is a {type(content).__name__}, not blocks")
-    words = [_typed(text) for text in blocks_of(draft, content, _OUTPUTS, kept=_CALLS)]
-    text = "\n\n".join(word for word in words if word.strip())
-    if text:
-        draft.add(role, text)
-    for block in objects_in(content):
-        if str(block.get("type")) in _CALLS:
-            draft.call_tool(block.get("id"), block.get("name"), block.get("input"), None)
-
-
-def _typed(text: str) -> str:
-    """What the user typed, out of the tags around it; other text as it is."""
+def _unwrap_typed(text: str) -> str:
+    """The user's text, out of the tags around it; other text unchanged."""
     queries = [query.strip() for query in elements(text, "user_query")]
-    return "\n\n".join(queries) if queries else _without_time(text)
+    return "\n\n".join(queries) if queries else _cut_time(text)
 
 
-def _without_time(text: str) -> str:
-    before, _, rest = text.partition("<timestamp>")
-    _, end, behind = rest.partition("</timestamp>")
+def _cut_time(text: str) -> str:
+    before, _, stamped = text.partition("<timestamp>")
+    _, end, behind = stamped.partition("</timestamp>")
     return before.rstrip() + behind.lstrip() if end else text
 
 
-def _stored(file: ImportFile) -> Iterator[ImportItem]:
+def _read_database(file: ImportFile) -> Iterator[ImportItem]:
     """All chats in a database, those of VS Code's own chat among them."""
     typed: set[str] = set()
-    yield from _composers(file, typed)
+    yield from _read_composers(file, typed)
     values: dict[str, Any] = {}
-    for item in rows(file, ITEMS, _PAIR):
-        if isinstance(item, ImportProblem):
-            yield item
-        elif str(key := item[0]["key"]) in _OWN and item[0]["value"] is not None:
+    for fetched in rows(file, ITEMS, _PAIR):
+        if isinstance(fetched, ImportProblem):
+            yield fetched
+        elif str(key := fetched[0]["key"]) in _OWN and fetched[0]["value"] is not None:
             try:
-                values[str(key)] = decoded(item[0]["value"])
+                values[str(key)] = decoded(fetched[0]["value"])
             except Malformed as error:
                 yield file.problem(str(key), str(error))
-    yield from _workspace(file, values, typed)
+    yield from _read_workspace(file, values, typed)
     yield from stored_sessions(file)
 
 
-def _composers(file: ImportFile, typed: set[str]) -> Iterator[ImportItem]:
+def _read_composers(file: ImportFile, typed: set[str]) -> Iterator[ImportItem]:
     """The chats of the database of all workspaces; the messages of one are held at once."""
     chats: set[str] = set()
-    for item in rows(file, _KEYS, _PAIR, beginning=("key", _COMPOSER)):
-        row = _decoded(file, item)
+    for fetched in rows(file, _KEYS, _PAIR, beginning=("key", _COMPOSER)):
+        row = _decode_row(file, fetched)
         if isinstance(row, ImportProblem):
             yield row
         elif row is not None:
             chat = row[0].removeprefix(_COMPOSER)
             chats.add(chat)
-            yield from _chat_with_bubbles(file, chat, row[1], typed)
+            yield from _read_chat(file, chat, row[1], typed)
     left_behind: dict[str, None] = {}
-    for item in rows(file, _KEYS, ("key",), beginning=("key", _BUBBLE)):
-        if not isinstance(item, ImportProblem):
-            left_behind[str(item[0]["key"]).split(":")[1]] = None
+    for fetched in rows(file, _KEYS, ("key",), beginning=("key", _BUBBLE)):
+        if not isinstance(fetched, ImportProblem):
+            left_behind[str(fetched[0]["key"]).split(":")[1]] = None
     for chat in left_behind:
         if chat not in chats:
-            yield from _chat_with_bubbles(file, chat, {}, typed)
+            yield from _read_chat(file, chat, {}, typed)
 
 
-def _chat_with_bubbles(
+def _read_chat(
     file: ImportFile, chat: str, value: dict[str, Any], typed: set[str]
 ) -> Iterator[ImportItem]:
     bubbles: dict[str, dict[str, Any]] = {}
     start = f"{_BUBBLE}{chat}:"
-    for item in rows(file, _KEYS, _PAIR, beginning=("key", start)):
-        bubble = _decoded(file, item)
+    for fetched in rows(file, _KEYS, _PAIR, beginning=("key", start)):
+        bubble = _decode_row(file, fetched)
         if isinstance(bubble, ImportProblem):
             yield bubble
         elif bubble is not None:
-            bubbles[bubble[0].removeprefix(start)] = _slim(bubble[1])
-    yield from _composer(file, chat, value, bubbles, typed)
+            # A message carries its whole context along: only the fields that are read are held.
+            bubbles[bubble[0].removeprefix(start)] = _slim_bubble(bubble[1])
+    yield from _read_composer(file, chat, value, bubbles, typed)
 
 
-def _decoded(
-    file: ImportFile, item: tuple[Row, str] | ImportProblem
+def _slim_bubble(bubble: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a message that are read: it carries its whole context along."""
+    names = ("type", "text", "rawText", "createdAt", "timingInfo", "toolFormerData", "thinking")
+    slim = {name: bubble[name] for name in names if bubble.get(name)}
+    if not (text_or(slim, "text", "rawText")):
+        slim["text"] = _read_words(bubble)
+    tool = slim.get("toolFormerData")
+    if isinstance(tool, dict):
+        slim["toolFormerData"] = {n: tool.get(n) for n in ("name", "rawArgs", "status")}
+    return slim
+
+
+def _decode_row(
+    file: ImportFile, fetched: tuple[Row, str] | ImportProblem
 ) -> tuple[str, dict[str, Any]] | ImportProblem | None:
     """The key and value of a row; None for one that was emptied."""
-    if isinstance(item, ImportProblem) or item[0]["value"] is None:
-        return item if isinstance(item, ImportProblem) else None
-    key = str(item[0]["key"])
+    if isinstance(fetched, ImportProblem) or fetched[0]["value"] is None:
+        return fetched if isinstance(fetched, ImportProblem) else None
+    key = str(fetched[0]["key"])
     try:
-        return key, as_object(decoded(item[0]["value"]), "a value")
+        return key, as_object(decoded(fetched[0]["value"]), "a value")
     except Malformed as error:
         return file.problem(key, str(error))
 
 
-def _slim(bubble: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a message what is read: it carries its whole context along."""
-    wanted = ("type", "text", "rawText", "createdAt", "timingInfo", "toolFormerData", "thinking")
-    found = {name: bubble[name] for name in wanted if bubble.get(name)}
-    if not (text_or(found, "text", "rawText")):
-        found["text"] = _words(bubble)
-    tool = found.get("toolFormerData")
-    if isinstance(tool, dict):
-        found["toolFormerData"] = {n: tool.get(n) for n in ("name", "rawArgs", "status")}
-    return found
-
-
-def _words(bubble: Mapping[str, Any]) -> str:
-    """What was said in a message; early versions kept what was typed as rich text alone."""
+def _read_words(bubble: Mapping[str, Any]) -> str:
+    """The text of a message; early versions have the typed text as rich text alone."""
     text = text_or(bubble, "text", "rawText")
     if text.strip():
         return text
     for name in ("richText", "initText"):
         rich = bubble.get(name)
         try:
-            text = _plain(decoded(rich) if isinstance(rich, str) else rich).strip("\n")
+            text = _flatten(decoded(rich) if isinstance(rich, str) else rich).strip("\n")
         except Malformed:
             # It is also kept as plain text.
             text = str(rich)
         if text.strip():
             return text
-    asked = bubble.get("delegate")
-    return text_or(asked, "a") if isinstance(asked, dict) else ""
+    delegate = bubble.get("delegate")
+    return text_or(delegate, "a") if isinstance(delegate, dict) else ""
 
 
-def _plain(node: object, depth: int = 0) -> str:
+def _flatten(node: object, depth: int = 0) -> str:
     """The words of rich text, which is a tree of nodes with `children` or a `text`."""
     if not isinstance(node, dict) or depth > _DEEPEST:
         return ""
     if isinstance(node.get("root"), dict):
-        return _plain(node["root"], depth + 1)
+        return _flatten(node["root"], depth + 1)
     if node.get("type") == "linebreak":
         return "\n"
     children = node.get("children")
     if isinstance(children, list):
         end = "\n" if node.get("type") == "paragraph" else ""
-        return "".join(_plain(child, depth + 1) for child in children) + end
+        return "".join(_flatten(child, depth + 1) for child in children) + end
     return text_or(node, "text")
 
 
-def _composer(
+def _read_composer(
     file: ImportFile,
     chat: str,
     value: dict[str, Any],
@@ -238,163 +236,169 @@ def _composer(
 ) -> Iterator[ImportItem]:
     draft = Draft(file, "cursor", chat, title=value.get("name"))
     draft.locate("cursor", directory=folder_of(file))
-    place = f"{_COMPOSER}{chat[:60]}"
-    draft.start(value.get("createdAt"), place)
+    position = f"{_COMPOSER}{chat[:60]}"
+    draft.start(value.get("createdAt"), position)
     headers, within = value.get("fullConversationHeadersOnly"), value.get("conversation")
     listed = headers if isinstance(headers, list) and headers else within
     if not listed:
         # Without the chat's own list its messages are in the order of their times.
         in_time = sorted(bubbles, key=lambda key: str(bubbles[key].get("createdAt", "")))
         listed = [{"bubbleId": key} for key in in_time]
-    unlisted = {key for key, bubble in bubbles.items() if _words(bubble).strip()}
-    for number, one in enumerate(listed if isinstance(listed, list) else (), start=1):
-        where = f"{place}, message {number}"
-        if not isinstance(one, dict):
+    unlisted = {key for key, bubble in bubbles.items() if _read_words(bubble).strip()}
+    for number, header in enumerate(listed if isinstance(listed, list) else (), start=1):
+        where = f"{position}, message {number}"
+        if not isinstance(header, dict):
             draft.problem(where, "it is no object")
             continue
-        bubble_id = text_or(one, "bubbleId", "id")
-        bubble = bubbles.get(bubble_id, one if "text" in one or _words(one) else None)
+        bubble_id = text_or(header, "bubbleId", "id")
+        bubble = bubbles.get(bubble_id, header if "text" in header or _read_words(header) else None)
         unlisted.discard(bubble_id)
         if bubble is None:
             draft.problem(where, "its text is missing from the database")
         else:
-            _keep(draft, bubble_id, bubble, where, typed)
+            _add_bubble(draft, bubble_id, bubble, where, typed)
     # A prompt that was edited and sent again leaves its first form behind.
     draft.left_out[LeftOut.HIDDEN] += len(unlisted)
     yield from draft.results()
 
 
-def _keep(
+def _add_bubble(
     draft: Draft, bubble_id: str, bubble: Mapping[str, Any], place: str, typed: set[str]
 ) -> None:
     kind = bubble.get("type", "")
     role = _SPEAKERS.get(kind) if isinstance(kind, int | str) else None
     timing = bubble.get("timingInfo")
     began = timing.get("clientStartTime") if isinstance(timing, dict) else None
-    ts = draft.time(bubble.get("createdAt") or (began if _is_moment(began) else None), place)
-    text = _words(bubble)
+    # Some versions count milliseconds since the program was started instead.
+    ts = draft.time(
+        bubble.get("createdAt")
+        or (began if (isinstance(began, int | float) and began > 1e12) else None),
+        place,
+    )
+    text = _read_words(bubble)
     if role is None:
         draft.skip(LeftOut.RECORD, bubble_id or None)
     elif text:
-        said = _typed(text) if role == "user" else text
-        draft.add(role, said, key=bubble_id, ts=ts)
+        typed_text = _unwrap_typed(text) if role == "user" else text
+        draft.add(role, typed_text, key=bubble_id, ts=ts)
         if role == "user":
-            typed.add(_mark(said))
+            typed.add(_digest_prompt(typed_text))
     elif bubble_id:
         draft.pass_over(bubble_id)
     draft.left_out[LeftOut.THINKING] += isinstance(bubble.get("thinking"), dict)
     tool = bubble.get("toolFormerData")
     if isinstance(tool, dict) and tool.get("name"):
-        draft.call_tool(bubble_id, tool["name"], _given(tool.get("rawArgs")), ts)
+        # A call with damaged arguments is kept without them.
+        arguments = tool.get("rawArgs")
+        try:
+            arguments = decoded(arguments)
+        except Malformed:
+            arguments = {}
+        draft.call_tool(bubble_id, tool["name"], arguments, ts)
         failed = _ENDED.get(str(tool.get("status")))
         if failed is not None:
             draft.tool_gave(bubble_id, None, failed=failed)
 
 
-def _is_moment(value: object) -> bool:
-    """Some versions count milliseconds since the program was started instead."""
-    return isinstance(value, int | float) and value > 1e12
-
-
-def _given(arguments: object) -> object:
-    try:
-        return decoded(arguments)
-    except Malformed:
-        return {}
-
-
-def _mark(text: str) -> str:
-    """What a text is known by that may stand in a chat and in the list of what was typed."""
+def _digest_prompt(text: str) -> str:
+    """The identity of a text that may be in a chat and in the list of prompts."""
     return digest(text.strip())[:16]
 
 
-def _workspace(
+def _read_workspace(
     file: ImportFile, values: Mapping[str, Any], typed: set[str]
 ) -> Iterator[ImportItem]:
     """The chats of one workspace, as earlier versions kept them, and what else was typed there."""
     for key in _OLD_CHATS:
-        for number, tab in enumerate(_listed(values.get(key), "tabs"), start=1):
-            place = f"{key}, tab {number}"
+        for number, tab in enumerate(_read_list(values.get(key), "tabs"), start=1):
+            position = f"{key}, tab {number}"
             if isinstance(tab, dict):
-                yield from _tab(file, tab, place, typed)
+                yield from _read_tab(file, tab, position, typed)
             else:
-                yield file.problem(place, f"a tab that is a {type(tab).__name__}, not an object")
+                yield file.problem(position, f"a tab that is a {type(tab).__name__}, not an object")
     elsewhere: list[str] = []
-    for number, chat in enumerate(_listed(values.get(_WORKSPACE_CHATS), "allComposers"), start=1):
-        place = f"{_WORKSPACE_CHATS}, chat {number}"
+    for number, chat in enumerate(
+        _read_list(values.get(_WORKSPACE_CHATS), "allComposers"), start=1
+    ):
+        position = f"{_WORKSPACE_CHATS}, chat {number}"
         if not isinstance(chat, dict):
-            yield file.problem(place, f"a chat that is a {type(chat).__name__}, not an object")
-        elif _listed(chat, "conversation"):
-            yield from _composer(file, text_or(chat, "composerId") or place, chat, {}, typed)
+            yield file.problem(position, f"a chat that is a {type(chat).__name__}, not an object")
+        elif _read_list(chat, "conversation"):
+            yield from _read_composer(
+                file, text_or(chat, "composerId") or position, chat, {}, typed
+            )
         else:
             elsewhere.append(text_or(chat, "composerId"))
     if elsewhere:
         yield ImportedElse(_ELSEWHERE, len(elsewhere))
-    yield from _prompts(file, values, typed | _typed_elsewhere(file, elsewhere))
+    yield from _read_prompts(file, values, typed | _find_typed_elsewhere(file, elsewhere))
 
 
-def _listed(value: object, name: str) -> list[Any]:
+def _read_list(value: object, name: str) -> list[Any]:
     items = value.get(name) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
 
 
-def _tab(
+def _read_tab(
     file: ImportFile, tab: dict[str, Any], place: str, typed: set[str]
 ) -> Iterator[ImportItem]:
     draft = Draft(file, "cursor", text_or(tab, "tabId") or place, title=tab.get("chatTitle"))
     draft.locate("cursor", directory=folder_of(file))
     draft.start(tab.get("lastSendTime"), place)
-    for number, bubble in enumerate(_listed(tab, "bubbles"), start=1):
+    for number, bubble in enumerate(_read_list(tab, "bubbles"), start=1):
         where = f"{place}, message {number}"
         if isinstance(bubble, dict):
-            _keep(draft, text_or(bubble, "id"), bubble, where, typed)
+            _add_bubble(draft, text_or(bubble, "id"), bubble, where, typed)
         else:
             draft.problem(where, "it is no object")
     yield from draft.results()
 
 
-def _prompts(file: ImportFile, values: Mapping[str, Any], typed: set[str]) -> Iterator[ImportItem]:
+def _read_prompts(
+    file: ImportFile, values: Mapping[str, Any], typed: set[str]
+) -> Iterator[ImportItem]:
     """What was typed in a workspace and stands in no chat: asked for within a file, or in a chat
     that is gone. The lists keep the latest only, so each is known by its words, not by its place.
     """
     times: dict[str, object] = {}
-    for one in _objects(values.get(_GENERATIONS)):
-        times.setdefault(text_or(one, "textDescription"), one.get("unixMs"))
-    asked = [text_or(one, "text") for one in _objects(values.get(_PROMPTS))]
+    for generation in objects_in(values.get(_GENERATIONS)):
+        times.setdefault(text_or(generation, "textDescription"), generation.get("unixMs"))
+    prompts = [text_or(prompt, "text") for prompt in objects_in(values.get(_PROMPTS))]
     workspace = file.path.parent if file.member is None else None
     within = workspace is not None and workspace.parent.name == "workspaceStorage"
     key = f"prompts-{workspace.name}" if workspace is not None and within else "prompts"
     draft = Draft(file, "cursor", key, title="Prompts")
     draft.locate("cursor", directory=folder_of(file))
-    for text in (*asked, *(text for text in times if text not in set(asked))):
-        if text.strip() and _mark(text) in typed:
+    for text in (*prompts, *(text for text in times if text not in set(prompts))):
+        if text.strip() and _digest_prompt(text) in typed:
             draft.left_out[LeftOut.REPEATED] += 1
         elif text.strip():
-            draft.add("user", text, key=_mark(text), ts=draft.time(times.get(text), _PROMPTS))
+            draft.add(
+                "user", text, key=_digest_prompt(text), ts=draft.time(times.get(text), _PROMPTS)
+            )
     yield from draft.results()
 
 
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _typed_elsewhere(file: ImportFile, chats: list[str]) -> set[str]:
+def _find_typed_elsewhere(file: ImportFile, chats: list[str]) -> set[str]:
     """What was typed in these chats of a workspace, out of the database of all workspaces beside
-    it; nothing where that is not there or cannot be read."""
+    it; nothing if that is not there or cannot be read."""
     typed: set[str] = set()
     parents = file.path.parents
-    place = file.beside("globalStorage/state.vscdb", 2) if len(parents) > 2 else None
-    if not chats or place is None or not place.is_file():
+    database = file.beside("globalStorage/state.vscdb", 2) if len(parents) > 2 else None
+    if not chats or database is None or not database.is_file():
         return typed
     try:
-        other = ImportFile(place, bounds=file.bounds)
+        shared = ImportFile(database, bounds=file.bounds)
         for chat in chats:
             for key in (f"{_COMPOSER}{chat}", f"{_BUBBLE}{chat}:"):
-                for item in rows(other, _KEYS, _PAIR, beginning=("key", key)):
-                    row = _decoded(other, item)
+                for fetched in rows(shared, _KEYS, _PAIR, beginning=("key", key)):
+                    row = _decode_row(shared, fetched)
                     if isinstance(row, tuple):
-                        said = _listed(row[1], "conversation") or [row[1]]
-                        typed.update(_mark(_typed(_words(one))) for one in _objects(said))
+                        bubbles = _read_list(row[1], "conversation") or [row[1]]
+                        typed.update(
+                            _digest_prompt(_unwrap_typed(_read_words(bubble)))
+                            for bubble in objects_in(bubbles)
+                        )
     except (OSError, dbapi2.Error):
         return typed
     return typed

@@ -42,7 +42,9 @@ def _is_conversation(value: object) -> bool:
     return any("fragments" in message for message in messages)
 
 
-def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
+def _read_conversation(
+    file: ImportFile, value: dict[str, object], place: str
+) -> Iterator[ImportItem]:
     mapping = mapping_at(value, "mapping")
     first = next((node for key, node in mapping.items() if key != "root"), None)
     draft = Draft(
@@ -59,14 +61,14 @@ def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Ite
             if message is None:
                 draft.pass_over(node_id, above)
             else:
-                _message(draft, node_id, above, as_object(message, "a message"), where, roles)
+                _add_message(draft, node_id, above, as_object(message, "a message"), where, roles)
         except Malformed as error:
             draft.problem(where, str(error))
             draft.pass_over(node_id, above)
     yield from draft.results()
 
 
-def _message(
+def _add_message(
     draft: Draft,
     node_id: str,
     parent: str | None,
@@ -76,7 +78,7 @@ def _message(
 ) -> None:
     fragments = message.get("fragments")
     if isinstance(fragments, list):
-        kinds = [_kind(item) for item in fragments]
+        kinds = [str(as_object(fragment, "a fragment").get("type")) for fragment in fragments]
         role = "user" if _ASKED in kinds else "assistant"
     else:
         # Earlier exports have one text a message, and the two speak in turn.
@@ -85,15 +87,15 @@ def _message(
         fragments, kinds = [message], [""]
     roles[node_id] = role
     words: list[str] = []
-    for item, kind in zip(fragments, kinds, strict=True):
-        text = text_or(item, *_TEXTS)
+    for fragment, kind in zip(fragments, kinds, strict=True):
+        text = text_or(fragment, *_TEXTS)
         if text and kind not in _LEFT_OUT:
             words.append(text)
         elif text or kind in _LEFT_OUT:
             draft.left_out[_LEFT_OUT[kind]] += 1
         elif kind not in ("", _ASKED, _SAID):
             draft.left_out[LeftOut.ATTACHMENT] += 1
-    words += _files(draft, message)
+    words += _read_files(draft, message)
     if not words:
         draft.pass_over(node_id, parent)
         return
@@ -101,17 +103,13 @@ def _message(
     draft.add(role, "\n\n".join(words), key=node_id, parent=parent, ts=ts)
 
 
-def _kind(fragment: object) -> str:
-    return str(as_object(fragment, "a fragment").get("type"))
-
-
-def _files(draft: Draft, message: Mapping[str, object]) -> Iterator[str]:
+def _read_files(draft: Draft, message: Mapping[str, object]) -> Iterator[str]:
     """The texts of the files that were sent along, where the export has them."""
     files = message.get("files")
-    for item in files if isinstance(files, list) else ():
-        text = text_or(item, *_TEXTS) if isinstance(item, dict) else ""
+    for attached in files if isinstance(files, list) else ():
+        text = text_or(attached, *_TEXTS) if isinstance(attached, dict) else ""
         if text:
-            yield labelled(item.get("file_name"), text)
+            yield labelled(attached.get("file_name"), text)
         else:
             draft.left_out[LeftOut.ATTACHMENT] += 1
 
@@ -120,5 +118,5 @@ FORMAT = conversation_format(
     "deepseek",
     _is_conversation,
     "not a conversation: it has no mapping of messages",
-    _conversation,
+    _read_conversation,
 )

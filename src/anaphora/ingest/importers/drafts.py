@@ -79,7 +79,7 @@ def safe_id(source: str, key: str) -> str:
 
 
 def read_time(value: object) -> datetime | None:
-    """An aware time, None where there is none (null, "", 0); raises Malformed if it says nothing.
+    """An aware time, None if there is none (null, "", 0); raises Malformed if it says nothing.
 
     Numbers, also as text, are seconds since 1970, or milli-, micro- or nanoseconds where seconds
     would lie beyond the year 5000. Text is ISO 8601 or RFC 3339; without a zone it is UTC.
@@ -87,13 +87,26 @@ def read_time(value: object) -> datetime | None:
     if value is None or value == "" or isinstance(value, bool):
         return None
     if isinstance(value, str):
-        return _time_of_text(value.strip())
+        text = value.strip()
+        if not text:
+            return None
+        if re.fullmatch(r"-?\d{9,19}(\.\d+)?", text):
+            return _parse_number(float(text))
+        try:
+            time = datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "+00:00", text))
+            if time.tzinfo is None:
+                return time.replace(tzinfo=UTC)
+            # Years 1 and 9999 may leave the calendar when a zone is applied.
+            time.astimezone(UTC)
+        except (ValueError, OverflowError) as error:
+            raise Malformed(f"cannot parse the time: {text[:40]!r}") from error
+        return time
     if isinstance(value, int | float):
-        return _time_of_number(value) if value else None
+        return _parse_number(value) if value else None
     raise Malformed(f"a time that is a {type(value).__name__}")
 
 
-def _time_of_number(value: float) -> datetime:
+def _parse_number(value: float) -> datetime:
     try:
         seconds = float(value)
         for least, unit in _FINER_UNITS:
@@ -103,22 +116,6 @@ def _time_of_number(value: float) -> datetime:
         return utc_moment(seconds)
     except (OverflowError, ValueError) as error:
         raise Malformed(f"the time is out of range: {str(value)[:40]}") from error
-
-
-def _time_of_text(text: str) -> datetime | None:
-    if not text:
-        return None
-    if re.fullmatch(r"-?\d{9,19}(\.\d+)?", text):
-        return _time_of_number(float(text))
-    try:
-        time = datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "+00:00", text))
-        if time.tzinfo is None:
-            return time.replace(tzinfo=UTC)
-        # Years 1 and 9999 may leave the calendar when a zone is applied.
-        time.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise Malformed(f"cannot parse the time: {text[:40]!r}") from error
-    return time
 
 
 def read_local_time(value: object) -> datetime | None:
@@ -146,11 +143,11 @@ def blocks_of(
     other types are, and what is in neither is an attachment. Those of a type in `kept` are kept
     elsewhere. Raises Malformed.
     """
-    for item in blocks:
-        if isinstance(item, str):
-            yield item
+    for element in blocks:
+        if isinstance(element, str):
+            yield element
             continue
-        block = as_object(item, "a content block")
+        block = as_object(element, "a content block")
         kind = str(block.get("type"))
         if kind in texts:
             yield text_at(block, "text")
@@ -159,7 +156,7 @@ def blocks_of(
 
 
 def check_room(file: ImportFile, conversations: int) -> None:
-    """Raises Malformed where a file has as many conversations of single messages as it may."""
+    """Raises Malformed if a file has as many conversations of single messages as it may."""
     most = file.bounds.conversations
     if conversations >= most:
         raise Malformed(f"more than {most:,} conversations in one file; it was skipped")
@@ -245,7 +242,7 @@ class Draft:
     def pass_over(self, key: str, parent: str | None = AFTER_LAST) -> None:
         """Keep the place of a message that is no message (the root of a tree, a broken one)."""
         if key not in self._seen and not self._is_full():
-            self._place(key, parent, None, "")
+            self._append_node(key, parent, None, "")
 
     def fill(self, key: str, role: str, text: str, ts: datetime | None) -> None:
         """Keep a message at a place that was passed over."""
@@ -302,38 +299,43 @@ class Draft:
             raise Malformed(f"more than {most:,} messages in one conversation; it was skipped")
         self._hold(text)
         turn = ImportedTurn(key, None, role, text, ts, speaker, intent_id=intent_id)
-        self._place(key, parent, turn, content)
+        self._append_node(key, parent, turn, content)
         self._last_kept = key
         return key
 
     def locate(self, client: str, *, directory: object = "", branch: object = "") -> None:
         """Say where the session takes place: its first folder counts, and its last branch."""
-        here = self._place_of_session
-        found = directory if isinstance(directory, str) else ""
+        located = self._place_of_session
+        folder = directory if isinstance(directory, str) else ""
         on = branch if isinstance(branch, str) else ""
         self._place_of_session = replace(
-            here, client=client, directory=here.directory or found, branch=on or here.branch
+            located,
+            client=client,
+            directory=located.directory or folder,
+            branch=on or located.branch,
         )
 
-    def call_tool(self, key: object, name: object, given: object, ts: datetime | None) -> None:
+    def call_tool(self, key: object, name: object, arguments: object, ts: datetime | None) -> None:
         """Keep what was done with a tool: its name, and what of its arguments says the most."""
         if not isinstance(name, str) or not name.strip() or len(self._calls) >= _MOST_CALLS:
             self.left_out[LeftOut.TOOL_CALL] += 1
             return
-        known = key if isinstance(key, str) and key else digest(self._chain, str(len(self._calls)))
-        target = described_target(given, self._place_of_session.directory)
+        call_key = (
+            key if isinstance(key, str) and key else digest(self._chain, str(len(self._calls)))
+        )
+        target = described_target(arguments, self._place_of_session.directory)
         when = ts or self._tail_time or self.started
-        self._calls[known] = ToolCall(known, self._last_kept, name.strip(), target, "", when)
+        self._calls[call_key] = ToolCall(call_key, self._last_kept, name.strip(), target, "", when)
 
     def knows_call(self, key: str) -> bool:
         """Whether a call of this key was kept."""
         return key in self._calls
 
-    def tool_gave(self, key: object, said: object, *, failed: bool | None = None) -> None:
-        """How a call ended; its output is counted, not kept."""
+    def tool_gave(self, key: object, output: object, *, failed: bool | None = None) -> None:
+        """Note how a call ended; its output is counted, not stored."""
         self.left_out[LeftOut.TOOL_OUTPUT] += 1
         if isinstance(key, str) and key in self._calls:
-            self._calls[key] = replace(self._calls[key], outcome=outcome_of(said, failed))
+            self._calls[key] = replace(self._calls[key], outcome=outcome_of(output, failed))
 
     def add_all(
         self,
@@ -357,13 +359,22 @@ class Draft:
         but for identities: a draft can go on and give what follows.
         """
         yield from self._problems.all()
-        turns = self._with_times(_in_tree_order(self._nodes, leaf or self._last))
+        turns = _order_tree(self._nodes, leaf or self._last)
+        times: dict[str, datetime] = {}
+        timed: list[ImportedTurn] = []
+        for turn in turns:
+            before = times.get(turn.parent or "") or self._tail_time or self.started
+            times[turn.key] = turn.ts or before
+            timed.append(turn if turn.ts else replace(turn, ts=before))
+        if turns:
+            self._tail_time = times[turns[-1].key]
+        turns = tuple(timed)
         calls = tuple(self._calls.values())
         if self._renamed:
-            turns = tuple(map(self._with_new_keys, turns))
-            calls = tuple(replace(call, after=self._key_now(call.after)) for call in calls)
+            turns = tuple(map(self._rename_turn, turns))
+            calls = tuple(replace(call, after=self._resolve_key(call.after)) for call in calls)
         if turns or calls or any(self.left_out.values()):
-            place = self._place_of_session
+            session_place = self._place_of_session
             yield ImportedConversation(
                 self.source,
                 self.key,
@@ -371,25 +382,25 @@ class Draft:
                 turns,
                 self.title,
                 {kind: count for kind, count in self.left_out.items() if count},
-                place if place.client else None,
+                session_place if session_place.client else None,
                 calls,
                 self._unique_keys,
             )
         for key, node in self._nodes.items():
             if node.turn is None:
-                self._earlier[key] = _nearest_kept(self._nodes, key)
+                self._earlier[key] = _find_nearest_kept(self._nodes, key)
         self._problems = Problems(self.file.bounds.problems)
         self.file.held -= self._held
         self._held = 0
         self._nodes = {}
         self.left_out = Counter()
 
-    def _key_now(self, key: str) -> str:
+    def _resolve_key(self, key: str) -> str:
         return self._renamed.get(key, key)
 
-    def _with_new_keys(self, turn: ImportedTurn) -> ImportedTurn:
-        parent = turn.parent if turn.parent is None else self._key_now(turn.parent)
-        return replace(turn, key=self._key_now(turn.key), parent=parent)
+    def _rename_turn(self, turn: ImportedTurn) -> ImportedTurn:
+        parent = turn.parent if turn.parent is None else self._resolve_key(turn.parent)
+        return replace(turn, key=self._resolve_key(turn.key), parent=parent)
 
     def _hold(self, text: str) -> None:
         self._held += len(text) + _A_TURN
@@ -398,7 +409,9 @@ class Draft:
     def _is_full(self) -> bool:
         return len(self._seen) >= self.file.bounds.messages
 
-    def _place(self, key: str, parent: str | None, turn: ImportedTurn | None, content: str) -> None:
+    def _append_node(
+        self, key: str, parent: str | None, turn: ImportedTurn | None, content: str
+    ) -> None:
         before = self._last if parent == AFTER_LAST else parent
         if before is not None and before in self._earlier:
             before = self._earlier[before]
@@ -406,29 +419,20 @@ class Draft:
         self._nodes[key] = _Node(before, turn)
         self._last = key
 
-    def _with_times(self, turns: tuple[ImportedTurn, ...]) -> tuple[ImportedTurn, ...]:
-        times: dict[str, datetime] = {}
-        result: list[ImportedTurn] = []
-        for turn in turns:
-            before = times.get(turn.parent or "") or self._tail_time or self.started
-            times[turn.key] = turn.ts or before
-            result.append(turn if turn.ts else replace(turn, ts=before))
-        if turns:
-            self._tail_time = times[turns[-1].key]
-        return tuple(result)
 
-
-def _in_tree_order(nodes: Mapping[str, _Node], leaf: str | None) -> tuple[ImportedTurn, ...]:
+def _order_tree(nodes: Mapping[str, _Node], leaf: str | None) -> tuple[ImportedTurn, ...]:
     """The kept messages with their kept parents: the way to the leaf, then the rest, in order.
 
     A parent that is unknown here stays (it came in earlier, or never did); a ring of parents is
     cut where the file has its first message.
     """
-    parents = {key: _nearest_kept(nodes, node.parent) for key, node in nodes.items() if node.turn}
+    parents = {
+        key: _find_nearest_kept(nodes, node.parent) for key, node in nodes.items() if node.turn
+    }
     children: dict[str | None, list[str]] = {}
     for key, parent in parents.items():
         children.setdefault(parent if parent in parents else None, []).append(key)
-    order: dict[str, None] = dict.fromkeys(_way_to(parents, _nearest_kept(nodes, leaf)))
+    order: dict[str, None] = dict.fromkeys(_trace_way(parents, _find_nearest_kept(nodes, leaf)))
     _walk(children, None, order)
     for key in parents:
         if key not in order:
@@ -454,7 +458,7 @@ def _walk(
         waiting.extend(reversed(children.get(key, [])))
 
 
-def _way_to(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
+def _trace_way(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
     way: dict[str, None] = {}
     at = leaf
     while at is not None and at in parents and at not in way:
@@ -464,28 +468,28 @@ def _way_to(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
     return [] if at in way else list(reversed(way))
 
 
-def _nearest_kept(nodes: Mapping[str, _Node], key: str | None) -> str | None:
+def _find_nearest_kept(nodes: Mapping[str, _Node], key: str | None) -> str | None:
     """The message itself if it is kept, else the nearest kept one before it."""
-    seen: set[str] = set()
-    while key is not None and key in nodes and key not in seen:
+    visited: set[str] = set()
+    while key is not None and key in nodes and key not in visited:
         node = nodes[key]
         if node.turn is not None:
             return key
-        seen.add(key)
+        visited.add(key)
         key = node.parent
     return None if key is None or key in nodes else key
 
 
-def chat_key(file: ImportFile, own: object, first: object) -> str:
+def chat_key(file: ImportFile, own_id: object, first: object) -> str:
     """A conversation's own id; without one the file's stem and a hash of its first message.
 
     The hash, not the place in the file: a conversation that a newer file has further down must
     stay the same. Two that begin alike are told apart by their order.
     """
-    if isinstance(own, str) and own:
-        return own
-    if isinstance(own, int) and not isinstance(own, bool):
-        return str(own)
+    if isinstance(own_id, str) and own_id:
+        return own_id
+    if isinstance(own_id, int) and not isinstance(own_id, bool):
+        return str(own_id)
     key = f"{file.stem}-{digest(json.dumps(first, sort_keys=True))[:8]}"
     file.made_keys[key] += 1
     return key if file.made_keys[key] == 1 else f"{key}-{file.made_keys[key]}"

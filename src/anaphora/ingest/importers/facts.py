@@ -1,4 +1,4 @@
-"""What importers of memories have in common: a fact out of the fields of another program.
+"""Shared by importers of memories: a fact out of the fields of another program.
 
 Words stay as they are. What is not there is left away; what makes no sense raises Malformed.
 """
@@ -6,7 +6,7 @@ Words stay as they are. What is not there is left away; what makes no sense rais
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -19,11 +19,11 @@ _MAX_PATH = 1_000
 
 
 def words_at(value: Mapping[str, object], *names: str) -> str:
-    """The first of these fields that has words. Raises Malformed where none has."""
+    """The first of these fields that has words. Raises Malformed if none has."""
     for name in names:
-        found = value.get(name)
-        if isinstance(found, str) and found.strip():
-            return found
+        words = value.get(name)
+        if isinstance(words, str) and words.strip():
+            return words
     raise Malformed(f"no words: {' and '.join(map(repr, names))} are missing or blank")
 
 
@@ -33,12 +33,12 @@ def text_or(value: Mapping[str, object], *names: str) -> str:
 
 
 def when(file: ImportFile, value: Mapping[str, object], *names: str) -> datetime:
-    """The first of these times that is there, else the file's. Raises Malformed."""
+    """The first of these times that is set, else the file's. Raises Malformed."""
     return moment(value, *names) or file.modified
 
 
 def moment(value: Mapping[str, object], *names: str) -> datetime | None:
-    """The first of these times that is there. Raises Malformed for one that says nothing."""
+    """The first of these times that is set. Raises Malformed for an unreadable one."""
     return next((at for name in names if (at := read_time(value.get(name))) is not None), None)
 
 
@@ -49,39 +49,39 @@ def key_of(*parts: object) -> str:
 
 
 def path_of(*parts: str) -> str | None:
-    """A memory's path; None where these cannot be one."""
+    """A memory's path; None if these cannot be one."""
     path = "/".join(part.strip() for part in parts)
     return path if path.isprintable() and path.strip() == path and len(path) <= _MAX_PATH else None
 
 
 def tags_of(*groups: object) -> tuple[str, ...]:
-    """Tags out of texts and lists of texts; anything else is none."""
-    found: dict[str, None] = {}
+    """Tags out of texts and lists of texts; anything else is ignored."""
+    tags: dict[str, None] = {}
     for group in groups:
-        for tag in [group] if isinstance(group, str) else _listed(group):
+        for tag in (
+            [group]
+            if isinstance(group, str)
+            else (group if isinstance(group, list | tuple) else ())
+        ):
             if isinstance(tag, str) and tag.strip():
-                found[tag.strip()] = None
-    return tuple(found)
-
-
-def _listed(value: object) -> Iterable[object]:
-    return value if isinstance(value, list | tuple) else ()
+                tags[tag.strip()] = None
+    return tuple(tags)
 
 
 def payload_of(**fields: object) -> Mapping[str, Any] | None:
-    """The fields that say something; None where none does."""
-    found = {name: value for name, value in fields.items() if value not in (None, "", [], {}, ())}
-    return found or None
+    """The fields with content; None if there are none."""
+    filled = {name: field for name, field in fields.items() if field not in (None, "", [], {}, ())}
+    return filled or None
 
 
 def json_list(value: object) -> list[str]:
     """The texts of a list that a column holds as JSON; what is no JSON is one text."""
     if isinstance(value, str) and value.strip():
         try:
-            found = json.loads(value)
+            parsed = json.loads(value)
         except (ValueError, RecursionError):
             return [value]
-        if isinstance(found, list):
-            return [one for one in found if isinstance(one, str) and one.strip()]
-        return [found] if isinstance(found, str) and found.strip() else []
+        if isinstance(parsed, list):
+            return [text for text in parsed if isinstance(text, str) and text.strip()]
+        return [parsed] if isinstance(parsed, str) and parsed.strip() else []
     return []

@@ -57,9 +57,9 @@ _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 _JSON = (".json", ".jsonl", ".ndjson")
 _ENDINGS = (*_JSON, ".zip", ".db", ".sqlite", ".sqlite3", ".vscdb", ".af")
-# Names of exports whose endings say nothing: those of Google Takeout.
+# Names of exports with endings that tell nothing: those of Google Takeout.
 _NAMES = re.compile(r"(?:my ?activity.*\.html|conversation_\d+\.txt)")
-# What lies beside something known and is none of it.
+# Files that lie beside a known export and are no part of it.
 _BESIDE = {
     "claude-mem.db": words("settings.json"),
     "chatSessions": words("workspace.json state.vscdb.backup"),
@@ -67,7 +67,7 @@ _BESIDE = {
 _WITHIN_NONE = words("chatEditingSessions node_modules")
 _NOTES = (markdown.FORMAT.name, basic_memory.FORMAT.name)
 UNNAMED_NOTES: Final = "Markdown file (--format markdown imports them)"
-# A folder of one of these names is told from others by the one that it lies in.
+# A folder of one of these names is distinguished by the folder that it lies in.
 _COMMON = words("content docs documents knowledge memory memories notes obsidian vault wiki")
 _REFUSED = by_word(
     {
@@ -92,7 +92,7 @@ _CONVERSATIONS = "conversations"
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file is to be opened as a zip file. One that cannot be read is none."""
+    """Whether a file is to be opened as a zip file. An unreadable file is not."""
     if path.suffix.lower() == ".zip":
         return True
     try:
@@ -109,7 +109,7 @@ def find(
     name: str = "",
     passed: PassedOver | None = None,
 ) -> Generator[_Found, None, None]:
-    """The files under a path that exists. Each can be read until the next is asked for.
+    """The files under an existing path. Each can be read until the next one is requested.
 
     What is no file says what was left out, or which notes a folder has. With the `format` of notes
     a folder is one of notes, whatever else is in it. `name` is that of a file that lies elsewhere
@@ -117,38 +117,38 @@ def find(
     """
     passed = passed or PassedOver()
     if path.is_dir():
-        if format in _NOTES or (format is None and _is_notes(_names_in(path))):
-            yield from _notes(path, bounds)
+        if format in _NOTES or (format is None and _is_notes(_list_names(path))):
+            yield from _walk_notes(path, bounds)
         else:
             yield from _walk(path, bounds, passed)
     elif is_zip(path):
-        yield from _members(path, bounds, passed, format, name)
+        yield from _walk_members(path, bounds, passed, format, name)
     elif (name or path.name).lower().endswith(markdown.NOTES) and is_secret_file(name or path.name):
         yield ImportProblem(str(path), "file", _REFUSED["secret"])
     else:
-        yield _opened(path, bounds, name=name)
+        yield _open_file(path, bounds, name=name)
 
 
-def _names_in(root: Path) -> Iterator[str]:
+def _list_names(root: Path) -> Iterator[str]:
     """Names under a folder, with the folders that they lie in, but for hidden ones."""
     if (root / SETTINGS).is_dir():
         yield f"{SETTINGS}/"
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        if _depth(folder, root) >= _DEEPEST:
+        if _count_depth(folder, root) >= _DEEPEST:
             folders.clear()
         for name in names:
             yield str(PurePosixPath(Path(folder, name).relative_to(root)))
 
 
-def _depth(folder: str, root: Path) -> int:
-    """How many folders lie between a folder and the root above it."""
+def _count_depth(folder: str, root: Path) -> int:
+    """The number of folders between a folder and the root above it."""
     return folder.count(os.sep) - str(root).count(os.sep)
 
 
 def _is_notes(names: Iterable[str]) -> bool:
     """Whether a folder with these names in it is one of notes."""
-    found = False
+    has_notes = False
     for name in names:
         if name.startswith(f"{SETTINGS}/") or f"/{SETTINGS}/" in name:
             return True
@@ -157,60 +157,61 @@ def _is_notes(names: Iterable[str]) -> bool:
             return False
         if not last.startswith(".") and (last.endswith(_ENDINGS) or _NAMES.fullmatch(last)):
             return False
-        found = found or last.endswith(markdown.NOTES)
-    return found
+        has_notes = has_notes or last.endswith(markdown.NOTES)
+    return has_notes
 
 
-def _notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
+def _walk_notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
     """The notes of a folder, what of it is not read, and in the end which there are."""
-    name, keys = _name_of(root), set[str]()
+    # Keys do not depend on where the folder lies: folders move.
+    real = root.resolve()
+    above = real.parent.name
+    name, keys = (
+        (f"{above}/{real.name}" if real.name.lower() in _COMMON and above else real.name),
+        set[str](),
+    )
     rules, left_out = VaultRules(), Counter[str]()
-    for found in walk(root, telling=True):
-        if isinstance(found, FoundFolder):
-            base = "" if found.path == "." else f"{found.path}/"
-            rules = rules.with_vault(base, _templates_in(root / base))
+    for candidate in walk(root, telling=True):
+        if isinstance(candidate, FoundFolder):
+            base = "" if candidate.path == "." else f"{candidate.path}/"
+            rules = rules.with_vault(base, _find_templates(root / base))
             continue
-        kind = _kind_of(root, found, rules)
-        relative = f"{name}/{found.path}"
+        kind = _classify(root, candidate, rules)
+        relative = f"{name}/{candidate.path}"
         if kind is not None:
             yield from _leave_out(kind, relative, left_out, keys)
             continue
         keys.add(markdown.key_of_note(relative))
         # How long a note may be is not for the files of a project to say.
-        if isinstance(found, FoundFile) or found.reason == "too_large":
-            yield _opened(root / found.path, bounds, relative=relative)
+        if isinstance(candidate, FoundFile) or candidate.reason == "too_large":
+            yield _open_file(root / candidate.path, bounds, relative=relative)
         else:
-            reason = _REFUSED.get(found.reason, found.reason)
-            yield ImportProblem(str(root / found.path), "file", reason)
-    yield from _left_out(left_out)
-    yield from _wholes(name, keys)
+            reason = _REFUSED.get(candidate.reason, candidate.reason)
+            yield ImportProblem(str(root / candidate.path), "file", reason)
+    yield from _report_left_out(left_out)
+    yield from _report_wholes(name, keys)
 
 
-def _kind_of(root: Path, found: FoundFile | Skipped, rules: VaultRules) -> str | None:
-    """What something is that is not read, "" where it is not counted; None for what is told."""
-    kind = rules.kind_of(found.path)
+def _classify(root: Path, candidate: FoundFile | Skipped, rules: VaultRules) -> str | None:
+    """The kind of a file that is not read, "" if it is not counted; None if it is reported."""
+    kind = rules.kind_of(candidate.path)
     if kind is None:
-        ignored = isinstance(found, Skipped) and found.reason == "ignored"
+        ignored = isinstance(candidate, Skipped) and candidate.reason == "ignored"
         return IGNORED if ignored else None
-    if not isinstance(found, Skipped) or not (kind and (root / found.path).is_dir()):
+    if not isinstance(candidate, Skipped) or not (kind and (root / candidate.path).is_dir()):
         return kind
     # A folder that was not looked into may hold notes.
-    return IGNORED if found.reason == "ignored" else None
+    return IGNORED if candidate.reason == "ignored" else None
 
 
-def _ended(form: str, relative: str) -> ImportedWhole:
-    """What says that a template is no note: earlier releases took it for one."""
-    return ImportedWhole(form, markdown.key_of_note(relative), frozenset())
-
-
-def _left_out(counts: Mapping[str, int]) -> Iterator[ImportedElse]:
+def _report_left_out(counts: Mapping[str, int]) -> Iterator[ImportedElse]:
     return (ImportedElse(kind, count) for kind, count in sorted(counts.items()) if kind)
 
 
-def _templates_in(folder: Path) -> tuple[str, ...]:
+def _find_templates(folder: Path) -> tuple[str, ...]:
     """The templates of the vault that a folder is, if it is one."""
     try:
-        settings = sorted(one.name for one in folder.glob(f"{SETTINGS}*") if one.is_dir())
+        settings = sorted(child.name for child in folder.glob(f"{SETTINGS}*") if child.is_dir())
     except OSError:
         return ()
 
@@ -224,16 +225,9 @@ def _templates_in(folder: Path) -> tuple[str, ...]:
     return templates_of(read, settings)
 
 
-def _wholes(name: str, keys: set[str]) -> Iterator[ImportedWhole]:
+def _report_wholes(name: str, keys: set[str]) -> Iterator[ImportedWhole]:
     for form in _NOTES:
         yield ImportedWhole(form, markdown.key_of_note(f"{name}/"), frozenset(keys))
-
-
-def _name_of(root: Path) -> str:
-    """What the keys of a folder's notes begin with: not where it lies, as folders move."""
-    real = root.resolve()
-    above = real.parent.name
-    return f"{above}/{real.name}" if real.name.lower() in _COMMON and above else real.name
 
 
 def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
@@ -245,19 +239,19 @@ def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
                 folders.remove(name)
                 passed.add(HIDDEN if name.startswith(".") else PROGRAM, name)
         folders.sort()
-        if folders and _depth(folder, root) >= _DEEPEST:
+        if folders and _count_depth(folder, root) >= _DEEPEST:
             folders.clear()
             reason = f"it lies more than {_DEEPEST} folders deep: what is in it is not read"
             yield ImportProblem(folder, "directory", reason)
         notes += sum(map(_is_note, names))
         beside = set().union(*(_BESIDE.get(name, ()) for name in (*names, *folders)))
-        for name, tentative in _wanted(names, passed, beside):
+        for name, tentative in _choose_names(names, passed, beside):
             path = Path(folder, name)
             if path.suffix.lower() == ".zip":
-                yield from _members(path, bounds, passed)
+                yield from _walk_members(path, bounds, passed)
             else:
                 relative = f"{root.name}/{path.relative_to(root).as_posix()}"
-                yield _opened(path, bounds, relative=relative, tentative=tentative)
+                yield _open_file(path, bounds, relative=relative, tentative=tentative)
         for error in refused:
             yield ImportProblem(str(error.filename), "directory", reason_of(error))
         refused.clear()
@@ -270,7 +264,7 @@ def _is_note(name: str) -> bool:
     return not hidden and name.lower().endswith(markdown.ENDINGS)
 
 
-def _wanted(
+def _choose_names(
     names: list[str], passed: PassedOver, beside: Set[str] = frozenset()
 ) -> Iterator[tuple[str, bool]]:
     """The names in one folder that may hold conversations, in order; whether only perhaps."""
@@ -291,7 +285,7 @@ def _wanted(
             yield name, True
 
 
-def _members(
+def _walk_members(
     path: Path,
     bounds: Bounds,
     passed: PassedOver,
@@ -316,18 +310,18 @@ def _members(
         infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
         stem = Path(name or path.name).stem
         if format in _NOTES or (format is None and _is_notes(infos)):
-            yield from _packed_notes(path, archive, infos, stem, bounds)
+            yield from _walk_packed_notes(path, archive, infos, stem, bounds)
             return
         if count := sum(map(_is_note, infos)):
             yield ImportedElse(UNNAMED_NOTES, count)
-        for info, tentative in _in_order(infos, passed):
-            reason = _unwanted(info, room)
+        for info, tentative in _order_members(infos, passed):
+            reason = _check_member(info, room)
             if reason:
                 yield ImportProblem(f"{path}/{info.filename}", "file", reason)
                 continue
             room -= info.file_size
             below = f"{stem}/{info.filename}"
-            yield _opened(path, bounds, info, archive, below, tentative=tentative)
+            yield _open_file(path, bounds, info, archive, below, tentative=tentative)
 
 
 def _leave_out(
@@ -337,10 +331,13 @@ def _leave_out(
     left_out[kind] += 1
     if kind == TEMPLATE:
         keys.add(markdown.key_of_note(relative))
-        yield from (_ended(form, relative) for form in _NOTES)
+        # Earlier releases imported templates as notes: their memories end here.
+        yield from (
+            ImportedWhole(form, markdown.key_of_note(relative), frozenset()) for form in _NOTES
+        )
 
 
-def _packed_notes(
+def _walk_packed_notes(
     path: Path,
     archive: zipfile.ZipFile,
     infos: Mapping[str, zipfile.ZipInfo],
@@ -349,33 +346,35 @@ def _packed_notes(
 ) -> Iterator[_Found]:
     """The notes in a zip file, what of it is not read, and in the end which there are."""
     room = bounds.room(path.stat().st_size)
-    above = _relative("", "", infos)
-    rules = _packed_rules(archive, infos, "" if above == "/" else above)
+    above = _make_relative("", "", infos)
+    rules = _read_packed_rules(archive, infos, "" if above == "/" else above)
     keys, left_out = set[str](), Counter[str]()
-    for name in sorted(infos, key=lambda one: one.rpartition("/")[::2]):
+    for name in sorted(infos, key=lambda member: member.rpartition("/")[::2]):
         if name.startswith("__MACOSX"):
             # Macs put a shadow of every file there.
             continue
-        info, relative = infos[name], _relative(stem, name, infos)
+        info, relative = infos[name], _make_relative(stem, name, infos)
         kind = rules.kind_of(relative.partition("/")[2])
         if kind is not None:
             yield from _leave_out(kind, relative, left_out, keys)
             continue
         keys.add(markdown.key_of_note(relative))
-        reason = _unwanted(info, room) or _refused_note(relative)
+        reason = _check_member(info, room) or (
+            _REFUSED["secret"] if relative and is_secret_file(relative) else ""
+        )
         if reason:
             yield ImportProblem(f"{path}/{name}", "file", reason)
             continue
         room -= info.file_size
-        yield _opened(path, bounds, info, archive, relative)
-    yield from _left_out(left_out)
-    yield from _wholes(_relative(stem, "", infos).rstrip("/"), keys)
+        yield _open_file(path, bounds, info, archive, relative)
+    yield from _report_left_out(left_out)
+    yield from _report_wholes(_make_relative(stem, "", infos).rstrip("/"), keys)
 
 
-def _packed_rules(
+def _read_packed_rules(
     archive: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo], above: str
 ) -> VaultRules:
-    """What is left out of the notes below the folder `above` ("harbour/") of a zip file."""
+    """The rules for leaving out files below the folder `above` ("harbour/") of a zip file."""
     rules = VaultRules()
     vaults: dict[str, set[str]] = {}
     for name in infos:
@@ -389,7 +388,7 @@ def _packed_rules(
 
         def read(path: str, base: str = base) -> bytes | None:
             info = infos.get(base + path)
-            if info is None or _unwanted(info, MOST_SETTINGS):
+            if info is None or _check_member(info, MOST_SETTINGS):
                 return None
             try:
                 with archive.open(info) as file:
@@ -401,20 +400,16 @@ def _packed_rules(
     return rules
 
 
-def _refused_note(relative: str) -> str:
-    return _REFUSED["secret"] if relative and is_secret_file(relative) else ""
-
-
-def _relative(stem: str, name: str, names: Iterable[str]) -> str:
+def _make_relative(stem: str, name: str, names: Iterable[str]) -> str:
     """A member's path below the folder of notes: the one that all lie in, or the file's name."""
-    tops = {one.partition("/")[0] if "/" in one else "" for one in names}
+    tops = {member.partition("/")[0] if "/" in member else "" for member in names}
     tops -= {"__MACOSX"}
     if len(tops) == 1 and (top := next(iter(tops))) and top != SETTINGS:
         return name or f"{top}/"
     return f"{stem}/{name}"
 
 
-def _in_order(
+def _order_members(
     infos: Mapping[str, zipfile.ZipInfo], passed: PassedOver
 ) -> Iterator[tuple[zipfile.ZipInfo, bool]]:
     """The members that may be imported, folder by folder; whether only perhaps."""
@@ -425,11 +420,11 @@ def _in_order(
         if not folder.startswith("__MACOSX"):
             folders.setdefault(folder, []).append(last)
     for folder, names in sorted(folders.items()):
-        for last, tentative in _wanted(names, passed):
+        for last, tentative in _choose_names(names, passed):
             yield infos[f"{folder}/{last}" if folder else last], tentative
 
 
-def _unwanted(info: zipfile.ZipInfo, room: int) -> str:
+def _check_member(info: zipfile.ZipInfo, room: int) -> str:
     """Why a member is left out, "" if it is not. Nothing of it is unpacked for that.
 
     The size that it claims binds: no more than that is read of it.
@@ -448,7 +443,7 @@ def _unwanted(info: zipfile.ZipInfo, room: int) -> str:
     return ""
 
 
-def _opened(
+def _open_file(
     path: Path,
     bounds: Bounds,
     member: zipfile.ZipInfo | None = None,
@@ -467,7 +462,7 @@ def _opened(
 
 
 def reason_of(error: Exception) -> str:
-    """What was wrong, in words."""
+    """The error as a readable reason."""
     if isinstance(error, MemoryError):
         return "there is not memory enough for it"
     reason = error.strerror if isinstance(error, OSError) else None

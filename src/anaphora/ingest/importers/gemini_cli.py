@@ -55,73 +55,75 @@ class _Recording:
         self._others = 0
 
     def take(self, record: Record) -> None:
-        value = as_object(record.value, "a record")
-        if _is_head(value):
-            self._begin(value, record.place)
-        elif isinstance(back := value.get("$rewindTo"), str):
+        fields = as_object(record.value, "a record")
+        if _is_head(fields):
+            session_id = fields.get("sessionId")
+            key = session_id if isinstance(session_id, str) and session_id else self.file.stem
+            self.draft = self.draft or Draft(self.file, "gemini_cli", key)
+            self.draft.start(fields.get("startTime"), record.place)
+            folders = fields.get("directories")
+            first_folder = folders[0] if isinstance(folders, list) and folders else ""
+            self.draft.locate("gemini", directory=first_folder)
+            messages = fields.get("messages")
+            for number, message in enumerate(messages if isinstance(messages, list) else (), 1):
+                where = f"{record.place}, message {number}"
+                try:
+                    self._append_message(as_object(message, "a message"), where)
+                except Malformed as error:
+                    self.draft.problem(where, str(error))
+        elif isinstance(back := fields.get("$rewindTo"), str):
             self._last = self._messages[back][2] if back in self._messages else AFTER_LAST
-        elif "type" in value:
-            self._message(value, record.place)
+        elif "type" in fields:
+            self._append_message(fields, record.place)
         else:
             self._others += 1
 
     def results(self) -> Iterator[ImportItem]:
-        """The session; one whose head is missing goes by the name of its file."""
+        """The session; without a head it is named after its file."""
         if self.draft is None:
             if not self._messages:
                 return
             self.draft = Draft(self.file, "gemini_cli", self.file.stem)
-        for key, (value, place, before) in self._messages.items():
+        for key, (message, position, before) in self._messages.items():
             parent = self._kept.get(before, AFTER_LAST)
             try:
-                self._kept[key] = _add(self.draft, value, place, parent)
+                self._kept[key] = _add_message(self.draft, message, position, parent)
             except Malformed as error:
-                self.draft.problem(place, str(error))
+                self.draft.problem(position, str(error))
         self._messages = {}
         self.draft.left_out[LeftOut.RECORD] += self._others
         self._others = 0
         yield from self.draft.results()
 
-    def _begin(self, head: dict[str, object], place: str) -> None:
-        found = head.get("sessionId")
-        key = found if isinstance(found, str) and found else self.file.stem
-        self.draft = self.draft or Draft(self.file, "gemini_cli", key)
-        self.draft.start(head.get("startTime"), place)
-        self.draft.locate("gemini", directory=_first(head.get("directories")))
-        messages = head.get("messages")
-        for number, message in enumerate(messages if isinstance(messages, list) else (), 1):
-            where = f"{place}, message {number}"
-            try:
-                self._message(as_object(message, "a message"), where)
-            except Malformed as error:
-                self.draft.problem(where, str(error))
-
-    def _message(self, value: dict[str, object], place: str) -> None:
+    def _append_message(self, value: dict[str, object], place: str) -> None:
         # None shares the place of another one in the file.
-        key = _id_of(value) or f"\0{place}"
+        key = _read_id(value) or f"\0{place}"
         before = self._messages[key][2] if key in self._messages else self._last
         self._messages[key] = (value, place, before)
         self._last = key
 
 
-def _first(folders: object) -> object:
-    return folders[0] if isinstance(folders, list) and folders else ""
+def _read_id(value: Mapping[str, object]) -> str:
+    """A message's id, "" if it has none."""
+    message_id = value.get("id")
+    return (
+        str(message_id)
+        if isinstance(message_id, str | int) and not isinstance(message_id, bool)
+        else ""
+    )
 
 
-def _id_of(value: Mapping[str, object]) -> str:
-    """A message's id, "" where it has none."""
-    found = value.get("id")
-    return str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""
-
-
-def _add(draft: Draft, value: Mapping[str, Any], place: str, parent: str) -> str:
+def _add_message(draft: Draft, value: Mapping[str, Any], place: str, parent: str) -> str:
     """Keep a message with its calls, or count it; the key that it got, if any."""
-    role, key = _ROLES.get(str(value.get("type"))), _id_of(value)
+    role, key = _ROLES.get(str(value.get("type"))), _read_id(value)
     if role is None:
         draft.skip(LeftOut.RECORD, key or None, parent)
         return key or parent
     ts = draft.time(value.get("timestamp"), place)
-    text = _words(value.get("content"))
+    content = value.get("content")
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    text = "".join(text for text in texts if isinstance(text, str))
     if text.strip():
         key = draft.add(role, text, key=key, parent=parent, ts=ts)
     elif key:
@@ -135,13 +137,6 @@ def _add(draft: Draft, value: Mapping[str, Any], place: str, parent: str) -> str
         if failed is not None:
             draft.tool_gave(call.get("id"), call.get("resultDisplay"), failed=failed)
     return key or parent
-
-
-def _words(content: object) -> str:
-    """The texts of parts: one, several, or bare strings."""
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    return "".join(text for text in texts if isinstance(text, str))
 
 
 FORMAT = Format("gemini_cli", _detect, _read)

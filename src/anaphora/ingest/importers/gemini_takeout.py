@@ -76,24 +76,29 @@ def _is_html(head: bytes) -> bool:
 def _detect(sample: Sample) -> bool:
     if _is_html(sample.head):
         return True
-    return any(_is_activity(value) or _is_conversation(value) for value in sample.values)
+    return any(_is_activity(element) or _is_conversation(element) for element in sample.values)
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     with file.open() as raw:
         html = _is_html(raw.peek(_HTML_HEAD)[:_HTML_HEAD])
     if html:
-        yield from _html(file)
+        yield from _read_html(file)
         return
     days = _Days(file)
     for record in records(file, lambda v: _is_activity(v) or _is_conversation(v)):
         if isinstance(record, ImportProblem):
             yield record
         elif _is_conversation(record.value):
-            yield from _conversation(file, cast("dict[str, Any]", record.value), record.place)
+            value = cast("dict[str, Any]", record.value)
+            began = str(value.get("creation_time") or "")
+            draft = Draft(file, _NAME, f"{file.stem} {began}".strip(), title=value.get("title"))
+            draft.start(value.get("creation_time"), record.place)
+            draft.add_all(value["conversation_turns"], record.place, _add_turn, "turn")
+            yield from draft.results()
         else:
             try:
-                days.add(_entry(as_object(record.value, "an entry"), record.place))
+                days.add(_read_entry(as_object(record.value, "an entry"), record.place))
             except Malformed as error:
                 yield file.problem(record.place, str(error))
         if file.held > file.bounds.characters:
@@ -134,8 +139,22 @@ class _Days:
             draft = Draft(self._file, _NAME, day, title=f"Gemini, {day}")
             # Of several at one time the last in the file was the first.
             entries.reverse()
-            for entry in sorted(entries, key=lambda one: one.at):
-                _say(draft, entry)
+            for prompt_entry in sorted(entries, key=lambda entry: entry.at):
+                prompt = prompt_entry.asked or ""
+                key = f"{prompt_entry.at.isoformat()} {digest(prompt)[:8]}"
+                if prompt_entry.files:
+                    draft.left_out[LeftOut.ATTACHMENT] += prompt_entry.files
+                try:
+                    draft.add("user", prompt, key=key, ts=prompt_entry.at)
+                    if prompt_entry.answer.strip():
+                        draft.add(
+                            "assistant",
+                            prompt_entry.answer,
+                            key=f"{key} answer",
+                            ts=prompt_entry.at,
+                        )
+                except Malformed as error:
+                    draft.problem(prompt_entry.place, str(error))
             yield from draft.results()
         if self._left_out:
             yield ImportedElse(LeftOut.NOT_SAID, self._left_out)
@@ -143,20 +162,7 @@ class _Days:
         self._file.held = 0
 
 
-def _say(draft: Draft, entry: _Entry) -> None:
-    asked = entry.asked or ""
-    key = f"{entry.at.isoformat()} {digest(asked)[:8]}"
-    if entry.files:
-        draft.left_out[LeftOut.ATTACHMENT] += entry.files
-    try:
-        draft.add("user", asked, key=key, ts=entry.at)
-        if entry.answer.strip():
-            draft.add("assistant", entry.answer, key=f"{key} answer", ts=entry.at)
-    except Malformed as error:
-        draft.problem(entry.place, str(error))
-
-
-def _entry(value: Mapping[str, object], place: str) -> _Entry | None:
+def _read_entry(value: Mapping[str, object], place: str) -> _Entry | None:
     products = value.get("products")
     names = [text_or(value, "header"), *(products if isinstance(products, list) else ())]
     if not any(str(name).lower().startswith(_PRODUCTS) for name in names):
@@ -164,46 +170,46 @@ def _entry(value: Mapping[str, object], place: str) -> _Entry | None:
     at = read_time(value.get("time"))
     if at is None:
         raise Malformed("'time' is missing")
-    found = value.get("safeHtmlItem")
+    html_parts = value.get("safeHtmlItem")
     parts = [
         html
-        for item in (found if isinstance(found, list) else [found])
-        if isinstance(item, dict) and (html := text_or(item, "html", "htmlValue"))
+        for part in (html_parts if isinstance(html_parts, list) else [html_parts])
+        if isinstance(part, dict) and (html := text_or(part, "html", "htmlValue"))
     ]
     files = value.get("attachedFiles")
     count = len(files) if isinstance(files, list) else 0
-    asked = _asked(words_at(value, "title"))
-    return _Entry(at, asked, "\n\n".join(map(words_of, parts)), count, place)
+    prompt = _read_prompt(words_at(value, "title"))
+    return _Entry(at, prompt, "\n\n".join(map(words_of, parts)), count, place)
 
 
-def _asked(title: str) -> str | None:
-    """What the user typed, without the program's verb; None where it is no prompt."""
+def _read_prompt(title: str) -> str | None:
+    """The user's text, without the program's verb; None if it is no prompt."""
     if _NOT_SAID.match(title):
         return None
     verb = _ASKED.match(title)
-    said = title[verb.end() :] if verb else title
-    return _ATTACHED.sub("", said) or said
+    typed = title[verb.end() :] if verb else title
+    return _ATTACHED.sub("", typed) or typed
 
 
-def _without_files(said: str) -> str:
+def _cut_files(text: str) -> str:
     """The words without the files that are listed at their end."""
-    lines = said.split("\n")
+    lines = text.split("\n")
     first = len(lines) - 1
     while first > 0 and lines[first].startswith("-"):
         first -= 1
     for number in range(first, len(lines)):
-        if found := _FILES.search(lines[number]):
-            return "\n".join([*lines[:number], lines[number][: found.start()]]).removesuffix("\n")
-    return said
+        if match := _FILES.search(lines[number]):
+            return "\n".join([*lines[:number], lines[number][: match.start()]]).removesuffix("\n")
+    return text
 
 
-def _html(file: ImportFile) -> Iterator[ImportItem]:
+def _read_html(file: ImportFile) -> Iterator[ImportItem]:
     days, number = _Days(file), 0
     try:
         with file.open() as raw:
             for number, cell in enumerate(cells(raw, file.bounds.characters), start=1):
                 try:
-                    days.add(_cell(cell, f"entry {number}"))
+                    days.add(_read_cell(cell, f"entry {number}"))
                 except Malformed as error:
                     yield file.problem(f"entry {number}", str(error))
                 if file.held > file.bounds.characters:
@@ -215,44 +221,46 @@ def _html(file: ImportFile) -> Iterator[ImportItem]:
     yield from days.results()
 
 
-def _cell(cell: str, place: str) -> _Entry | None:
+def _read_cell(cell: str, place: str) -> _Entry | None:
     """An entry: what was asked, a line with the date, and what was answered."""
     product, _, body = cell.partition("\f")
     if not product.strip().lower().startswith(_PRODUCTS):
         return None
     lines = [line.replace("\xa0", " ") for line in body.split("\n")]
     for number, line in enumerate(lines):
-        found = _DATE.match(line.strip().replace("\u202f", " "))
-        if found is not None:
-            before = [one for one in lines[:number] if one.strip()]
-            said = "\n".join(before).strip()
-            files = len(_ATTACHED.findall(said.split("\n-")[0]))
-            said = _without_files(said)
+        date = _DATE.match(line.strip().replace("\u202f", " "))
+        if date is not None:
+            before = [before_line for before_line in lines[:number] if before_line.strip()]
+            prompt = "\n".join(before).strip()
+            files = len(_ATTACHED.findall(prompt.split("\n-")[0]))
+            prompt = _cut_files(prompt)
             answer = "\n".join(lines[number + 1 :]).strip()
-            return _Entry(_date(found), _asked(said) if said else None, answer, files, place)
+            return _Entry(
+                _parse_date(date), _read_prompt(prompt) if prompt else None, answer, files, place
+            )
     raise Malformed(
         "no date that can be read: ask Takeout for JSON, which has times in any language"
     )
 
 
-def _date(found: re.Match[str]) -> datetime:
-    part = {name.rstrip("2"): text for name, text in found.groupdict().items() if text}
+def _parse_date(match: re.Match[str]) -> datetime:
+    part = {name.rstrip("2"): text for name, text in match.groupdict().items() if text}
     name = part["month"][:3]
     if name not in _MONTHS:
-        raise Malformed(f"cannot parse the time: {found[0][:40]!r}")
+        raise Malformed(f"cannot parse the time: {match[0][:40]!r}")
     hour = int(part["hour"])
     if "half" in part:
         hour = hour % 12 + (12 if part["half"] == "PM" else 0)
     try:
         return datetime(
             int(part["year"]), _MONTHS.index(name) + 1, int(part["day"]), hour,
-            int(part["minute"]), int(part["second"]), tzinfo=_zone(part.get("zone", "UTC")),
+            int(part["minute"]), int(part["second"]), tzinfo=_parse_zone(part.get("zone", "UTC")),
         )  # fmt: skip
     except ValueError as error:
-        raise Malformed(f"cannot parse the time: {found[0][:40]!r}") from error
+        raise Malformed(f"cannot parse the time: {match[0][:40]!r}") from error
 
 
-def _zone(name: str) -> timezone:
+def _parse_zone(name: str) -> timezone:
     offset = _OFFSET.match(name)
     if offset is not None:
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)
@@ -262,20 +270,12 @@ def _zone(name: str) -> timezone:
     return timezone(timedelta(hours=_ZONES[name]))
 
 
-def _conversation(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
-    began = str(value.get("creation_time") or "")
-    draft = Draft(file, _NAME, f"{file.stem} {began}".strip(), title=value.get("title"))
-    draft.start(value.get("creation_time"), place)
-    draft.add_all(value["conversation_turns"], place, _turn, "turn")
-    yield from draft.results()
-
-
-def _turn(draft: Draft, value: object, place: str) -> None:
+def _add_turn(draft: Draft, value: object, place: str) -> None:
     turn = as_object(value, "a turn")
-    asked, answered = turn.get("user_turn"), turn.get("system_turn")
-    if isinstance(asked, dict):
-        ts = draft.time(asked.get("turn_last_modified"), place)
-        draft.add("user", words_at(asked, "prompt", "text"), ts=ts)
+    user_turn, answered = turn.get("user_turn"), turn.get("system_turn")
+    if isinstance(user_turn, dict):
+        ts = draft.time(user_turn.get("turn_last_modified"), place)
+        draft.add("user", words_at(user_turn, "prompt", "text"), ts=ts)
     elif isinstance(answered, dict):
         thoughts = answered.get("model_thoughts")
         draft.left_out[LeftOut.THINKING] += len(thoughts) if isinstance(thoughts, list) else 0

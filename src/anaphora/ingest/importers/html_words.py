@@ -99,15 +99,15 @@ class _Cells:
         if self._into is None:
             return
         if tag == "br":
-            self._put("\n")
+            self._append("\n")
         elif tag == "li":
-            self._put("\n- ")
+            self._append("\n- ")
         elif tag in _BLOCKS and tag != "div":
-            self._put("\n")
+            self._append("\n")
 
     def end_element(self, tag: str) -> None:
         if self._into is not None and tag in _BLOCKS and tag != "div":
-            self._put("\n")
+            self._append("\n")
         if tag == "div":
             if self._into is not None and self._depth == self._into_depth:
                 self._into = None
@@ -115,13 +115,13 @@ class _Cells:
 
     def add(self, data: str) -> None:
         if self._into is not None:
-            self._put(_SPACES.sub(" ", data))
+            self._append(_SPACES.sub(" ", data))
 
     def _begin(self, into: list[str]) -> None:
         self._into, self._into_depth = into, self._depth
         into.append("")
 
-    def _put(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         if self._into is not None and self._length <= self._most:
             self._length += len(text)
             self._into.append(text)
@@ -140,21 +140,21 @@ class _Cells:
 def cells(raw: BufferedReader, most: int) -> Iterator[str]:
     """Every entry of a page: its product, a form feed, its words; at most `most` characters each.
 
-    Raises Malformed where the markup is none.
+    Raises Malformed for invalid markup.
     """
     entries = _Cells(most)
     reader = MarkupReader(entries.begin, entries.end_element, entries.add)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    while data := raw.read(_CHUNK):
-        reader.feed(decoder.decode(data))
-        yield from _taken(entries)
+    while chunk := raw.read(_CHUNK):
+        reader.feed(decoder.decode(chunk))
+        yield from _take_done(entries)
         if len(reader.held) > _MOST_OPEN:
             raise Malformed("a tag or comment that does not end")
     reader.close()
     entries.end()
-    yield from _taken(entries)
+    yield from _take_done(entries)
 
 
-def _taken(entries: _Cells) -> Iterator[str]:
+def _take_done(entries: _Cells) -> Iterator[str]:
     done, entries.done = entries.done, []
     yield from done

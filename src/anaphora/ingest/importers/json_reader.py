@@ -75,18 +75,18 @@ def records(file: ImportFile, accept: Accept | None = None) -> Iterator[Record |
     Behind damage in an array, reading goes on at the next value that `accept` takes for an element
     (any object without it).
     """
-    if _shape(file) == "lines":
-        found = _lines(file)
+    if _detect_shape(file) == "lines":
+        values = _lines(file)
     else:
-        found = _elements(file, accept or (lambda value: isinstance(value, dict)))
-    return found if file.wanted is None else _shared(file, found, file.wanted)
+        values = _read_elements(file, accept or (lambda value: isinstance(value, dict)))
+    return values if file.wanted is None else _select_wanted(file, values, file.wanted)
 
 
-def _shared(
-    file: ImportFile, found: Iterator[Record | ImportProblem], wanted: Accept
+def _select_wanted(
+    file: ImportFile, values: Iterator[Record | ImportProblem], wanted: Accept
 ) -> Iterator[Record | ImportProblem]:
     """Of a file that several formats share, what is for the one that reads it now."""
-    for record in found:
+    for record in values:
         if wanted(record.value) if isinstance(record, Record) else not file.later:
             yield record
 
@@ -97,9 +97,10 @@ def read_log(
     results: Callable[[], Iterator[ImportItem]],
     accept: Accept | None = None,
 ) -> Iterator[ImportItem]:
-    """What a file gives whose messages are single values: `take` keeps each, or says Malformed.
+    """The items of a file with one message per value: `take` adds each, or raises Malformed.
 
-    `results` gives what was kept, at the end and whenever more is held than `file` may have.
+    `results` returns the items added so far, at the end and whenever `file` holds more than its
+    bounds allow.
     """
     for record in records(file, accept):
         if isinstance(record, ImportProblem):
@@ -122,10 +123,10 @@ def conversation_format(
     *,
     detect: Callable[[Sample], bool] | None = None,
 ) -> Format:
-    """A format whose values are whole conversations: objects that `accept` takes.
+    """A format with whole conversations as its values: objects that `accept` takes.
 
     `read` gets the file, the object and its place; any other value is a problem, and `lacking` says
-    why. A sample with a conversation is of this format, unless `detect` says otherwise.
+    why. A sample with a conversation is of this format; `detect` replaces this rule.
     """
 
     def conversations(file: ImportFile) -> Iterator[ImportItem]:
@@ -149,7 +150,7 @@ def sample(file: ImportFile, accept: Accept | None = None) -> Sample:
         head = raw.peek(CHUNK)[:CHUNK]
     if head.startswith(MAGIC):
         return Sample(file, "database", (), None, head, tables_of(file))
-    shape = _shape(file)
+    shape = _detect_shape(file)
     limit = _SAMPLE_LINES if shape == "lines" else _SAMPLE_ELEMENTS
     values: list[object] = []
     problem: ImportProblem | None = None
@@ -163,8 +164,8 @@ def sample(file: ImportFile, accept: Accept | None = None) -> Sample:
     return Sample(file, shape, tuple(values), problem, head)
 
 
-def _shape(file: ImportFile) -> Shape:
-    """How the file is laid out, judged by its first characters."""
+def _detect_shape(file: ImportFile) -> Shape:
+    """The layout of the file, judged by its first characters."""
     with file.open() as raw:
         try:
             start = _Text(raw).read(CHUNK)
@@ -185,8 +186,8 @@ def _shape(file: ImportFile) -> Shape:
 def _is_object_line(line: str) -> bool:
     if not line.startswith("{"):
         return False
-    value = _decode(line.rstrip(), 0, whole=True)
-    return isinstance(value, tuple) and isinstance(value[0], dict) and bool(value[0])
+    decoded = _decode(line.rstrip(), 0, whole=True)
+    return isinstance(decoded, tuple) and isinstance(decoded[0], dict) and bool(decoded[0])
 
 
 def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
@@ -220,24 +221,26 @@ def _drop_rest(text: _Text, line: str) -> bool:
 
 def _line(file: ImportFile, text: str, number: int) -> Record | ImportProblem:
     if _is_crowded(text, 0, file.bounds):
-        return file.problem(f"line {number}", _too_many(file.bounds))
-    found = _decode(text, 0, whole=True)
-    if isinstance(found, _Damage):
-        return file.problem(f"line {number}, column {found.position + 1}", found.in_words())
-    return Record(found[0], f"line {number}")
+        return file.problem(f"line {number}", _refuse_many(file.bounds))
+    decoded = _decode(text, 0, whole=True)
+    if isinstance(decoded, _Damage):
+        return file.problem(f"line {number}, column {decoded.position + 1}", decoded.in_words())
+    return Record(decoded[0], f"line {number}")
 
 
-def _elements(file: ImportFile, accept: Accept) -> Iterator[Record | ImportProblem]:
+def _read_elements(file: ImportFile, accept: Accept) -> Iterator[Record | ImportProblem]:
     with file.open() as raw:
         text = _Text(raw)
         try:
-            yield from _values(file, _Buffer(text, file.bounds), accept)
+            yield from _read_values(file, _Buffer(text, file.bounds), accept)
         except UnicodeError as error:
             yield file.problem("", f"not valid {text.encoding}: {error}")
         yield from text.misread_problem(file)
 
 
-def _values(file: ImportFile, buffer: _Buffer, accept: Accept) -> Iterator[Record | ImportProblem]:
+def _read_values(
+    file: ImportFile, buffer: _Buffer, accept: Accept
+) -> Iterator[Record | ImportProblem]:
     if buffer.peek() == "\ufeff":
         buffer.position += 1
     first = buffer.peek()
@@ -246,27 +249,27 @@ def _values(file: ImportFile, buffer: _Buffer, accept: Accept) -> Iterator[Recor
         return
     if first == "[":
         buffer.position += 1
-        whole = yield from _array(file, buffer, accept)
-        if not whole:
+        complete = yield from _read_array(file, buffer, accept)
+        if not complete:
             return
     else:
-        place = buffer.where(buffer.position)
-        found = buffer.decode()
-        if isinstance(found, _Damage):
-            yield file.problem(buffer.where(found.position), found.in_words())
-            if not found.beyond:
+        start = buffer.where(buffer.position)
+        decoded = buffer.decode()
+        if isinstance(decoded, _Damage):
+            yield file.problem(buffer.where(decoded.position), decoded.in_words())
+            if not decoded.beyond:
                 return
             buffer.skip()
         else:
-            yield Record(found[0], place)
+            yield Record(decoded[0], start)
     if buffer.peek():
         yield file.problem(buffer.where(buffer.position), "unexpected text after the JSON value")
 
 
-def _array(
+def _read_array(
     file: ImportFile, buffer: _Buffer, accept: Accept
 ) -> Generator[Record | ImportProblem, None, bool]:
-    """The elements of an array whose bracket was read; returns whether its end was found."""
+    """The elements of an array after its opening bracket; returns whether its end was found."""
     for number in itertools.count(1):
         character = buffer.peek()
         if character == "]":
@@ -279,19 +282,19 @@ def _array(
         if not buffer.peek():
             yield file.problem(buffer.where(buffer.position), "the file ends inside the array")
             return False
-        place = f"element {number}, {buffer.where(buffer.position)}"
-        found: _Damage | tuple[object] | None = buffer.decode()
-        if isinstance(found, _Damage):
-            where = f"element {number}, {buffer.where(found.position)}"
-            yield file.problem(where, found.in_words())
-            if found.beyond:
+        position = f"element {number}, {buffer.where(buffer.position)}"
+        decoded: _Damage | tuple[object] | None = buffer.decode()
+        if isinstance(decoded, _Damage):
+            where = f"element {number}, {buffer.where(decoded.position)}"
+            yield file.problem(where, decoded.in_words())
+            if decoded.beyond:
                 buffer.skip()
                 continue
-            found = _find_next(buffer, found, accept)
-            place = f"{where}, behind the damage"
-        if found is None:
+            decoded = _find_next(buffer, decoded, accept)
+            position = f"{where}, behind the damage"
+        if decoded is None:
             return False
-        yield Record(found[0], place)
+        yield Record(decoded[0], position)
     return False
 
 
@@ -304,15 +307,15 @@ def _find_next(buffer: _Buffer, damage: _Damage, accept: Accept) -> tuple[object
         dear = too_deep > _RECOVERY_TOO_DEEP or looked_at > _RECOVERY_CHARACTERS
         if dear or not buffer.to_object():
             return None
-        found = buffer.decode()
-        if not isinstance(found, _Damage):
-            if accept(found[0]):
-                return found
+        decoded = buffer.decode()
+        if not isinstance(decoded, _Damage):
+            if accept(decoded[0]):
+                return decoded
             continue
-        too_deep += found.too_deep or found.beyond
+        too_deep += decoded.too_deep or decoded.beyond
         # The decoder reads a string that has no end to the end of the text.
-        unterminated = found.reason.startswith(_UNTERMINATED)
-        read_to = len(buffer.text) if unterminated else found.position
+        unterminated = decoded.reason.startswith(_UNTERMINATED)
+        read_to = len(buffer.text) if unterminated else decoded.position
         looked_at += read_to - buffer.position
         buffer.position += 1
     return None
@@ -332,19 +335,19 @@ class _Damage:
 
     def in_words(self) -> str:
         """The reason as a problem tells it."""
-        known = self.beyond or self.reason in {_DEEP, _DIGITS}
-        return self.reason if known else f"not valid JSON: {self.reason}"
+        self_explaining = self.beyond or self.reason in {_DEEP, _DIGITS}
+        return self.reason if self_explaining else f"not valid JSON: {self.reason}"
 
 
 def _decode(text: str, position: int, *, whole: bool = False) -> tuple[object, int] | _Damage:
-    """The value that starts at `position` and where it ends: the one place that decodes JSON.
+    """The value that starts at `position` and where it ends: the only function that decodes JSON.
 
     With `whole` nothing may follow it. RecursionError (nesting beyond what the decoder bears) and
     the interpreter's limit on the digits of a number end here.
     """
     try:
-        value, end = _DECODER.raw_decode(text, position)
-        if is_too_deep(value, text, position, end):
+        decoded, end = _DECODER.raw_decode(text, position)
+        if is_too_deep(decoded, text, position, end):
             return _Damage(_DEEP, position, too_deep=True)
     except json.JSONDecodeError as error:
         return _Damage(error.msg, error.pos)
@@ -354,7 +357,7 @@ def _decode(text: str, position: int, *, whole: bool = False) -> tuple[object, i
         return _Damage(_DIGITS, position)
     if whole and end != len(text):
         return _Damage("Extra data", end)
-    return value, end
+    return decoded, end
 
 
 def _is_crowded(text: str, start: int, bounds: Bounds) -> bool:
@@ -364,7 +367,7 @@ def _is_crowded(text: str, start: int, bounds: Bounds) -> bool:
     return sum(text.count(mark, start) for mark in "[{,") > bounds.parts
 
 
-def _too_many(bounds: Bounds) -> str:
+def _refuse_many(bounds: Bounds) -> str:
     return f"more than {bounds.parts:,} values within one; it was skipped"
 
 
@@ -394,7 +397,7 @@ class _Text:
         return self._clean(self._stream.readline(most))
 
     def misread_problem(self, file: ImportFile) -> Iterator[ImportProblem]:
-        """What says how many bytes were read as something else, if any were."""
+        """A problem with the number of bytes read in another encoding, if there were any."""
         if self._misread:
             yield file.problem(
                 f"line {self._first_misread_line}",
@@ -440,7 +443,7 @@ class _Buffer:
             self.position = end.end() if end else self.position
             if self.position < len(self.text):
                 return self.text[self.position]
-            if not self._more():
+            if not self._read_more():
                 return ""
 
     def decode(self) -> _Damage | tuple[object]:
@@ -449,32 +452,41 @@ class _Buffer:
         One beyond the bounds is not decoded; the position stays, for `skip`.
         """
         while True:
-            found = _decode(self.text, self.position)
-            if isinstance(found, _Damage):
-                if self._ended or not self._is_unfinished(found):
-                    return found
-                # All of the text from here on belongs to the value.
-                beyond = self._beyond()
-                if beyond is not None:
-                    return beyond
-                if not self._more():
-                    return found
+            decoded = _decode(self.text, self.position)
+            if isinstance(decoded, _Damage):
+                # Whether text that follows could complete the value.
+                unfinished = decoded.reason.startswith(
+                    (_UNTERMINATED, _DIGITS)
+                ) or decoded.position + _LITERAL >= len(self.text)
+                if self._ended or decoded.too_deep or not unfinished:
+                    return decoded
+                # All of the text from the position on belongs to the value.
+                if len(self.text) - self.position > self._bounds.characters:
+                    return _Damage(too_long(self._bounds), self.position, beyond=True)
+                if _is_crowded(self.text, self.position, self._bounds):
+                    return _Damage(_refuse_many(self._bounds), self.position, beyond=True)
+                if not self._read_more():
+                    return decoded
                 continue
-            value, end = found
-            if end == len(self.text) and not isinstance(value, dict | list | str) and self._more():
+            element, end = decoded
+            if (
+                end == len(self.text)
+                and not isinstance(element, dict | list | str)
+                and self._read_more()
+            ):
                 continue
             self.position = end
-            return (value,)
+            return (element,)
 
     def skip(self) -> None:
         """Move behind the value here, or to the end of the file, without holding it."""
         depth = 0
-        while self._to_mark():
+        while self._move_to_mark():
             character = self.text[self.position]
             if not depth and character in ",]}":
                 return
             self.position += 1
-            if character == '"' and not self._behind_string():
+            if character == '"' and not self._move_behind_string():
                 self.position = len(self.text)
                 return
             depth += (character in "[{") - (character in "]}")
@@ -490,7 +502,7 @@ class _Buffer:
             at = self.text.find("{", self.position)
             self.position = at if at >= 0 else len(self.text)
             if at < 0:
-                if not self._more():
+                if not self._read_more():
                     return False
             elif self.text[max(0, at - 200) : at].rstrip()[-1:] != ":":
                 return True
@@ -504,7 +516,7 @@ class _Buffer:
         column = position - start if before else self._column + position
         return f"line {self._line + before}, column {column}"
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read on; False at the end. Each time as much again, so that retrying stays linear."""
         if self._ended:
             return False
@@ -521,15 +533,15 @@ class _Buffer:
         self.text += read
         return bool(read)
 
-    def _to_mark(self) -> bool:
+    def _move_to_mark(self) -> bool:
         """Move to what next opens, ends or parts something outside of strings."""
         while True:
             mark = _MARK.search(self.text, self.position)
             self.position = mark.start() if mark else len(self.text)
-            if mark or not self._more():
+            if mark or not self._read_more():
                 return mark is not None
 
-    def _behind_string(self) -> bool:
+    def _move_behind_string(self) -> bool:
         """Move behind the end of the string within which the position lies."""
         while True:
             quote = self.text.find('"', self.position)
@@ -542,20 +554,5 @@ class _Buffer:
                 continue
             # A backslash at the end waits for what it stands before.
             self.position = len(self.text) - escaped
-            if not self._more():
+            if not self._read_more():
                 return False
-
-    def _beyond(self) -> _Damage | None:
-        if len(self.text) - self.position > self._bounds.characters:
-            return _Damage(too_long(self._bounds), self.position, beyond=True)
-        if _is_crowded(self.text, self.position, self._bounds):
-            return _Damage(_too_many(self._bounds), self.position, beyond=True)
-        return None
-
-    def _is_unfinished(self, damage: _Damage) -> bool:
-        """Whether text that follows could mend this."""
-        if damage.too_deep:
-            return False
-        return damage.reason.startswith(
-            (_UNTERMINATED, _DIGITS)
-        ) or damage.position + _LITERAL >= len(self.text)

@@ -57,28 +57,43 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     drafts: dict[str, Draft] = {}
 
     def take(record: Record) -> Iterable[ImportItem]:
-        messages = _messages(record.value)
+        messages = _find_messages(record.value)
         if messages is not None:
-            return _conversation(file, record, messages)
-        _line(file, drafts, record)
+            fields = record.value if isinstance(record.value, dict) else {}
+            own_id = _read_first(fields, (*_WHERE, *_ID))
+            conversation = Draft(
+                file, "jsonl", chat_key(file, own_id, messages[0]), title=fields.get("title")
+            )
+            conversation.start(_read_first(fields, _WHEN), record.place)
+            conversation.add_all(messages, record.place, _add_message)
+            return conversation.results()
+        message = record.value
+        where = _read_first(message, _WHERE) if isinstance(message, dict) else None
+        key = file.stem if where is None or isinstance(where, dict | list | bool) else str(where)
+        draft = drafts.get(key)
+        if draft is None:
+            check_room(file, len(drafts))
+            draft = Draft(file, "jsonl", key)
+        _add_message(draft, message, record.place)
+        drafts[key] = draft
         return ()
 
     # Conversations of single lines go on with what follows.
     def results() -> Iterator[ImportItem]:
-        return (item for draft in drafts.values() for item in draft.results())
+        return (imported for draft in drafts.values() for imported in draft.results())
 
     return read_log(file, take, results, _is_known)
 
 
 def _is_known(value: object) -> bool:
-    return _is_message(value) or _messages(value) is not None
+    return _is_message(value) or _find_messages(value) is not None
 
 
-def _messages(value: object) -> Sequence[object] | None:
+def _find_messages(value: object) -> Sequence[object] | None:
     """The messages of a value that is a whole conversation, None if it is not one."""
-    found = value.get("messages") if isinstance(value, dict) else value
-    if isinstance(found, list) and any(map(_is_message, found)):
-        return found
+    messages = value.get("messages") if isinstance(value, dict) else value
+    if isinstance(messages, list) and any(map(_is_message, messages)):
+        return messages
     return None
 
 
@@ -89,81 +104,58 @@ def _is_message(value: object) -> bool:
     return any(isinstance(value.get(name), str) for name in _WHO) or _is_message(inner)
 
 
-def _conversation(
-    file: ImportFile, record: Record, messages: Sequence[object]
-) -> Iterator[ImportItem]:
-    value = record.value if isinstance(record.value, dict) else {}
-    own = _first(value, (*_WHERE, *_ID))
-    draft = Draft(file, "jsonl", chat_key(file, own, messages[0]), title=value.get("title"))
-    draft.start(_first(value, _WHEN), record.place)
-    draft.add_all(messages, record.place, _message)
-    return draft.results()
-
-
-def _line(file: ImportFile, drafts: dict[str, Draft], record: Record) -> None:
-    value = record.value
-    where = _first(value, _WHERE) if isinstance(value, dict) else None
-    key = file.stem if where is None or isinstance(where, dict | list | bool) else str(where)
-    draft = drafts.get(key)
-    if draft is None:
-        check_room(file, len(drafts))
-        draft = Draft(file, "jsonl", key)
-    _message(draft, value, record.place)
-    drafts[key] = draft
-
-
-def _first(value: Mapping[str, object], names: Sequence[str]) -> object:
+def _read_first(value: Mapping[str, object], names: Sequence[str]) -> object:
     """The first of these fields that says something."""
     return next((value[name] for name in names if value.get(name) not in (None, "")), None)
 
 
-def _message(draft: Draft, message: object, place: str) -> None:
-    value = as_object(message, "a message")
-    inner = value.get("message")
+def _add_message(draft: Draft, message: object, place: str) -> None:
+    fields = as_object(message, "a message")
+    inner = fields.get("message")
     if isinstance(inner, dict):
-        value = {**value, **inner}
-        value.pop("message")
-    key = _identity(_first(value, _ID))
-    parent = _identity(_first(value, _PARENT)) or AFTER_LAST
-    role, speaker = _who(value)
+        fields = {**fields, **inner}
+        fields.pop("message")
+    key = _read_id(_read_first(fields, _ID))
+    parent = _read_id(_read_first(fields, _PARENT)) or AFTER_LAST
+    role, speaker = _read_speaker(fields)
     if role in _TOOLS:
         draft.skip(LeftOut.TOOL_OUTPUT, key, parent)
         return
-    calls = value.get("tool_calls") or value.get("function_call")
+    calls = fields.get("tool_calls") or fields.get("function_call")
     if calls:
         draft.left_out[LeftOut.TOOL_CALL] += len(calls) if isinstance(calls, list) else 1
-        if not value.get("content"):
+        if not fields.get("content"):
             if key is not None:
                 draft.pass_over(key, parent)
             return
-    ts = draft.time(_first(value, _WHEN), place)
-    draft.add(role, _text(draft, value), key=key or "", parent=parent, ts=ts, speaker=speaker)
+    ts = draft.time(_read_first(fields, _WHEN), place)
+    draft.add(role, _read_text(draft, fields), key=key or "", parent=parent, ts=ts, speaker=speaker)
 
 
-def _identity(value: object) -> str | None:
+def _read_id(value: object) -> str | None:
     if isinstance(value, bool):
         return None
     return str(value) if isinstance(value, str | int) else None
 
 
-def _who(value: Mapping[str, object]) -> tuple[str, str | None]:
-    """Role and speaker. A name is a person's, who speaks as "user" if no role is given too."""
+def _read_speaker(value: Mapping[str, object]) -> tuple[str, str | None]:
+    """Role and speaker. A name is that of a person: the role is "user" unless one is given too."""
     names = [
-        found for name in (*_WHO, "name") if isinstance(found := value.get(name), str) and found
+        name for field in (*_WHO, "name") if isinstance(name := value.get(field), str) and name
     ]
     if not names:
         raise Malformed(f"no speaker: none of {', '.join(_WHO)} is there")
     role = speaker = None
     for name in names:
-        known = name.lower() if name.lower() in _TOOLS else _ROLES.get(name.lower())
-        if known is not None:
-            role = role or known
+        role_or_tool = name.lower() if name.lower() in _TOOLS else _ROLES.get(name.lower())
+        if role_or_tool is not None:
+            role = role or role_or_tool
         else:
             speaker = speaker or name
     return role or "user", speaker
 
 
-def _text(draft: Draft, value: Mapping[str, object]) -> str:
+def _read_text(draft: Draft, value: Mapping[str, object]) -> str:
     name = next((n for n in _WHAT if value.get(n) not in (None, "", [])), _WHAT[0])
     content = value.get(name)
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
@@ -180,17 +172,21 @@ def _text(draft: Draft, value: Mapping[str, object]) -> str:
             raise Malformed(f"a content block that is a {type(block).__name__}, not text")
         else:
             kind = str(block.get("type") or "text")
-            text = _text_of_block(block, kind) if kind not in _LEFT_OUT_BLOCKS else None
+            text = _read_block(block, kind) if kind not in _LEFT_OUT_BLOCKS else None
             if text is None:
                 draft.left_out[_LEFT_OUT_BLOCKS.get(kind, LeftOut.ATTACHMENT)] += 1
             else:
                 kinds.add("text" if kind in _TEXT_BLOCKS else kind)
                 runs.append(text)
-    return _joined(runs, kinds)
+    # Runs of one text join as they stand. Blocks that are texts of their own are separated by
+    # a blank line: they are all of one kind, without white space at their ends.
+    edges = any(a[-1:].isspace() or b[:1].isspace() for a, b in itertools.pairwise(runs))
+    plain = kinds <= {""} or kinds <= {"text"}
+    return ("\n\n" if plain and not edges else "").join(runs)
 
 
-def _text_of_block(block: Mapping[str, object], kind: str) -> str | None:
-    """The words of a block, whatever its type; None if it has none."""
+def _read_block(block: Mapping[str, object], kind: str) -> str | None:
+    """The text of a block of any type; None if it has none."""
     for name in ("text", "refusal", "transcript"):
         text = block.get(name)
         if isinstance(text, dict):
@@ -199,16 +195,6 @@ def _text_of_block(block: Mapping[str, object], kind: str) -> str | None:
         if isinstance(text, str):
             return text
     return text_at(block, "text") if kind in _TEXT_BLOCKS else None
-
-
-def _joined(runs: Sequence[str], kinds: set[str]) -> str:
-    """Runs of one text as they stand; blocks that are texts of their own with a line between.
-
-    Runs are of several kinds, or have the blanks between them at their ends.
-    """
-    edges = any(a[-1:].isspace() or b[:1].isspace() for a, b in itertools.pairwise(runs))
-    plain = kinds <= {""} or kinds <= {"text"}
-    return ("\n\n" if plain and not edges else "").join(runs)
 
 
 FORMAT = Format("jsonl", _detect, _read)

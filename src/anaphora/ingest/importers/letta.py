@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any, cast
 
 from anaphora.ingest.importers.base import (
@@ -55,8 +54,8 @@ def _is_agent(value: object) -> bool:
 def _is_passage(value: object) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         return False
-    known = {"archive_id", "embedding_config", "embedding", "source_id"} & value.keys()
-    return "id" in value and (bool(known) or str(value["id"]).startswith("passage-"))
+    marks = {"archive_id", "embedding_config", "embedding", "source_id"} & value.keys()
+    return "id" in value and (bool(marks) or str(value["id"]).startswith("passage-"))
 
 
 def _is_known(value: object) -> bool:
@@ -64,8 +63,8 @@ def _is_known(value: object) -> bool:
 
 
 def _has_passages(value: object) -> bool:
-    found = value.get("passages") if isinstance(value, dict) else None
-    return isinstance(found, list) and any(map(_is_passage, found[:20]))
+    passages = value.get("passages") if isinstance(value, dict) else None
+    return isinstance(passages, list) and any(map(_is_passage, passages[:20]))
 
 
 def _detect(sample: Sample) -> bool:
@@ -79,15 +78,15 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         elif not _is_known(record.value):
             yield file.problem(record.place, "neither an agent nor a passage")
         else:
-            yield from _taken(file, cast("dict[str, Any]", record.value), record.place)
+            yield from _read_record(file, cast("dict[str, Any]", record.value), record.place)
 
 
-def _taken(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
+def _read_record(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
     if _is_passage(value):
-        yield from _one(file, value, place)
+        yield from _read_passage(file, value, place)
         return
     if _is_agent(value):
-        yield from _agent(file, value, value["core_memory"], place, value)
+        yield from _read_agent(file, value, value["core_memory"], place, value)
     elif _is_agents(value):
         blocks = {str(b.get("id")): b for b in value["blocks"] if isinstance(b, dict)}
         for number, agent in enumerate(value["agents"], start=1):
@@ -95,16 +94,16 @@ def _taken(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[Impo
             if not isinstance(agent, dict):
                 yield file.problem(where, "it is no object")
                 continue
-            wanted = agent.get("block_ids")
-            ids = [str(one) for one in wanted] if isinstance(wanted, list) else []
-            own = [blocks[one] for one in ids if one in blocks]
-            yield from _agent(file, agent, own, where, value)
+            block_ids = agent.get("block_ids")
+            ids = [str(block_id) for block_id in block_ids] if isinstance(block_ids, list) else []
+            own_blocks = [blocks[block_id] for block_id in ids if block_id in blocks]
+            yield from _read_agent(file, agent, own_blocks, where, value)
     passages = value.get("passages")
     for number, passage in enumerate(passages if isinstance(passages, list) else (), start=1):
-        yield from _one(file, passage, f"{place}, passage {number}")
+        yield from _read_passage(file, passage, f"{place}, passage {number}")
 
 
-def _one(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
+def _read_passage(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
     try:
         passage = as_object(value, "a passage")
         text = words_at(passage, "text", "content")
@@ -117,7 +116,7 @@ def _one(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
         yield file.problem(place, str(error))
 
 
-def _agent(
+def _read_agent(
     file: ImportFile, agent: dict[str, Any], blocks: object, place: str, whole: Mapping[str, Any]
 ) -> Iterator[ImportItem]:
     """The blocks and messages of an agent; `whole` says when the file was written."""
@@ -125,31 +124,26 @@ def _agent(
     for number, block in enumerate(blocks if isinstance(blocks, list) else (), start=1):
         where = f"{place}, block {number}"
         try:
-            one = as_object(block, "a block")
-            yield _block(name, one, where, moment(one, *_TIMES) or when(file, whole, "created_at"))
+            fields = as_object(block, "a block")
+            at = moment(fields, *_TIMES) or when(file, whole, "created_at")
+            label, text = words_at(fields, "label"), text_or(fields, "value")
+            if text:
+                path, tags = path_of(_NAME, name, label), tags_of(label)
+                new = NewMemory(text, created_at=at, path=path, tags=tags)
+                yield ImportedMemory(_NAME, key_of("block", name, label), new, where)
+            else:
+                yield ImportedElse("empty block")
         except Malformed as error:
             yield file.problem(where, str(error))
     messages = agent.get("messages")
     if not isinstance(messages, list):
         return
     draft = Draft(file, _NAME, text_or(agent, "id") or name, title=name)
-    draft.add_all(messages, place, _message)
+    draft.add_all(messages, place, _add_message)
     yield from draft.results()
 
 
-def _block(agent: str, block: Mapping[str, object], place: str, at: datetime) -> ImportItem:
-    label, text = words_at(block, "label"), text_or(block, "value")
-    if not text:
-        return ImportedElse("empty block")
-    return ImportedMemory(
-        _NAME,
-        key_of("block", agent, label),
-        NewMemory(text, created_at=at, path=path_of(_NAME, agent, label), tags=tags_of(label)),
-        place,
-    )
-
-
-def _message(draft: Draft, value: object, place: str) -> None:
+def _add_message(draft: Draft, value: object, place: str) -> None:
     message = as_object(value, "a message")
     role, key = words_at(message, "role"), text_or(message, "id")
     ts = draft.time(message.get("created_at"), place)
@@ -158,72 +152,72 @@ def _message(draft: Draft, value: object, place: str) -> None:
     elif role == "system":
         draft.skip(LeftOut.INSTRUCTIONS, key or None)
     elif role == "user":
-        text = _of_user(_words(message))
+        text = _unwrap_user_text(_read_words(message))
         if text is None:
             draft.skip(LeftOut.HIDDEN, key or None)
         else:
             draft.add("user", text, key=key, ts=ts)
     elif role == "assistant":
-        _of_agent(draft, message, key)
+        _add_agent_message(draft, message, key)
     else:
         draft.skip(LeftOut.RECORD, key or None)
 
 
-def _of_agent(draft: Draft, message: Mapping[str, object], key: str) -> None:
-    """What an agent said: its words, or those that it gave to `send_message`."""
+def _add_agent_message(draft: Draft, message: Mapping[str, object], key: str) -> None:
+    """Add a message of the agent: its text, or the text that it gave to `send_message`."""
     ts = draft.time(message.get("created_at"), "")
     calls = message.get("tool_calls")
-    said: list[str] = []
+    sent: list[str] = []
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
-        given = _given(function)
-        if isinstance(function, dict) and function.get("name") == _SAID and "message" in given:
-            said.append(str(given["message"]))
+        arguments = _parse_arguments(function)
+        if isinstance(function, dict) and function.get("name") == _SAID and "message" in arguments:
+            sent.append(str(arguments["message"]))
         elif isinstance(function, dict):
-            draft.call_tool(call.get("id"), function.get("name"), given, ts)
-    words = _words(message)
-    if said:
+            draft.call_tool(call.get("id"), function.get("name"), arguments, ts)
+    words = _read_words(message)
+    if sent:
         # Beside what it sends an agent of this kind writes down what it thinks.
         draft.left_out[LeftOut.THINKING] += bool(words)
-        words = "\n\n".join(said)
+        words = "\n\n".join(sent)
     if words:
         draft.add("assistant", words, key=key, ts=ts)
     elif key:
         draft.pass_over(key)
 
 
-def _given(function: object) -> dict[str, Any]:
-    given = function.get("arguments") if isinstance(function, dict) else None
-    if isinstance(given, dict):
-        return given
+def _parse_arguments(function: object) -> dict[str, Any]:
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    if isinstance(arguments, dict):
+        return arguments
     try:
-        found = json.loads(given) if isinstance(given, str) else None
+        parsed = json.loads(arguments) if isinstance(arguments, str) else None
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
-def _words(message: Mapping[str, object]) -> str:
+def _read_words(message: Mapping[str, object]) -> str:
     content = message.get("content", message.get("text"))
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
     return "\n\n".join(text for text in texts if isinstance(text, str) and text.strip())
 
 
-def _of_user(text: str) -> str | None:
-    """What the user typed, out of the envelope of the program; None for its own notices."""
+def _unwrap_user_text(text: str) -> str | None:
+    """The user's text, out of the envelope of the program; None for the program's notices."""
     if not text.lstrip().startswith("{"):
         return text
     try:
-        found = json.loads(text)
+        envelope = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    if not isinstance(found, dict) or "type" not in found:
+    if not isinstance(envelope, dict) or "type" not in envelope:
         return text
-    if str(found["type"]) in _PROGRAM:
+    if str(envelope["type"]) in _PROGRAM:
         return None
-    said = found.get("message")
-    return said if isinstance(said, str) else text
+    message = envelope.get("message")
+    return message if isinstance(message, str) else text
 
 
 FORMAT = Format(_NAME, _detect, _read)

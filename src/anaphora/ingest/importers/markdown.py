@@ -64,7 +64,7 @@ class Note:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """The title in its properties, else the name of its file."""
         named = self.properties.get("title")
         return named if isinstance(named, str) and named else self.key.rsplit("/", 1)[-1]
 
@@ -81,7 +81,10 @@ def _detect(sample: Sample) -> bool:
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     try:
         if file.name.lower().endswith(CANVAS):
-            items, note = _canvas_items(file)
+            key = key_of_note(file.relative)
+            note = Note(key, "", {}, file.modified, file.modified, (), 0)
+            texts = read_canvas(_read_text(file))
+            items = [memory for text in texts for memory in _read_canvas_text(note, text)]
         else:
             note = read_note(file)
             items = list(sections(note, NAME))
@@ -95,9 +98,9 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 def account_of(
     file: ImportFile, note: Note, items: Iterable[ImportedMemory], source: str
 ) -> Iterator[ImportItem]:
-    """What is said after the memories of a note: which dates were not read, and what it has now."""
+    """The items after the memories of a note: dates that were not read, and the keys it has now."""
     yield from (file.problem("front matter", reason) for reason in note.unread)
-    keys = frozenset(item.key for item in items)
+    keys = frozenset(memory.key for memory in items)
     if not keys:
         yield ImportedElse(EMPTY)
     yield ImportedWhole(source, note.key, keys, note.changed)
@@ -105,8 +108,8 @@ def account_of(
 
 def read_note(file: ImportFile) -> Note:
     """The note in a file. Raises Malformed for what is no text, and OSError."""
-    properties, body, skipped, stray = split_front_matter(_text_in(file))
-    # Programs put their own before that of the user, whose words stay in the text.
+    properties, body, skipped, stray = split_front_matter(_read_text(file))
+    # Programs put their front matter before that of the user, which stays in the text.
     second = split_front_matter(body.lstrip("\n"))
     if properties and not second.stray:
         properties = {**second.properties, **properties}
@@ -124,34 +127,26 @@ def read_note(file: ImportFile) -> Note:
         properties,
         begun or dates.changed or file.modified,
         dates.changed or file.modified,
-        tags_of(_listed(properties.get("tags")), _listed(properties.get("tag"))),
+        tags_of(_split_tags(properties.get("tags")), _split_tags(properties.get("tag"))),
         skipped,
         dates.names,
         unread,
     )
 
 
-def _canvas_items(file: ImportFile) -> tuple[list[ImportedMemory], Note]:
-    """The memories of a canvas, and the canvas as a note without words. Raises Malformed."""
-    key = key_of_note(file.relative)
-    whole = Note(key, "", {}, file.modified, file.modified, (), 0)
-    texts = read_canvas(_text_in(file))
-    return [item for text in texts for item in _canvas_text(whole, text)], whole
+def _read_canvas_text(canvas: Note, text: CanvasText) -> Iterator[ImportedMemory]:
+    key = f"{canvas.key}{_PART}{text.key}" if text.key else canvas.key
+    for memory in sections(replace(canvas, key=key, text=text.text.strip("\n")), NAME):
+        yield replace(memory, place=text.place)
 
 
-def _canvas_text(whole: Note, text: CanvasText) -> Iterator[ImportedMemory]:
-    key = f"{whole.key}{_PART}{text.key}" if text.key else whole.key
-    for item in sections(replace(whole, key=key, text=text.text.strip("\n")), NAME):
-        yield replace(item, place=text.place)
-
-
-def _text_in(file: ImportFile) -> str:
+def _read_text(file: ImportFile) -> str:
     """All of a file. Raises Malformed for what is no text or too long, and OSError."""
     with file.open() as raw:
-        data = raw.read(file.bounds.characters + 1)
-    if len(data) > file.bounds.characters:
+        content = raw.read(file.bounds.characters + 1)
+    if len(content) > file.bounds.characters:
         raise Malformed(f"longer than {file.bounds.characters:,} bytes; it was skipped")
-    text = text_of(data)
+    text = text_of(content)
     if text is None:
         raise Malformed("it is no text; it was skipped")
     return text
@@ -163,36 +158,35 @@ def key_of_note(relative: str) -> str:
     return relative.replace(_PART, "%23")
 
 
-def _listed(value: str | list[str] | None) -> list[str]:
+def _split_tags(value: str | list[str] | None) -> list[str]:
     """Tags as they may be written: a list, or words with commas or spaces between them."""
     words = value if isinstance(value, list) else re.split(r"[,\s]+", value or "")
     return [word.strip().lstrip("#") for word in words if word.strip().lstrip("#")]
 
 
-def _tags_in(text: str) -> list[str]:
-    return [tag.rstrip("/-") for tag in _TAG.findall(_CODE.sub(" ", text))]
-
-
 def links_in(text: str) -> list[str]:
     """What a text links to: other notes by name, files and pages by address; each once."""
     plain = _CODE.sub(" ", text)
-    found = [*(name.strip() for name in _WIKI.findall(plain)), *_LINK.findall(plain)]
-    return list(dict.fromkeys(one for one in found if one))[:_MOST_LINKS]
+    targets = [*(name.strip() for name in _WIKI.findall(plain)), *_LINK.findall(plain)]
+    return list(dict.fromkeys(target for target in targets if target))[:_MOST_LINKS]
 
 
 def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
     """The memories of a note: itself, or each of its sections; its properties if it has no words.
 
-    None where it has neither.
+    None if it has neither.
     """
     properties = {n: v for n, v in note.properties.items() if not _is_beside(note, n, v)}
-    seen: Counter[str] = Counter()
-    for title, words, line in _parts(note):
-        text = words if words.strip() else told_properties(note)
+    title = note.properties.get("title")
+    # A title that the path already contains adds nothing.
+    own_title = title if isinstance(title, str) and title not in note.key else ""
+    counts: Counter[str] = Counter()
+    for heading, words, line in _split_parts(note):
+        text = words if words.strip() else describe_properties(note)
         if not text:
             continue
-        seen[title] += 1
-        part = title if seen[title] == 1 else f"{title} ~{seen[title]}"
+        counts[heading] += 1
+        part = heading if counts[heading] == 1 else f"{heading} ~{counts[heading]}"
         key = f"{note.key}{_PART}{part}" if part else note.key
         yield ImportedMemory(
             source,
@@ -200,11 +194,12 @@ def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
             NewMemory(
                 text,
                 created_at=note.at,
-                path=path_of(key) or path_of(note.key[:500] + _PART + str(sum(seen.values()))),
-                tags=tags_of(list(note.tags), _tags_in(text)),
-                payload=payload_of(
-                    title=_own_title(note), links=links_in(text), properties=properties
+                path=path_of(key) or path_of(note.key[:500] + _PART + str(sum(counts.values()))),
+                tags=tags_of(
+                    list(note.tags),
+                    [tag.rstrip("/-") for tag in _TAG.findall(_CODE.sub(" ", text))],
                 ),
+                payload=payload_of(title=own_title, links=links_in(text), properties=properties),
             ),
             f"line {line + note.skipped}",
             changed=note.changed,
@@ -220,23 +215,17 @@ def _is_beside(note: Note, name: str, value: str | list[str]) -> bool:
     return name in ("tags", "tag", "permalink") or name in note.dates
 
 
-def told_properties(note: Note) -> str:
+def describe_properties(note: Note) -> str:
     """The properties of a note as a text, one a line, its links by what they show."""
     lines = []
-    for name, value in note.properties.items():
-        values = value if isinstance(value, list) else [value]
-        shown = ", ".join(_SHOWN.sub(lambda link: link[2] or link[1], one) for one in values)
-        lines.append(f"{name}: {shown}")
+    for name, property_value in note.properties.items():
+        values = property_value if isinstance(property_value, list) else [property_value]
+        line = ", ".join(_SHOWN.sub(lambda link: link[2] or link[1], text) for text in values)
+        lines.append(f"{name}: {line}")
     return "\n".join(lines)
 
 
-def _own_title(note: Note) -> str:
-    """The title that a note gives itself, where its path does not tell it."""
-    named = note.properties.get("title")
-    return named if isinstance(named, str) and named not in note.key else ""
-
-
-def _parts(note: Note) -> Iterator[tuple[str, str, int]]:
+def _split_parts(note: Note) -> Iterator[tuple[str, str, int]]:
     """The heading, words and first line of each section; one without a heading if it is short."""
     from anaphora.ingest.projects.sections import parse
 

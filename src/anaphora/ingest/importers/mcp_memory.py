@@ -7,7 +7,7 @@ no times: those of the file are taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import cast
 
 from anaphora.ingest.importers.base import (
@@ -57,60 +57,55 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         elif _is_graph(record.value):
             graph = cast("dict[str, list[object]]", record.value)
             for noun, name in (("entity", "entities"), ("relation", "relations")):
-                found = graph.get(name)
-                for number, one in enumerate(found if isinstance(found, list) else (), start=1):
-                    yield from _one(file, one, f"{record.place}, {noun} {number}")
+                listed = graph.get(name)
+                elements = listed if isinstance(listed, list) else ()
+                for number, element in enumerate(elements, start=1):
+                    yield from _read_element(file, element, f"{record.place}, {noun} {number}")
         else:
-            yield from _one(file, record.value, record.place)
+            yield from _read_element(file, record.value, record.place)
 
 
-def _one(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
+def _read_element(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
     try:
-        found = as_object(value, "a line")
-        if _is_entity(found):
-            yield from _entity(file, found, place)
-        elif _is_relation(found):
-            yield _relation(file, found, place)
+        fields = as_object(value, "a line")
+        if _is_entity(fields):
+            name, kind = words_at(fields, "name"), text_or(fields, "entityType")
+            observations = fields.get("observations")
+            if not isinstance(observations, list):
+                raise Malformed("'observations' is no list")
+            for number, observation in enumerate(observations, start=1):
+                if not isinstance(observation, str) or not observation.strip():
+                    yield file.problem(f"{place}, observation {number}", "it is no text, or blank")
+                    continue
+                yield ImportedMemory(
+                    _NAME,
+                    key_of(name, digest(observation)[:12]),
+                    NewMemory(
+                        f"{name}: {observation}",
+                        created_at=file.modified,
+                        tags=tags_of(kind),
+                        payload=payload_of(entity=name, entity_type=kind),
+                    ),
+                    place,
+                )
+        elif _is_relation(fields):
+            source, kind, target = (
+                words_at(fields, name) for name in ("from", "relationType", "to")
+            )
+            yield ImportedMemory(
+                _NAME,
+                key_of("relation", digest(source, kind, target)[:12]),
+                NewMemory(
+                    f"{source} {kind} {target}",
+                    created_at=file.modified,
+                    payload=payload_of(**{"from": source, "relation": kind, "to": target}),
+                ),
+                place,
+            )
         else:
             raise Malformed("neither an entity nor a relation")
     except Malformed as error:
         yield file.problem(place, str(error))
-
-
-def _entity(file: ImportFile, value: Mapping[str, object], place: str) -> Iterator[ImportItem]:
-    name, kind = words_at(value, "name"), text_or(value, "entityType")
-    observations = value.get("observations")
-    if not isinstance(observations, list):
-        raise Malformed("'observations' is no list")
-    for number, said in enumerate(observations, start=1):
-        if not isinstance(said, str) or not said.strip():
-            yield file.problem(f"{place}, observation {number}", "it is no text, or blank")
-            continue
-        yield ImportedMemory(
-            _NAME,
-            key_of(name, digest(said)[:12]),
-            NewMemory(
-                f"{name}: {said}",
-                created_at=file.modified,
-                tags=tags_of(kind),
-                payload=payload_of(entity=name, entity_type=kind),
-            ),
-            place,
-        )
-
-
-def _relation(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
-    one, kind, other = (words_at(value, name) for name in ("from", "relationType", "to"))
-    return ImportedMemory(
-        _NAME,
-        key_of("relation", digest(one, kind, other)[:12]),
-        NewMemory(
-            f"{one} {kind} {other}",
-            created_at=file.modified,
-            payload=payload_of(**{"from": one, "relation": kind, "to": other}),
-        ),
-        place,
-    )
 
 
 FORMAT = Format(_NAME, _detect, _read)

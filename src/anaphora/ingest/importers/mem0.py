@@ -55,52 +55,58 @@ def _is_memory(value: object) -> bool:
 
 
 def _is_answer(value: object) -> bool:
-    found = value.get("results") if isinstance(value, dict) else None
-    return isinstance(found, list) and any(map(_is_memory, found[:50]))
+    results = value.get("results") if isinstance(value, dict) else None
+    return isinstance(results, list) and any(map(_is_memory, results[:50]))
 
 
 def _detect(sample: Sample) -> bool:
     if sample.shape == "database":
         return sample.has_table("history", "memory_id", "new_memory", "event")
-    return any(_is_memory(value) or _is_answer(value) for value in sample.values)
+    return any(_is_memory(element) or _is_answer(element) for element in sample.values)
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     with file.open() as raw:
         database = raw.peek(len(MAGIC)).startswith(MAGIC)
     if database:
-        yield from _history(file)
-        yield from _messages(file)
+        yield from _read_history(file)
+        yield from _read_messages(file)
         return
     for record in records(file, lambda value: _is_memory(value) or _is_answer(value)):
         if isinstance(record, ImportProblem):
             yield record
         elif _is_answer(record.value):
-            yield from _answer(file, cast("dict[str, Any]", record.value), record.place)
+            yield from _read_answer(file, cast("dict[str, Any]", record.value), record.place)
         else:
-            yield from _one(file, record.value, record.place)
+            yield from _read_memory(file, record.value, record.place)
 
 
-def _answer(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
-    for number, one in enumerate(value["results"], start=1):
-        yield from _one(file, one, f"{place}, result {number}")
+def _read_answer(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
+    for number, element in enumerate(value["results"], start=1):
+        yield from _read_memory(file, element, f"{place}, result {number}")
     relations = value.get("relations")
-    for number, one in enumerate(relations if isinstance(relations, list) else (), start=1):
+    for number, element in enumerate(relations if isinstance(relations, list) else (), start=1):
         where = f"{place}, relation {number}"
         try:
-            yield _relation(file, as_object(one, "a relation"), where)
+            relation = as_object(element, "a relation")
+            text = " ".join(
+                words_at(relation, *names)
+                for names in (("source",), ("relationship", "relation"), ("target", "destination"))
+            )
+            key = key_of("relation", digest(text)[:12])
+            yield ImportedMemory(_NAME, key, NewMemory(text, created_at=file.modified), where)
         except Malformed as error:
             yield file.problem(where, str(error))
 
 
-def _one(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
+def _read_memory(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
     try:
-        yield _memory(file, as_object(value, "a memory"), place)
+        yield _make_memory(file, as_object(value, "a memory"), place)
     except Malformed as error:
         yield file.problem(place, str(error))
 
 
-def _memory(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
+def _make_memory(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
     memory_id, text = words_at(value, "id"), words_at(value, "memory")
     scopes = (f"{n.removesuffix('_id')}:{v}" for n in _SCOPES if (v := text_or(value, n)))
     at = when(file, value, "updated_at", "created_at")
@@ -121,53 +127,40 @@ def _memory(file: ImportFile, value: Mapping[str, object], place: str) -> Import
     )
 
 
-def _relation(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
-    said = " ".join(
-        words_at(value, *names)
-        for names in (("source",), ("relationship", "relation"), ("target", "destination"))
-    )
-    return ImportedMemory(
-        _NAME,
-        key_of("relation", digest(said)[:12]),
-        NewMemory(said, created_at=file.modified),
-        place,
-    )
-
-
-def _history(file: ImportFile) -> Iterator[ImportItem]:
-    found: list[tuple[Row, str]] = []
-    for item in rows(file, "history", _HISTORY, order=("memory_id",)):
-        if isinstance(item, ImportProblem):
-            yield item
-        elif not isinstance(item[0]["memory_id"], str) or not item[0]["memory_id"]:
-            yield file.problem(item[1], "the memory has no id")
+def _read_history(file: ImportFile) -> Iterator[ImportItem]:
+    versions: list[tuple[Row, str]] = []
+    for fetched in rows(file, "history", _HISTORY, order=("memory_id",)):
+        if isinstance(fetched, ImportProblem):
+            yield fetched
+        elif not isinstance(fetched[0]["memory_id"], str) or not fetched[0]["memory_id"]:
+            yield file.problem(fetched[1], "the memory has no id")
         else:
-            if found and found[-1][0]["memory_id"] != item[0]["memory_id"]:
-                yield from _versions(file, found)
-                found = []
-            found.append(item)
-    yield from _versions(file, found)
+            if versions and versions[-1][0]["memory_id"] != fetched[0]["memory_id"]:
+                yield from _read_versions(file, versions)
+                versions = []
+            versions.append(fetched)
+    yield from _read_versions(file, versions)
 
 
-def _versions(file: ImportFile, found: list[tuple[Row, str]]) -> Iterator[ImportItem]:
+def _read_versions(file: ImportFile, versions: list[tuple[Row, str]]) -> Iterator[ImportItem]:
     """Every value of one memory, oldest first; nothing of one that was deleted."""
-    if any(row["is_deleted"] or row["event"] == "DELETE" for row, _ in found):
+    if any(row["is_deleted"] or row["event"] == "DELETE" for row, _ in versions):
         yield ImportedElse(LeftOut.DELETED)
         return
-    said: list[tuple[datetime, str, str, str]] = []
-    for row, place in found:
+    texts: list[tuple[datetime, str, str, str]] = []
+    for row, position in versions:
         try:
             at = moment(row, "updated_at", "created_at") or _LONG_AGO
-            said.append((at, row["memory_id"], words_at(row, "new_memory"), place))
-            if row["event"] == "UPDATE" and len(found) == 1 and text_or(row, "old_memory"):
+            texts.append((at, row["memory_id"], words_at(row, "new_memory"), position))
+            if row["event"] == "UPDATE" and len(versions) == 1 and text_or(row, "old_memory"):
                 first = moment(row, "created_at") or at
-                said.append((first, row["memory_id"], row["old_memory"], place))
+                texts.append((first, row["memory_id"], row["old_memory"], position))
         except Malformed as error:
-            yield file.problem(place, str(error))
-    said.sort(key=lambda one: one[0])
+            yield file.problem(position, str(error))
+    texts.sort(key=lambda version: version[0])
     # What was written again without a change is one value.
-    for _, same in groupby(said, key=lambda one: one[2]):
-        at, memory_id, text, place = next(same)
+    for _, same in groupby(texts, key=lambda version: version[2]):
+        at, memory_id, text, position = next(same)
         yield ImportedMemory(
             _NAME,
             key_of(memory_id),
@@ -176,25 +169,25 @@ def _versions(file: ImportFile, found: list[tuple[Row, str]]) -> Iterator[Import
                 created_at=at if at > _LONG_AGO else file.modified,
                 path=path_of(_NAME, memory_id),
             ),
-            place,
+            position,
         )
 
 
-def _messages(file: ImportFile) -> Iterator[ImportItem]:
+def _read_messages(file: ImportFile) -> Iterator[ImportItem]:
     """The last messages of each session, which mem0 keeps beside its history."""
     draft: Draft | None = None
-    for item in rows(file, "messages", _MESSAGES, order=("session_scope", "created_at")):
-        if isinstance(item, ImportProblem):
-            yield item
+    for fetched in rows(file, "messages", _MESSAGES, order=("session_scope", "created_at")):
+        if isinstance(fetched, ImportProblem):
+            yield fetched
             continue
-        row, place = item
+        row, position = fetched
         scope = str(row["session_scope"] or file.stem)
         if draft is None or draft.key != scope:
             if draft is not None:
                 yield from draft.results()
             draft = Draft(file, _NAME, scope)
         try:
-            name, ts = row["name"], draft.time(row["created_at"], place)
+            name, ts = row["name"], draft.time(row["created_at"], position)
             draft.add(
                 words_at(row, "role"),
                 words_at(row, "content"),
@@ -203,7 +196,7 @@ def _messages(file: ImportFile) -> Iterator[ImportItem]:
                 speaker=name if isinstance(name, str) and name else None,
             )
         except Malformed as error:
-            draft.problem(place, str(error))
+            draft.problem(position, str(error))
     if draft is not None:
         yield from draft.results()
 

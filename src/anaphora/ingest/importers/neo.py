@@ -1,6 +1,6 @@
 """Neo: conversation threads as Go wrote them, one `<id>.json` each; ids are kept.
 
-A turn keeps its time and, where it has one, its intent. A damaged turn is reported and the others
+A turn keeps its time and, if it has one, its intent. A damaged turn is reported and the others
 go in: this reads leniently what the store itself would set aside as corrupt.
 """
 
@@ -25,18 +25,18 @@ def _is_thread(value: object) -> bool:
     )
 
 
-def _thread(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
+def _read_thread(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     key = cast("str", value["conversation_id"])
     draft = Draft(file, "neo", key, title=value.get("title"))
     try:
         draft.conversation_id = check_id(key)
     except InvalidId as error:
         draft.problem(place, f"{error}; {draft.conversation_id} is used")
-    draft.add_all(cast("list[object]", value["turns"] or []), place, _turn, "turn")
+    draft.add_all(cast("list[object]", value["turns"] or []), place, _add_turn, "turn")
     yield from draft.results()
 
 
-def _turn(draft: Draft, value: object, place: str) -> None:
+def _add_turn(draft: Draft, value: object, place: str) -> None:
     turn = as_object(value, "a turn")
     role, text = text_at(turn, "role"), text_at(turn, "text")
     if not role.strip() or not role.isprintable():
@@ -50,6 +50,6 @@ FORMAT = conversation_format(
     "neo",
     _is_thread,
     "not a thread: it has no conversation_id and turns",
-    _thread,
+    _read_thread,
     detect=lambda sample: any(map(_is_thread, sample.values[:1])),
 )

@@ -54,11 +54,11 @@ _BETWEEN: Final = words("at um uhr o clock the le de el den am à a las t 日")
 
 
 class ReadsTwoWays(Malformed):
-    """A date in digits whose day and month cannot be told apart."""
+    """A date in digits with day and month that cannot be told apart."""
 
 
 class NotedDates(NamedTuple):
-    """What properties tell of times: when it began, when it was changed, and what that was read of.
+    """The times in properties: when it began, when it was changed, and the properties read.
 
     `unread` says of each date that reads two ways why it counts for nothing.
     """
@@ -76,8 +76,8 @@ def dates_of(properties: Properties) -> NotedDates:
     unread: list[str] = []
     for plain in (*BEGUN, *CHANGED):
         name = by_name.get(plain, "")
-        value = properties.get(name)
-        for text in value if isinstance(value, list) else [value] if value else []:
+        written = properties.get(name)
+        for text in written if isinstance(written, list) else [written] if written else []:
             try:
                 at = date_of(text)
             except ReadsTwoWays as error:
@@ -87,10 +87,11 @@ def dates_of(properties: Properties) -> NotedDates:
                 read[plain] = at
                 break
     begun, changed = (
-        next((read[one] for one in names if one in read), None) for names in (BEGUN, CHANGED)
+        next((read[plain_name] for plain_name in names if plain_name in read), None)
+        for names in (BEGUN, CHANGED)
     )
-    told = frozenset(by_name[plain] for plain, at in read.items() if at in (begun, changed))
-    return NotedDates(begun, changed, told, tuple(unread))
+    names_read = frozenset(by_name[plain] for plain, at in read.items() if at in (begun, changed))
+    return NotedDates(begun, changed, names_read, tuple(unread))
 
 
 def date_of_name(stem: str) -> datetime | None:
@@ -106,9 +107,13 @@ def date_of_name(stem: str) -> datetime | None:
 def date_of(text: str) -> datetime | None:
     """The time that a text is, if it is nothing but one; UTC where it names no zone.
 
-    Raises ReadsTwoWays where day and month cannot be told apart.
+    Raises ReadsTwoWays if day and month cannot be told apart.
     """
-    text = _unlinked(unicodedata.normalize("NFKC", text.strip()))
+    text = unicodedata.normalize("NFKC", text.strip())
+    if (link := _LINKED.fullmatch(text)) is not None:
+        # A link shows its own text, else the name of the note that it leads to.
+        named = (link[1] or link[3] or "").rpartition("/")[2].strip()
+        text = named if _ISO.search(named) or not link[2] else link[2].strip()
     if not text or len(text) > _MOST or not any(letter.isdigit() for letter in text):
         return None
     joined = _JOINED.fullmatch(text)
@@ -117,19 +122,10 @@ def date_of(text: str) -> datetime | None:
             return read_time(text)
         day, clock = "-".join(joined.groups("")[:3]), ":".join(filter(None, joined.groups()[3:]))
         return datetime.fromisoformat(f"{day}T{clock}" if clock else day).replace(tzinfo=UTC)
-    return _written_date(text)
+    return _parse_written(text)
 
 
-def _unlinked(text: str) -> str:
-    """What a link shows as: its own words, else the name of the note that it leads to."""
-    link = _LINKED.fullmatch(text)
-    if link is None:
-        return text
-    named = (link[1] or link[3] or "").rpartition("/")[2].strip()
-    return named if _ISO.search(named) or not link[2] else link[2].strip()
-
-
-def _written_date(text: str) -> datetime | None:
+def _parse_written(text: str) -> datetime | None:
     """A date in words or in the digits of a country, with a time of day or without."""
     zone = _ZONE.search(text)
     offset = timedelta()
@@ -140,14 +136,14 @@ def _written_date(text: str) -> datetime | None:
             offset = -offset if zone[1] == "-" else offset
     text = _SHORT_YEAR.sub(r"\g<1>20\2", _SECONDS.sub(r"\1", text))
     moments = list(moments_in(text, str))
-    rest, end = [], 0
+    around, end = [], 0
     for moment in moments:
-        rest.append(text[end : moment.start])
+        around.append(text[end : moment.start])
         end = moment.end
-    rest.append(text[end:])
+    around.append(text[end:])
     days = [moment for moment in moments if moment.is_day]
     clocks = [moment for moment in moments if not moment.is_day]
-    if len(days) != 1 or len(clocks) > 1 or not _is_beside_a_date(" ".join(rest)):
+    if len(days) != 1 or len(clocks) > 1 or not _is_beside_a_date(" ".join(around)):
         return None
     two_ways = _TWO_WAYS.fullmatch(text[days[0].start : days[0].end])
     if (
@@ -161,7 +157,8 @@ def _written_date(text: str) -> datetime | None:
         )
     if not _ISO.fullmatch(days[0].looked_up[0]):
         return None
-    hour, minute = _clock_of(clocks[0].looked_up[0]) if clocks else (0, 0)
+    hours, _, minutes = (clocks[0].looked_up[0] if clocks else "0:0").partition(":")
+    hour, minute = int(hours), int(minutes)
     try:
         day = datetime.fromisoformat(days[0].looked_up[0])
         at = day.replace(hour=hour, minute=minute, tzinfo=timezone(offset) if offset else UTC)
@@ -171,26 +168,21 @@ def _written_date(text: str) -> datetime | None:
     return at
 
 
-def _clock_of(token: str) -> tuple[int, int]:
-    hour, _, minute = token.partition(":")
-    return int(hour), int(minute)
-
-
-def _is_beside_a_date(rest: str) -> bool:
+def _is_beside_a_date(around: str) -> bool:
     """Whether what stands around a date says no more than its weekday."""
-    beside = _WORD.findall(rest.lower())
-    return len(beside) <= 3 and not re.search(r"\d", rest) and all(map(_is_weekday, beside))
+    beside = _WORD.findall(around.lower())
+    return len(beside) <= 3 and not re.search(r"\d", around) and all(map(_is_weekday, beside))
 
 
 def _is_weekday(word: str) -> bool:
     return word in _BETWEEN or (
-        len(word) > 1 and any(name.startswith(word) for name in _weekdays())
+        len(word) > 1 and any(name.startswith(word) for name in _list_weekdays())
     )
 
 
 @lru_cache(maxsize=1)
-def _weekdays() -> Sequence[str]:
+def _list_weekdays() -> Sequence[str]:
     """The names of the days of the week in every language that is known."""
-    patterns = (one.times.get("weekdays", ()) for one in languages().values())
+    patterns = (language.times.get("weekdays", ()) for language in languages().values())
     named = (part for group in patterns for pattern in group for part in pattern.split("|"))
     return (*WEEKDAYS, *(part.replace("?", "").lower() for part in named))

@@ -1,4 +1,4 @@
-"""What of a folder or zip file no importer takes: counted by kind, with the first names of each."""
+"""Files that no importer accepts: counted by kind, with the first names of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPANION: Final = "file beside an export, with no conversation in it"
 PROGRAM: Final = "folder of a program, not looked into"
 EMPTY: Final = "file with no conversation or memory in it"
 _NOT_TOLD: Final = words(".DS_Store .git .obsidian")
-"""What programs keep for themselves in folders of others."""
+"""Files that programs keep in other folders."""
 
 # None of these holds a conversation: they are summed up, and not opened.
 _SUMMED_UP: Final = words(
@@ -34,10 +34,10 @@ _MOST_KINDS: Final = 40
 
 def is_none(name: str) -> bool:
     """Whether a name tells that no conversation is in the file."""
-    return _ending(name) in _SUMMED_UP or _ending(name) in _DOCUMENTS
+    return _find_ending(name) in _SUMMED_UP or _find_ending(name) in _DOCUMENTS
 
 
-def _ending(name: str) -> str:
+def _find_ending(name: str) -> str:
     match = _ENDING.search(name.lower().rpartition("/")[2])
     return match[1] if match else ""
 
@@ -65,7 +65,7 @@ class PassedOver:
 
     def add_file(self, name: str) -> None:
         """Count a file by the ending of its name."""
-        ending = _ending(name)
+        ending = _find_ending(name)
         self.add(f".{ending} file" if ending else "file without an ending", name)
 
     def items(self) -> Iterator[ImportedElse]:
@@ -73,10 +73,10 @@ class PassedOver:
         for kind, count in self._counts.items():
             ending = kind[1:].removesuffix(" file")
             if ending in _SUMMED_UP:
-                told = kind
+                description = kind
             elif ending in _DOCUMENTS:
-                told = f"{kind} (`anaphora document add` keeps it)"
+                description = f"{kind} (`anaphora document add` keeps it)"
             else:
                 more = ", …" if count > _NAMED else ""
-                told = f"{kind} ({', '.join(self._names[kind])}{more})"
-            yield ImportedElse(told, count, unread=kind not in self._read)
+                description = f"{kind} ({', '.join(self._names[kind])}{more})"
+            yield ImportedElse(description, count, unread=kind not in self._read)

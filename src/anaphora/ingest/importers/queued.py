@@ -51,15 +51,20 @@ class PromptQueue:
         """
         match record.get("operation"):
             case "enqueue":
-                self._put(words, str(record.get("timestamp")), ts)
+                at = str(record.get("timestamp"))
+                typed = bool(words.strip()) and not _NOT_TYPED.match(words)
+                key = f"queued:{digest(at, words)}"
+                self._prompts.append(
+                    QueuedPrompt(words, _strip_lines(words), key, ts, held=not typed)
+                )
             case "dequeue":
-                return self._left(words, "sent")
+                return self._release(words, "sent")
             case "remove":
                 went_in = _WENT_IN.match(str(record.get("reason")))
-                return self._left(words, "sent" if went_in else "taken back")
+                return self._release(words, "sent" if went_in else "taken back")
             case "popAll":
-                if self._waiting(words) is not None and words:
-                    self._left(words, "taken back")
+                if self._find_waiting(words) is not None and words:
+                    self._release(words, "taken back")
                 else:
                     for prompt in self._prompts:
                         prompt.state = "taken back" if prompt.state == "waiting" else prompt.state
@@ -69,12 +74,12 @@ class PromptQueue:
         """Note that a record holds this text: each prompt in it needs no other."""
         if not self._prompts:
             return
-        rest = f"\n{_lines(text)}\n"
-        for prompt in sorted(self._prompts, key=lambda one: one.state == "taken back"):
+        unclaimed = f"\n{_strip_lines(text)}\n"
+        for prompt in sorted(self._prompts, key=lambda prompt: prompt.state == "taken back"):
             mark = f"\n{prompt.lines}\n"
-            if not prompt.held and mark in rest:
+            if not prompt.held and mark in unclaimed:
                 prompt.held = True
-                rest = rest.replace(mark, "\n", 1)
+                unclaimed = unclaimed.replace(mark, "\n", 1)
         self._drop_done()
 
     @property
@@ -91,9 +96,9 @@ class PromptQueue:
 
     def count_not_sent(self) -> int:
         """How many prompts were taken back, or wait; each is counted once."""
-        left = [one for one in self._prompts if one.state != "sent" and not one.held]
-        count = sum(not one.counted for one in left)
-        for prompt in left:
+        unsent = [prompt for prompt in self._prompts if prompt.state != "sent" and not prompt.held]
+        count = sum(not prompt.counted for prompt in unsent)
+        for prompt in unsent:
             prompt.counted = True
         self._drop_done()
         # Of so many that wait the oldest are forgotten: they are counted.
@@ -101,26 +106,23 @@ class PromptQueue:
         return count
 
     def _drop_done(self) -> None:
-        self._prompts = [one for one in self._prompts if not one.held or one.state == "waiting"]
+        self._prompts = [
+            prompt for prompt in self._prompts if not prompt.held or prompt.state == "waiting"
+        ]
 
-    def _put(self, words: str, at: str, ts: datetime | None) -> None:
-        typed = bool(words.strip()) and not _NOT_TYPED.match(words)
-        key = f"queued:{digest(at, words)}"
-        self._prompts.append(QueuedPrompt(words, _lines(words), key, ts, held=not typed))
+    def _find_waiting(self, words: str) -> QueuedPrompt | None:
+        lines = _strip_lines(words)
+        waiting = (prompt for prompt in self._prompts if prompt.state == "waiting")
+        return next((prompt for prompt in waiting if not lines or prompt.lines == lines), None)
 
-    def _waiting(self, words: str) -> QueuedPrompt | None:
-        wanted = _lines(words)
-        waiting = (one for one in self._prompts if one.state == "waiting")
-        return next((one for one in waiting if not wanted or one.lines == wanted), None)
-
-    def _left(self, words: str, state: Literal["sent", "taken back"]) -> str | None:
-        prompt = self._waiting(words)
+    def _release(self, words: str, state: Literal["sent", "taken back"]) -> str | None:
+        prompt = self._find_waiting(words)
         if prompt is None:
             return None
         prompt.state = state
         return prompt.key if state == "sent" and not prompt.held else None
 
 
-def _lines(text: str) -> str:
+def _strip_lines(text: str) -> str:
     """A text without the space around its lines: operations and records differ in it."""
     return "\n".join(line.strip() for line in text.strip().splitlines())

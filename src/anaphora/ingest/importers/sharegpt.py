@@ -39,15 +39,17 @@ def _is_conversation(value: object) -> bool:
     return any(isinstance(m, dict) and "from" in m and "value" in m for m in value["conversations"])
 
 
-def _conversation(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
+def _read_conversation(
+    file: ImportFile, value: dict[str, object], place: str
+) -> Iterator[ImportItem]:
     messages = cast("list[object]", value["conversations"])
     key = chat_key(file, value.get("id"), messages[0] if messages else None)
     draft = Draft(file, "sharegpt", key)
-    draft.add_all(messages, place, _message)
+    draft.add_all(messages, place, _add_message)
     yield from draft.results()
 
 
-def _message(draft: Draft, value: object, _place: str) -> None:
+def _add_message(draft: Draft, value: object, _place: str) -> None:
     message = as_object(value, "a message")
     sender = text_at(message, "from")
     kind = _LEFT_OUT.get(sender.lower())
@@ -64,6 +66,6 @@ FORMAT = conversation_format(
     "sharegpt",
     _has_list,
     "not a conversation: it has no list of conversations",
-    _conversation,
+    _read_conversation,
     detect=lambda sample: any(map(_is_conversation, sample.values)),
 )

@@ -19,7 +19,7 @@ from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem
 
 MAGIC: Final = b"SQLite format 3\0"
-"""How every SQLite database begins."""
+"""The first bytes of every SQLite database."""
 Row = Mapping[str, Any]
 
 _STEPS: Final = 100_000
@@ -29,34 +29,43 @@ _CHUNK: Final = 1 << 20
 
 
 @contextmanager
-def _opened(file: ImportFile) -> Iterator[Any]:
-    with _on_disk(file) as path:
-        # As a reader that waits for the program's own writes. Where there are none to wait for,
+def _open_database(file: ImportFile) -> Iterator[Any]:
+    with _put_on_disk(file) as path:
+        # As a reader that waits for the program's own writes. If there are none to wait for,
         # it is read as it lies: else a log and a file of locks would be made beside it.
-        still = "" if _may_be_written(path) else "&immutable=1"
+        still = (
+            ""
+            if (
+                _has_log(path)
+                or any(_name_beside(path, end).exists() for end in ("-shm", "-journal"))
+            )
+            else "&immutable=1"
+        )
         uri = f"{path.absolute().as_uri()}?mode=ro{still}"
-        with closing(dbapi2.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)) as found:
-            found.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        with closing(
+            dbapi2.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)
+        ) as connection:
+            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
             for pragma in (
                 "trusted_schema = OFF",
                 "cell_size_check = ON",
                 "query_only = ON",
                 "temp_store = MEMORY",
             ):
-                found.execute(f"PRAGMA {pragma}")
+                connection.execute(f"PRAGMA {pragma}")
             try:
-                yield found
+                yield connection
             except UnicodeDecodeError as error:
                 # What SQLite says of a damaged schema repeats its bytes, which may be no text.
                 raise dbapi2.DatabaseError("malformed database schema") from error
 
 
 @contextmanager
-def _on_disk(file: ImportFile) -> Iterator[Path]:
+def _put_on_disk(file: ImportFile) -> Iterator[Path]:
     """The database as a file with a name. What has none (a member of a zip file, an upload), or has
     a log that nothing reads any more, is copied for as long as it is read."""
     named = file.member is None and file.path.resolve().exists()
-    left_behind = named and _has_log(file.path) and not _beside(file.path, "-shm").exists()
+    left_behind = named and _has_log(file.path) and not _name_beside(file.path, "-shm").exists()
     if named and not left_behind:
         yield file.path
         return
@@ -65,48 +74,43 @@ def _on_disk(file: ImportFile) -> Iterator[Path]:
         with file.open() as raw:
             _copy(raw, path, file.size)
         if left_behind:
-            with open_regular(_beside(file.path, "-wal")) as log:
-                _copy(log, _beside(path, "-wal"), file.bounds.files)
+            with open_regular(_name_beside(file.path, "-wal")) as log:
+                _copy(log, _name_beside(path, "-wal"), file.bounds.files)
         yield path
 
 
 def _copy(source: BinaryIO | BufferedReader, target: Path, most: int) -> None:
-    left = most
+    remaining = most
     with target.open("xb") as copy:
-        while left > 0 and (data := source.read(min(_CHUNK, left))):
-            copy.write(data)
-            left -= len(data)
+        while remaining > 0 and (chunk := source.read(min(_CHUNK, remaining))):
+            copy.write(chunk)
+            remaining -= len(chunk)
 
 
-def _beside(path: Path, ending: str) -> Path:
+def _name_beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
 def _has_log(path: Path) -> bool:
     with suppress(OSError):
-        return _beside(path, "-wal").stat().st_size > 0
+        return _name_beside(path, "-wal").stat().st_size > 0
     return False
-
-
-def _may_be_written(path: Path) -> bool:
-    """Whether a program has the database open, or has left something to be read with it."""
-    return _has_log(path) or any(_beside(path, end).exists() for end in ("-shm", "-journal"))
 
 
 def tables_of(file: ImportFile) -> dict[str, tuple[str, ...]]:
     """The columns of every plain table, by its name. Raises the driver's Error."""
-    with _opened(file) as connection:
-        return _tables(connection)
+    with _open_database(file) as connection:
+        return _read_tables(connection)
 
 
-def _tables(connection: Any) -> dict[str, tuple[str, ...]]:
+def _read_tables(connection: Any) -> dict[str, tuple[str, ...]]:
     named = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' "
         "LIMIT 1000"
     ).fetchall()
     tables: dict[str, tuple[str, ...]] = {}
     for (name,) in named:
-        columns = connection.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
+        columns = connection.execute(f"PRAGMA table_xinfo({_quote(name)})").fetchall()
         # The last says of a column that it is computed.
         tables[name] = tuple(row[1] for row in columns if not row[6])
     return tables
@@ -126,32 +130,32 @@ def rows(
     missing is None; a row beyond the bounds of the file is a problem. Raises the
     driver's Error for damage, and where a row takes unreasonably long.
     """
-    with _opened(file) as connection:
-        there = _tables(connection).get(table)
-        if there is None:
+    with _open_database(file) as connection:
+        existing = _read_tables(connection).get(table)
+        if existing is None:
             return
-        found = [name for name in columns if name in there]
-        listed = ", ".join(map(_quoted, found)) or "NULL"
-        sorting = ", ".join(_quoted(name) for name in order if name in there)
-        asked = f"SELECT {listed} FROM {_quoted(table)}"  # noqa: S608 - names of ours, and quoted
+        present = [name for name in columns if name in existing]
+        listed = ", ".join(map(_quote, present)) or "NULL"
+        sorting = ", ".join(_quote(name) for name in order if name in existing)
+        statement = f"SELECT {listed} FROM {_quote(table)}"  # noqa: S608 - names of ours, and quoted
         values: tuple[str, ...] = ()
         if beginning is not None:
             name, start = beginning
-            asked += f" WHERE {_quoted(name)} >= ? AND {_quoted(name)} < ?"
+            statement += f" WHERE {_quote(name)} >= ? AND {_quote(name)} < ?"
             values = (start, start[:-1] + chr(ord(start[-1]) + 1))
         nothing = dict.fromkeys(columns)
         steps = _Steps()
         connection.set_progress_handler(steps, _STEPS)
-        cursor = connection.execute(asked + (f" ORDER BY {sorting}" if sorting else ""), values)
+        cursor = connection.execute(statement + (f" ORDER BY {sorting}" if sorting else ""), values)
         for number, row in enumerate(cursor, start=1):
             steps.count = 0
-            place = f"table {table}, row {number}"
-            size = sum(len(value) for value in row if isinstance(value, str | bytes))
+            position = f"table {table}, row {number}"
+            size = sum(len(cell) for cell in row if isinstance(cell, str | bytes))
             file.consumed = min(file.size, file.consumed + size)
             if size > file.bounds.characters:
-                yield file.problem(place, too_long(file.bounds))
+                yield file.problem(position, too_long(file.bounds))
             else:
-                yield nothing | dict(zip(found, row, strict=False)), place
+                yield nothing | dict(zip(present, row, strict=False)), position
 
 
 def has_key(file: ImportFile, table: str, start: str) -> bool:
@@ -172,5 +176,5 @@ class _Steps:
         return int(self.count > _MOST_STEPS)
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

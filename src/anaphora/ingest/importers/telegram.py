@@ -55,7 +55,7 @@ def _is_chat(value: object) -> bool:
     )
 
 
-def _listed(value: object, name: str = "list") -> list[Any]:
+def _read_list(value: object, name: str = "list") -> list[Any]:
     items = value.get(name) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
 
@@ -63,105 +63,105 @@ def _listed(value: object, name: str = "list") -> list[Any]:
 def _is_account(value: object) -> bool:
     if not isinstance(value, dict):
         return False
-    chats = (*_listed(value.get("chats")), *_listed(value.get("left_chats")))
+    chats = (*_read_list(value.get("chats")), *_read_list(value.get("left_chats")))
     return any(map(_is_chat, chats))
 
 
-def _export(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
+def _read_export(file: ImportFile, value: dict[str, object], place: str) -> Iterator[ImportItem]:
     if _is_chat(value):
-        yield from _chat(file, value, place)
+        yield from _read_chat(file, value, place)
         return
     for name in ("chats", "left_chats"):
-        for number, chat in enumerate(_listed(value.get(name)), start=1):
+        for number, chat in enumerate(_read_list(value.get(name)), start=1):
             where = f"{place}, {name} {number}"
             if isinstance(chat, dict) and isinstance(chat.get("messages"), list):
-                yield from _chat(file, chat, where)
+                yield from _read_chat(file, chat, where)
             else:
                 yield file.problem(where, "not a chat: it has no list of messages")
     for name, kind in _LISTS.items():
-        count = len(_listed(value.get(name)))
+        count = len(_read_list(value.get(name)))
         if count:
             yield ImportedElse(kind, count)
 
 
-def _chat(file: ImportFile, chat: dict[str, Any], place: str) -> Iterator[ImportItem]:
+def _read_chat(file: ImportFile, chat: dict[str, Any], place: str) -> Iterator[ImportItem]:
     messages = chat["messages"]
     kind = str(chat.get("type"))
-    own = chat.get("id")
+    chat_id = chat.get("id")
     title = text_or(chat, "name") or (
-        "Saved Messages" if kind == "saved_messages" else _DELETED if own is not None else ""
+        "Saved Messages" if kind == "saved_messages" else _DELETED if chat_id is not None else ""
     )
-    key = chat_key(file, own, messages[0] if messages else None)
+    key = chat_key(file, chat_id, messages[0] if messages else None)
     draft = Draft(file, "telegram", key, title=title)
-    bot = f"user{own}" if kind == _BOTS else ""
+    bot = f"user{chat_id}" if kind == _BOTS else ""
     quoted: dict[str, str] = {}
 
     def take(draft: Draft, value: object, place: str) -> None:
-        _message(draft, as_object(value, "a message"), place, bot, quoted)
+        _add_message(draft, as_object(value, "a message"), place, bot, quoted)
 
     draft.add_all(messages, place, take)
     yield from draft.results()
 
 
-def _message(
+def _add_message(
     draft: Draft, message: Mapping[str, Any], place: str, bot: str, quoted: dict[str, str]
 ) -> None:
-    own = message.get("id")
-    key = str(own) if isinstance(own, int | str) and not isinstance(own, bool) else ""
+    message_id = message.get("id")
+    key = (
+        str(message_id)
+        if isinstance(message_id, int | str) and not isinstance(message_id, bool)
+        else ""
+    )
     kind = message.get("type", "message")
     if kind == "service":
         draft.skip(LeftOut.SERVICE, key or None)
         return
-    words = _words(draft, message)
-    beside = _beside(draft, message)
+    words = _read_words(draft, message)
+    beside = _describe_attached(draft, message)
     if kind != "message" and not words.strip():
         draft.skip(LeftOut.RECORD, key or None)
         return
-    name, media = _speaker(message), _media_of(message)
-    told = next((text for text in (words, *beside, media) if text.strip()), "")
+    # A deleted account has no name left, but still its number.
+    number = text_or(message, "from_id").removeprefix("user")
+    name, media = (
+        (text_or(message, "from", "author") or f"{_DELETED} {number}".strip()),
+        _classify_media(message),
+    )
+    shown_text = next((text for text in (words, *beside, media) if text.strip()), "")
     if key:
-        quoted[key] = f"{name}: {one_line(told[: 4 * _QUOTED], _QUOTED)}"
+        quoted[key] = f"{name}: {one_line(shown_text[: 4 * _QUOTED], _QUOTED)}"
     if not words.strip() and not beside:
         # A picture or a voice without words is counted by what it is.
         draft.skip(media or LeftOut.BLANK, key or None)
         return
     draft.left_out[media] += bool(media)
-    text = "\n".join(part for part in (*_before(message, quoted), words, *beside) if part.strip())
+    text = "\n".join(
+        part for part in (*_describe_origin(message, quoted), words, *beside) if part.strip()
+    )
     role = "assistant" if bot and message.get("from_id") == bot else "user"
-    draft.add(role, text, key=key, ts=_time(draft, message, place), speaker=name)
+    ts = draft.time(message.get("date_unixtime"), place)
+    if ts is None:
+        try:
+            ts = read_local_time(message.get("date"))
+        except Malformed as error:
+            draft.problem(place, f"{error}; the previous time is used")
+    draft.add(role, text, key=key, ts=ts, speaker=name)
 
 
-def _speaker(message: Mapping[str, Any]) -> str:
-    """Who wrote a message. An account that is gone has no name left, but still its number."""
-    number = text_or(message, "from_id").removeprefix("user")
-    return text_or(message, "from", "author") or f"{_DELETED} {number}".strip()
-
-
-def _time(draft: Draft, message: Mapping[str, Any], place: str) -> Any:
-    exact = draft.time(message.get("date_unixtime"), place)
-    if exact is not None:
-        return exact
-    try:
-        return read_local_time(message.get("date"))
-    except Malformed as error:
-        draft.problem(place, f"{error}; the previous time is used")
-        return None
-
-
-def _words(draft: Draft, message: Mapping[str, Any]) -> str:
+def _read_words(draft: Draft, message: Mapping[str, Any]) -> str:
     """The text of a message, its runs joined as they stand."""
     for name in ("text", "text_entities", "caption"):
-        value = message.get(name)
-        if isinstance(value, str) and value:
-            return value
-        if isinstance(value, list) and value:
-            return "".join(_run(draft, run) for run in value)
-        if value is not None and not isinstance(value, str | list):
-            raise Malformed(f"{name!r} is a {type(value).__name__}, not text")
+        field = message.get(name)
+        if isinstance(field, str) and field:
+            return field
+        if isinstance(field, list) and field:
+            return "".join(_read_run(draft, run) for run in field)
+        if field is not None and not isinstance(field, str | list):
+            raise Malformed(f"{name!r} is a {type(field).__name__}, not text")
     return ""
 
 
-def _run(draft: Draft, run: object) -> str:
+def _read_run(draft: Draft, run: object) -> str:
     if isinstance(run, str):
         return run
     text = as_object(run, "a part of a text").get("text")
@@ -171,8 +171,8 @@ def _run(draft: Draft, run: object) -> str:
     return text
 
 
-def _before(message: Mapping[str, Any], quoted: Mapping[str, str]) -> Iterator[str]:
-    """What a message answers, and who wrote it first."""
+def _describe_origin(message: Mapping[str, Any], quoted: Mapping[str, str]) -> Iterator[str]:
+    """The message that this one answers, and the author that it was forwarded from."""
     answered = str(message.get("reply_to_message_id"))
     # Numbers of messages are those of one chat.
     if answered in quoted and "reply_to_peer_id" not in message:
@@ -182,27 +182,27 @@ def _before(message: Mapping[str, Any], quoted: Mapping[str, str]) -> Iterator[s
         yield f"[forwarded from {first}]"
 
 
-def _beside(draft: Draft, message: Mapping[str, Any]) -> list[str]:
-    """What a message tells beside its text, each in words: a poll, a place, a contact, a file."""
+def _describe_attached(draft: Draft, message: Mapping[str, Any]) -> list[str]:
+    """The other contents of a message as text: a poll, a place, a contact, a file."""
     return [
-        f"[{kind}: {said}]"
-        for kind, said in (
-            ("poll", _poll(draft, message.get("poll"))),
-            ("list", _poll(draft, message.get("todo_list"))),
-            ("contact", _joined(message.get("contact_information"))),
-            ("place", _joined(message, "place_name", "address")),
-            ("location", _joined(message.get("location_information"))),
-            ("game", _joined(message, "game_title", "game_description")),
-            ("invoice", _joined(message.get("invoice_information"))),
-            ("audio", _joined(message, "performer", "title")),
-            ("dice", _joined(message.get("dice"))),
-            ("file", _file_name(message)),
+        f"[{kind}: {description}]"
+        for kind, description in (
+            ("poll", _read_poll(draft, message.get("poll"))),
+            ("list", _read_poll(draft, message.get("todo_list"))),
+            ("contact", _join_fields(message.get("contact_information"))),
+            ("place", _join_fields(message, "place_name", "address")),
+            ("location", _join_fields(message.get("location_information"))),
+            ("game", _join_fields(message, "game_title", "game_description")),
+            ("invoice", _join_fields(message.get("invoice_information"))),
+            ("audio", _join_fields(message, "performer", "title")),
+            ("dice", _join_fields(message.get("dice"))),
+            ("file", _read_file_name(message)),
         )
-        if said
+        if description
     ]
 
 
-def _joined(value: object, *names: str) -> str:
+def _join_fields(value: object, *names: str) -> str:
     """The words and numbers of an object, or those in these of its fields."""
     if not isinstance(value, dict):
         return ""
@@ -211,21 +211,21 @@ def _joined(value: object, *names: str) -> str:
     return ", ".join(text for f in plain if (text := str(f).strip()))
 
 
-def _poll(draft: Draft, value: object) -> str:
+def _read_poll(draft: Draft, value: object) -> str:
     """The question of a poll or the title of a list, and what there is to choose or to do."""
     if not isinstance(value, dict):
         return ""
-    asked = _phrase(draft, value, "question") or _phrase(draft, value, "title")
-    items = (*_listed(value, "answers"), *_listed(value, "items"))
-    choices = [_phrase(draft, item, "text") for item in items if isinstance(item, dict)]
-    return " / ".join(text for text in (asked, *choices) if text)
+    question = _read_phrase(draft, value, "question") or _read_phrase(draft, value, "title")
+    items = (*_read_list(value, "answers"), *_read_list(value, "items"))
+    choices = [_read_phrase(draft, option, "text") for option in items if isinstance(option, dict)]
+    return " / ".join(text for text in (question, *choices) if text)
 
 
-def _phrase(draft: Draft, value: Mapping[str, Any], name: str) -> str:
-    return _words(draft, {"text": value[name]}) if value.get(name) else ""
+def _read_phrase(draft: Draft, value: Mapping[str, Any], name: str) -> str:
+    return _read_words(draft, {"text": value[name]}) if value.get(name) else ""
 
 
-def _file_name(message: Mapping[str, Any]) -> str:
+def _read_file_name(message: Mapping[str, Any]) -> str:
     """The name of a file that was sent as one; those of voices and stickers say nothing."""
     if str(message.get("media_type")) in _MEDIA or not message.get("file"):
         return ""
@@ -234,7 +234,7 @@ def _file_name(message: Mapping[str, Any]) -> str:
     return text_or(message, "file_name") or ("" if path[:1] == "(" else path.rsplit("/", 1)[-1])
 
 
-def _media_of(message: Mapping[str, Any]) -> str:
+def _classify_media(message: Mapping[str, Any]) -> str:
     """What was sent beside the words and is left out: a picture, a voice, a file; "" if nothing."""
     if message.get("photo"):
         return "photo"
@@ -246,5 +246,5 @@ FORMAT = conversation_format(
     "telegram",
     lambda value: _is_chat(value) or _is_account(value),
     "not a chat of Telegram: it has no list of messages",
-    _export,
+    _read_export,
 )

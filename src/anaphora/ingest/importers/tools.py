@@ -32,18 +32,18 @@ _EXIT_CODE: Final = re.compile(
 
 
 def described_target(given: object, directory: str = "") -> str:
-    """What a tool was called for, in one line; paths in `directory` as they stand within it."""
-    said = _telling(decoded(given))
+    """The target of a call, in one line; paths in `directory` are relative to it."""
+    target = _find_telling(decoded(given))
     if directory:
-        said = said.replace(directory.rstrip("/\\") + "/", "")
-    return one_line(said[:_LOOKED_AT], TARGET)
+        target = target.replace(directory.rstrip("/\\") + "/", "")
+    return one_line(target[:_LOOKED_AT], TARGET)
 
 
 def outcome_of(said: object, failed: bool | None = None) -> str:
     """ "ok", or "failed: " and the first line of why; `failed` None: read from what was said."""
     text = output_text(decoded(said))[:_LOOKED_AT]
     if failed is None:
-        code = _exit_code(decoded(said), text)
+        code = _find_exit_code(decoded(said), text)
         if code is None:
             return ""
         failed = code != 0
@@ -63,35 +63,39 @@ def decoded(value: object) -> object:
     return value
 
 
-def _telling(given: object) -> str:
+def _find_telling(given: object) -> str:
     if isinstance(given, str):
         patched = _PATCHED.findall(given[: 16 * _LOOKED_AT])
         return ", ".join(dict.fromkeys(patched)) or given
     if isinstance(given, Mapping):
         for name in _TELLING:
-            if name in given and (said := _words(given[name])):
-                return said
-        if isinstance(asked := given.get("questions"), list):
-            texts = (one.get("question") for one in asked if isinstance(one, Mapping))
+            if name in given and (words := _join_words(given[name])):
+                return words
+        if isinstance(listed := given.get("questions"), list):
+            texts = (
+                question.get("question") for question in listed if isinstance(question, Mapping)
+            )
             if questions := " ".join(text for text in texts if isinstance(text, str)):
                 return questions
         # "apply_patch" and the like give all that there is in one argument.
-        return _telling(next((one for one in given.values() if isinstance(one, str)), ""))
-    return _words(given)
+        return _find_telling(
+            next((argument for argument in given.values() if isinstance(argument, str)), "")
+        )
+    return _join_words(given)
 
 
-def _words(value: object) -> str:
+def _join_words(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        parts = [one for one in value if isinstance(one, str)]
+        parts = [part for part in value if isinstance(part, str)]
         # `bash -lc "pytest -q"`: the last word is what was run.
         return parts[-1] if len(parts) > 2 and _SHELL.match(parts[0]) else " ".join(parts)
     return ""
 
 
 def output_text(value: object) -> str:
-    """The words of an output, whatever blocks they lie in."""
+    """The text of an output, out of any kind of blocks."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -99,11 +103,11 @@ def output_text(value: object) -> str:
     return "\n".join(map(output_text, value)) if isinstance(value, Iterable) else ""
 
 
-def _exit_code(value: object, text: str) -> int | None:
+def _find_exit_code(value: object, text: str) -> int | None:
     if isinstance(value, Mapping):
-        told = value.get("metadata")
-        for place in (told if isinstance(told, Mapping) else {}, value):
-            if isinstance(code := place.get("exit_code"), int):
+        metadata = value.get("metadata")
+        for holder in (metadata if isinstance(metadata, Mapping) else {}, value):
+            if isinstance(code := holder.get("exit_code"), int):
                 return code
-    found = _EXIT_CODE.search(text[:_LOOKED_AT])
-    return int(found[1]) if found else None
+    match = _EXIT_CODE.search(text[:_LOOKED_AT])
+    return int(match[1]) if match else None

@@ -1,4 +1,4 @@
-"""What of a folder of notes is no note: templates, what programs keep for themselves, other files.
+"""The files of a folder of notes that are no notes: templates, files of programs, other files.
 
 Which notes are templates the settings of a vault say: those of Obsidian, and of the plugins that
 fill templates in. All else that is left out is counted by its kind.
@@ -37,7 +37,7 @@ _NAMING: Final = {
 _COPIES: Final = ("logseq/bak/", "logseq/version-files/")
 
 ReadSettings = Callable[[str], bytes | None]
-"""The bytes of a file of a vault by its path in it, None where it has no such file."""
+"""The bytes of a file of a vault by its path in it, None if it has no such file."""
 
 
 def templates_of(read: ReadSettings, folders: Iterable[str] = (SETTINGS,)) -> tuple[str, ...]:
@@ -45,49 +45,49 @@ def templates_of(read: ReadSettings, folders: Iterable[str] = (SETTINGS,)) -> tu
     named: dict[str, None] = {}
     for folder in folders:
         for file, keys in _NAMING.items():
-            data = read(f"{folder}/{file}")
-            if data is None:
+            content = read(f"{folder}/{file}")
+            if content is None:
                 continue
             try:
-                settings = json.loads(data)
+                settings = json.loads(content)
             except (ValueError, RecursionError):
                 # Settings that say nothing name no template.
                 continue
-            for path in _named(settings, keys):
+            for path in _find_named(settings, keys):
                 named[folded_path(path)] = None
     return tuple(named)
 
 
-def _named(settings: object, keys: frozenset[str]) -> Iterator[str]:
+def _find_named(settings: object, keys: frozenset[str]) -> Iterator[str]:
     """The paths that settings have under these names, at any depth."""
     waiting = [settings]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, list):
-            waiting += one
-        elif isinstance(one, dict):
-            for name, value in one.items():
-                texts = value if isinstance(value, list) else [value]
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            for name, member in node.items():
+                texts = member if isinstance(member, list) else [member]
                 if name in keys:
                     paths = (text.strip().strip("/") for text in texts if isinstance(text, str))
                     yield from (path for path in paths if path)
-                waiting.append(value)
+                waiting.append(member)
 
 
 @dataclass(frozen=True, slots=True)
 class VaultRules:
-    """What is left out below a folder of notes. `templates` are paths below it, folded."""
+    """The files left out below a folder of notes. `templates` are paths below it, folded."""
 
     templates: frozenset[str] = frozenset()
 
     def with_vault(self, base: str, templates: Iterable[str]) -> VaultRules:
         """The same with the templates of a vault in the folder `base` ("" or "Work/")."""
-        return VaultRules(self.templates | {folded_path(base) + one for one in templates})
+        return VaultRules(self.templates | {folded_path(base) + template for template in templates})
 
     def kind_of(self, path: str) -> str | None:
-        """What a file is, if it is no note to be read; "" for what is not counted either."""
+        """The kind of a file that is not read as a note; "" if it is not counted either."""
         *folders, name = path.split("/")
-        hidden = next((one for one in folders if one.startswith(".")), "")
+        hidden = next((folder for folder in folders if folder.startswith(".")), "")
         is_note = name.lower().endswith(NOTES)
         if hidden:
             return f"note in a hidden folder ({hidden})" if is_note else ""

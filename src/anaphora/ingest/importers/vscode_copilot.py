@@ -43,19 +43,22 @@ def is_session(value: object) -> bool:
     """Whether a value is a session of VS Code's chat."""
     if not isinstance(value, dict) or not isinstance(value.get("requests"), list):
         return False
-    known = {"responderUsername", "requesterUsername", "initialLocation", "creationDate"}
-    return bool(known & value.keys())
-
-
-def _is_log(value: object) -> bool:
-    """The first line of a log of changes."""
-    return isinstance(value, dict) and value.get("kind") == _INITIAL and is_session(value.get("v"))
+    marks = {"responderUsername", "requesterUsername", "initialLocation", "creationDate"}
+    return bool(marks & value.keys())
 
 
 def _detect(sample: Sample) -> bool:
     if sample.shape == "database":
         return SESSIONS in stored_keys(sample)
-    return any(is_session(value) or _is_log(value) for value in sample.values)
+    return any(
+        is_session(element)
+        or (
+            isinstance(element, dict)
+            and element.get("kind") == _INITIAL
+            and is_session(element.get("v"))
+        )
+        for element in sample.values
+    )
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -80,31 +83,33 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 
 
 def stored_keys(sample: Sample) -> set[str]:
-    """The keys of a state.vscdb: every editor made out of VS Code has the same table, and what
-    lies under which key tells whose chats they are. Raises the driver's Error for damage."""
+    """The keys of a state.vscdb. Every editor based on VS Code has the same table; the keys tell
+    which editor's chats these are. Raises the driver's Error for damage."""
     if not sample.has_table(ITEMS, "key", "value"):
         return set()
     keys = rows(sample.file, ITEMS, ("key",))
-    return {str(item[0]["key"]) for item in keys if not isinstance(item, ImportProblem)}
+    return {str(fetched[0]["key"]) for fetched in keys if not isinstance(fetched, ImportProblem)}
 
 
 def stored_sessions(file: ImportFile) -> Iterator[ImportItem]:
     """The sessions in a state.vscdb of VS Code, or of an editor made out of it."""
-    for item in rows(file, ITEMS, ("key", "value"), beginning=("key", SESSIONS)):
-        if isinstance(item, ImportProblem):
-            yield item
-        elif item[0]["key"] == SESSIONS:
+    for fetched in rows(file, ITEMS, ("key", "value"), beginning=("key", SESSIONS)):
+        if isinstance(fetched, ImportProblem):
+            yield fetched
+        elif fetched[0]["key"] == SESSIONS:
             try:
-                found = decoded(item[0]["value"])
+                stored = decoded(fetched[0]["value"])
             except Malformed as error:
                 yield file.problem(SESSIONS, str(error))
                 continue
-            for number, one in enumerate(found if isinstance(found, list) else [found], start=1):
-                place = f"{SESSIONS}, session {number}"
-                if is_session(one):
-                    yield from session(file, cast("dict[str, Any]", one), place)
+            for number, listed in enumerate(
+                stored if isinstance(stored, list) else [stored], start=1
+            ):
+                position = f"{SESSIONS}, session {number}"
+                if is_session(listed):
+                    yield from session(file, cast("dict[str, Any]", listed), position)
                 else:
-                    yield file.problem(place, "not a session: it has no requests")
+                    yield file.problem(position, "not a session: it has no requests")
 
 
 def decoded(value: object) -> Any:
@@ -128,37 +133,34 @@ class _Log:
         self.state: Any = None
 
     def take(self, record: Record) -> None:
-        entry = as_object(record.value, "a line")
-        kind, path = entry.get("kind"), entry.get("k")
+        change = as_object(record.value, "a line")
+        kind, path = change.get("kind"), change.get("k")
         if kind == _INITIAL:
-            self.state = entry.get("v")
+            self.state = change.get("v")
             return
         if self.state is None:
             raise Malformed("a change before the beginning of the log")
         if not isinstance(path, list) or not path:
             raise Malformed("a change that names no place")
         if kind == _SET:
-            _put(self._parent(path), path[-1], entry.get("v"))
+            _set(self._find_parent(path), path[-1], change.get("v"))
         elif kind == _DELETE:
-            _put(self._parent(path), path[-1], None)
+            _set(self._find_parent(path), path[-1], None)
         elif kind == _PUSH:
-            self._push(path, entry)
+            parent = self._find_parent(path)
+            listed = _get(parent, path[-1])
+            if not isinstance(listed, list):
+                listed = []
+                _set(parent, path[-1], listed)
+            start, more = change.get("i"), change.get("v")
+            if isinstance(start, int) and not isinstance(start, bool):
+                del listed[max(0, start) :]
+            if isinstance(more, list):
+                listed.extend(more)
         else:
             raise Malformed(f"unknown kind of change {str(kind)[:20]!r}")
 
-    def _push(self, path: list[object], entry: Mapping[str, object]) -> None:
-        parent = self._parent(path)
-        found = _get(parent, path[-1])
-        if not isinstance(found, list):
-            found = []
-            _put(parent, path[-1], found)
-        start, more = entry.get("i"), entry.get("v")
-        if isinstance(start, int) and not isinstance(start, bool):
-            del found[max(0, start) :]
-        if isinstance(more, list):
-            found.extend(more)
-
-    def _parent(self, path: list[object]) -> Any:
+    def _find_parent(self, path: list[object]) -> Any:
         at = self.state
         for step in path[:-1]:
             at = _get(at, step)
@@ -173,7 +175,7 @@ def _get(holder: Any, step: object) -> Any:
     raise Malformed(f"a change at a place that is not there: {str(step)[:40]!r}")
 
 
-def _put(holder: Any, step: object, value: object) -> None:
+def _set(holder: Any, step: object, value: object) -> None:
     if isinstance(holder, dict) and isinstance(step, str):
         holder[step] = value
     elif isinstance(holder, list) and isinstance(step, int) and 0 <= step < _MOST_ITEMS:
@@ -186,37 +188,37 @@ def _put(holder: Any, step: object, value: object) -> None:
 def session(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
     """The conversation of a session."""
     requests = value["requests"]
-    first = next((_text(r) for r in requests if isinstance(r, dict)), "")
+    first = next((_read_text(r) for r in requests if isinstance(r, dict)), "")
     key = chat_key(file, value.get("sessionId"), first)
     draft = Draft(file, NAME, key, title=value.get("customTitle"))
     draft.start(value.get("creationDate"), place)
     draft.locate("vscode", directory=folder_of(file))
-    draft.add_all(requests, place, _request, "request")
+    draft.add_all(requests, place, _add_request, "request")
     yield from draft.results()
 
 
-def _request(draft: Draft, value: object, place: str) -> None:
+def _add_request(draft: Draft, value: object, place: str) -> None:
     request = as_object(value, "a request")
     key = text_or(request, "requestId", "id")
     ts = draft.time(request.get("timestamp"), place)
-    asked = _text(request)
+    prompt = _read_text(request)
     variables = request.get("variableData")
     attached = variables.get("variables") if isinstance(variables, dict) else None
     draft.left_out[LeftOut.ATTACHMENT] += len(attached) if isinstance(attached, list) else 0
-    if asked.strip():
-        draft.add("user", asked, key=key, ts=ts)
+    if prompt.strip():
+        draft.add("user", prompt, key=key, ts=ts)
     elif key:
         draft.pass_over(key)
     response = request.get("response")
-    said: list[str] = []
+    answers: list[str] = []
     for number, part in enumerate(response if isinstance(response, list) else (), start=1):
-        said.append(_part(draft, part, f"{key or place} {number}", ts))
-    text = "".join(said).strip("\n")
+        answers.append(_read_part(draft, part, f"{key or place} {number}", ts))
+    text = "".join(answers).strip("\n")
     if text.strip():
         draft.add("assistant", text, key=f"{key} answer" if key else "", ts=ts)
 
 
-def _text(request: Mapping[str, object]) -> str:
+def _read_text(request: Mapping[str, object]) -> str:
     message = request.get("message")
     if isinstance(message, str):
         return message
@@ -224,44 +226,40 @@ def _text(request: Mapping[str, object]) -> str:
         return ""
     if isinstance(message.get("text"), str):
         return cast("str", message["text"])
-    found = (part.get("text") for part in objects_in(message.get("parts")))
-    return "".join(text for text in found if isinstance(text, str))
+    texts = (part.get("text") for part in objects_in(message.get("parts")))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
-def _part(draft: Draft, part: object, key: str, ts: Any) -> str:
-    """The words of a part of an answer; what is none is kept or counted elsewhere."""
+def _read_part(draft: Draft, part: object, key: str, ts: Any) -> str:
+    """The text of a part of an answer; parts without text are stored or counted."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):
         return ""
-    kind, value = part.get("kind"), part.get("value")
+    kind, part_value = part.get("kind"), part.get("value")
     if kind in (None, "markdownContent", "markdownVuln", "warning"):
-        held = part.get("content", value)
-        words = held.get("value") if isinstance(held, dict) else held
+        content = part.get("content", part_value)
+        words = content.get("value") if isinstance(content, dict) else content
         return words if isinstance(words, str) else ""
     if kind == "inlineReference":
-        return _reference(part)
+        # The name of the target, as it was shown within the text.
+        target = part.get("inlineReference")
+        name = part.get("name") or (target.get("name") if isinstance(target, dict) else None)
+        if not isinstance(name, str) and isinstance(target, dict):
+            where = target.get("uri") if isinstance(target.get("uri"), dict) else target
+            path = where.get("path") if isinstance(where, dict) else None
+            name = path.rsplit("/", 1)[-1] if isinstance(path, str) else None
+        return f"`{name}`" if isinstance(name, str) and name else ""
     if kind in ("toolInvocationSerialized", "toolInvocation"):
-        said = part.get("pastTenseMessage") or part.get("invocationMessage")
-        about = said.get("value") if isinstance(said, dict) else said
-        given = {"description": about} if isinstance(about, str) else {}
-        draft.call_tool(text_or(part, "toolCallId") or key, part.get("toolId"), given, ts)
+        message = part.get("pastTenseMessage") or part.get("invocationMessage")
+        about = message.get("value") if isinstance(message, dict) else message
+        arguments = {"description": about} if isinstance(about, str) else {}
+        draft.call_tool(text_or(part, "toolCallId") or key, part.get("toolId"), arguments, ts)
     elif kind == "thinking":
         draft.left_out[LeftOut.THINKING] += 1
     else:
         draft.left_out[LeftOut.RECORD] += 1
     return ""
-
-
-def _reference(part: Mapping[str, object]) -> str:
-    """The name of what an answer points to, as it was shown within the words."""
-    found = part.get("inlineReference")
-    name = part.get("name") or (found.get("name") if isinstance(found, dict) else None)
-    if not isinstance(name, str) and isinstance(found, dict):
-        where = found.get("uri") if isinstance(found.get("uri"), dict) else found
-        path = where.get("path") if isinstance(where, dict) else None
-        name = path.rsplit("/", 1)[-1] if isinstance(path, str) else None
-    return f"`{name}`" if isinstance(name, str) and name else ""
 
 
 def folder_of(file: ImportFile) -> str:
@@ -271,8 +269,8 @@ def folder_of(file: ImportFile) -> str:
         if beside is None or not beside.is_file() or beside.stat().st_size > _MOST_WORKSPACE:
             continue
         try:
-            found = decoded(beside.read_bytes())
-            where = urlsplit(words_at(as_object(found, "a workspace"), "folder"))
+            workspace = decoded(beside.read_bytes())
+            where = urlsplit(words_at(as_object(workspace, "a workspace"), "folder"))
         except (Malformed, OSError, ValueError):
             continue
         return unquote(where.path) if where.scheme == "file" else ""

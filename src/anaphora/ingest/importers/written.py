@@ -31,7 +31,7 @@ class Written:
 
     def write(self, key: object, title: object, text: str) -> str:
         """A text that is new or takes the place of one; returns its words."""
-        key = self._key(key)
+        key = self._remember_key(key)
         before = self._texts.get(key, (None, ""))[0]
         self._texts[key] = (title or before, text)
         return labelled(title or before, text)
@@ -39,7 +39,7 @@ class Written:
     def change(self, key: object, old: str, new: str) -> str:
         """`old` becomes `new` in a text; returns the passage that has it. Where the text or the
         place in it is not known, the words that were put in are all there is."""
-        key = self._key(key)
+        key = self._remember_key(key)
         title, text = self._texts.get(key, (None, ""))
         at = text.find(old) if old else -1
         if at < 0:
@@ -52,11 +52,11 @@ class Written:
         return labelled(title, passage.strip("\n"))
 
     def change_pattern(self, pattern: str, new: str) -> str:
-        """What a regular expression of a canvas finds becomes `new` in the text written last."""
+        """Replace the match of a canvas's regular expression by `new` in the latest text."""
         if _WHOLE.fullmatch(pattern):
             return self.write(self._latest, None, new)
         return self.change(self._latest, _ESCAPED.sub(r"\1", pattern), new)
 
-    def _key(self, key: object) -> str:
+    def _remember_key(self, key: object) -> str:
         self._latest = key if isinstance(key, str) and key else self._latest
         return self._latest

@@ -64,7 +64,7 @@ def _is_message(value: object) -> bool:
 
 def _is_known(value: object, levels: int = _MOST_LEVELS) -> bool:
     if isinstance(value, list):
-        return levels > 0 and any(_is_known(one, levels - 1) for one in value[:20])
+        return levels > 0 and any(_is_known(element, levels - 1) for element in value[:20])
     if not isinstance(value, dict):
         return False
     if _is_fact(value) or _is_node(value) or _is_message(value):
@@ -74,7 +74,7 @@ def _is_known(value: object, levels: int = _MOST_LEVELS) -> bool:
 
 
 def _detect(sample: Sample) -> bool:
-    return any(_is_known(value) for value in sample.values)
+    return any(_is_known(element) for element in sample.values)
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -84,49 +84,51 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         elif not isinstance(record.value, dict | list) or not _is_known(record.value):
             yield file.problem(record.place, _NONE)
         else:
-            yield from _taken(file, record.value, record.place, file.stem, {}, _MOST_LEVELS)
+            yield from _read_value(file, record.value, record.place, file.stem, {}, _MOST_LEVELS)
 
 
-def _taken(
+def _read_value(
     file: ImportFile, value: object, place: str, session: str, names: Names, levels: int
 ) -> Iterator[ImportItem]:
-    """What a value holds, of whichever kind. `names` are those of nodes, by their ids."""
+    """The items of a value of any kind. `names` are those of nodes, by their ids."""
     if levels <= 0 or not isinstance(value, dict | list):
         yield file.problem(place, _NONE)
     elif isinstance(value, list):
-        listed = [one for one in value if _is_message(one)]
+        listed = [element for element in value if _is_message(element)]
         if listed:
-            yield from _conversation(file, listed, place, session)
-        for number, one in enumerate(value, start=1):
-            if not _is_message(one):
+            yield from _read_conversation(file, listed, place, session)
+        for number, element in enumerate(value, start=1):
+            if not _is_message(element):
                 where = f"{place}, item {number}"
-                yield from _taken(file, one, where, session, names, levels - 1)
+                yield from _read_value(file, element, where, session, names, levels - 1)
     elif _is_message(value):
-        yield from _conversation(file, [value], place, session)
+        yield from _read_conversation(file, [value], place, session)
     elif _is_fact(value) or _is_node(value):
         try:
-            yield (_fact if _is_fact(value) else _node)(file, value, place, names)
+            yield (_read_fact if _is_fact(value) else _read_node)(file, value, place, names)
         except Malformed as error:
             yield file.problem(place, str(error))
     else:
-        yield from _held(file, value, place, session, names, levels)
+        yield from _read_held(file, value, place, session, names, levels)
 
 
-def _held(
+def _read_held(
     file: ImportFile, value: dict[str, Any], place: str, session: str, names: Names, levels: int
 ) -> Iterator[ImportItem]:
-    """What is within a session, a graph or an answer."""
+    """The items within a session, a graph or an answer."""
     session = text_or(value, *_SESSION) or session
     nodes = value.get("nodes")
     if isinstance(nodes, list):
-        found = (one for one in nodes if _is_node(one))
-        names = {**names, **{str(one["uuid"]): str(one["name"]) for one in found}}
+        known_nodes = (node for node in nodes if _is_node(node))
+        names = {**names, **{str(node["uuid"]): str(node["name"]) for node in known_nodes}}
     for name in (*_HOLDERS, *_FACTS, *_LISTS):
         if isinstance(value.get(name), dict | list) and value[name]:
-            yield from _taken(file, value[name], f"{place}, {name}", session, names, levels - 1)
+            yield from _read_value(
+                file, value[name], f"{place}, {name}", session, names, levels - 1
+            )
 
 
-def _fact(file: ImportFile, value: dict[str, Any], place: str, names: Names) -> ImportedMemory:
+def _read_fact(file: ImportFile, value: dict[str, Any], place: str, names: Names) -> ImportedMemory:
     relation = text_or(value, "name")
     ends = [names.get(str(value.get(f"{end}_node_uuid")), "") for end in ("source", "target")]
     return ImportedMemory(
@@ -143,7 +145,7 @@ def _fact(file: ImportFile, value: dict[str, Any], place: str, names: Names) -> 
     )
 
 
-def _node(file: ImportFile, value: dict[str, Any], place: str, _names: Names) -> ImportItem:
+def _read_node(file: ImportFile, value: dict[str, Any], place: str, _names: Names) -> ImportItem:
     if not text_or(value, "summary"):
         return ImportedElse("node without a summary")
     name, uuid = words_at(value, "name"), words_at(value, "uuid")
@@ -161,17 +163,17 @@ def _node(file: ImportFile, value: dict[str, Any], place: str, _names: Names) ->
     )
 
 
-def _conversation(
+def _read_conversation(
     file: ImportFile, messages: list[dict[str, Any]], place: str, session: str
 ) -> Iterator[ImportItem]:
     draft = Draft(file, _NAME, session or digest(place))
     # The API gives pages with the latest message first or last.
-    messages.sort(key=lambda one: str(one.get("created_at") or ""))
-    draft.add_all(messages, place, _message)
+    messages.sort(key=lambda message: str(message.get("created_at") or ""))
+    draft.add_all(messages, place, _add_message)
     yield from draft.results()
 
 
-def _message(draft: Draft, value: object, place: str) -> None:
+def _add_message(draft: Draft, value: object, place: str) -> None:
     message = as_object(value, "a message")
     said_as = text_or(message, "role_type", "role")
     role = _ROLES.get(said_as.lower(), "user")

@@ -1,1 +1,1 @@
-"""A project comes in: its files in sections, the graph of what they say, and git's history."""
+"""Indexing a project: its files in sections, the graph of their contents, and git's history."""

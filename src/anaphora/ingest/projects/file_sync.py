@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 
 
 PARSER: Final = 2
-"""Which version of reading and cutting made the sections; files of an older one are read again.
+"""The version of reading and cutting that made the sections; files of an older one are read again.
 From 2 on secrets are taken out of them."""
 
 NOTEBOOKS: Final = 3
 """The same for notebooks, which are read by their cells from then on."""
 
 BY_LINES: Final = 100
-"""What is added for code whose parser was not installed: it is read again once that is there."""
+"""Added to the version of code that was cut without its parser: it is read again once that is
+installed."""
 
 # A file that was changed this shortly before it was read may change again within one tick of the
 # clock of its disk, and look the same (2 s is the grain of the coarsest, FAT).
@@ -66,7 +67,7 @@ EMBEDDED_PIECES: Final = 64
 """Word pieces, about, of a section that become its vector."""
 
 COUNTS: Final = ("added", "changed", "renamed", "removed", "unchanged")
-"""What becomes of files, by the names of an `IndexReport`."""
+"""The outcomes for files, by the names of an `IndexReport`."""
 
 FileState: TypeAlias = tuple[str, str, int, int, int]
 """A file as it was read: path, place on the disk, modification time (ns), bytes, inode."""
@@ -85,23 +86,23 @@ FileLook: TypeAlias = FileSections | Skipped | tuple[FileRow, str]
 """A file as it was looked at: done with, or its row and its text, which is to be cut."""
 
 
-def _stat_of(place: Path | str) -> os.stat_result | None:
-    """The present state of a file, None where it is not to be had."""
+def _read_stat(path: Path | str) -> os.stat_result | None:
+    """The present state of a file, None if it is not to be had."""
     try:
-        return os.lstat(place)
+        return os.lstat(path)
     except (OSError, ValueError):
         return None
 
 
 def is_current(file: FileRow) -> bool:
     """Whether this version would cut the file no better than it is."""
-    version = _parser_of(file.path)
+    version = _find_version(file.path)
     by_lines = file.parser == version + BY_LINES and lacks_parser(file.language)
     return file.parser == version or by_lines
 
 
-def _parser_of(path: str) -> int:
-    """Which version of reading and cutting is that of a file."""
+def _find_version(path: str) -> int:
+    """The current version of reading and cutting a file."""
     return NOTEBOOKS if is_notebook(path) else PARSER
 
 
@@ -111,7 +112,7 @@ def _is_unchanged(file: FileRow, stat: os.stat_result) -> bool:
     return same and file.inode == stat.st_ino & _SIGNED and is_current(file)
 
 
-def _settled(mtime_ns: int, now_ns: int) -> int:
+def _settle_time(mtime_ns: int, now_ns: int) -> int:
     """The modification time to remember: negative where the file may change unseen."""
     return -mtime_ns if mtime_ns > now_ns - _GRAIN_NS else mtime_ns
 
@@ -126,10 +127,28 @@ def cut_file(row: FileRow, text: str) -> FileSections:
         row,
         role=role,
         language=language,
-        parser=_parser_of(row.path) + (BY_LINES if lacks_parser(language) else 0),
+        parser=_find_version(row.path) + (BY_LINES if lacks_parser(language) else 0),
         facts=facts_of(row.path, role, parsed, clean.text),
     )
-    sections = tuple(_section(row, one) for one in parsed.sections)
+    sections = tuple(
+        SectionRow(
+            id="",
+            project=row.project,
+            path=row.path,
+            role=row.role,
+            language=row.language,
+            kind=section.kind,
+            title=section.title,
+            heading=section.heading,
+            symbol=section.symbol,
+            text=section.text,
+            start_line=section.start_line,
+            end_line=section.end_line,
+            changed_at=row.changed_at,
+            text_hash=hash_text(whole_text(section.title, section.heading, section.text)),
+        )
+        for section in parsed.sections
+    )
     return FileSections(row, sections, redacted=bool(clean.kinds))
 
 
@@ -138,9 +157,9 @@ def cut_look(look: FileLook) -> FileSections | Skipped:
     return cut_file(*look) if isinstance(look, tuple) else look
 
 
-def _with_state(known: FileRow, seen: FileRow) -> FileRow:
-    """A file that is known, in the state in which it was seen now."""
-    return replace(known, size=seen.size, mtime_ns=seen.mtime_ns, inode=seen.inode)
+def _copy_state(stored: FileRow, present: FileRow) -> FileRow:
+    """A stored file with its present state."""
+    return replace(stored, size=present.size, mtime_ns=present.mtime_ns, inode=present.inode)
 
 
 def whole_text(title: str, heading: tuple[str, ...], text: str) -> str:
@@ -153,35 +172,16 @@ def whole_text(title: str, heading: tuple[str, ...], text: str) -> str:
 
 
 def embedded_text(section: SectionRow | Section) -> str:
-    """What of a section becomes its vector: headings and title, and how its text begins.
+    """The text that a section is embedded with: headings, title, and the beginning of its text.
 
-    A signature, what is said of it and the first lines tell what a section is about; what comes
-    after is found by its words, and would take four times as long (decision 0022).
+    A signature, its docstring and the first lines show what a section is about; the rest is found
+    by its keywords, and would take four times as long to embed (decision 0022).
     """
-    whole = whole_text(section.title, section.heading, section.text)
-    return first_pieces(whole, EMBEDDED_PIECES)
+    text = whole_text(section.title, section.heading, section.text)
+    return first_pieces(text, EMBEDDED_PIECES)
 
 
-def _section(file: FileRow, one: Section) -> SectionRow:
-    return SectionRow(
-        id="",
-        project=file.project,
-        path=file.path,
-        role=file.role,
-        language=file.language,
-        kind=one.kind,
-        title=one.title,
-        heading=one.heading,
-        symbol=one.symbol,
-        text=one.text,
-        start_line=one.start_line,
-        end_line=one.end_line,
-        changed_at=file.changed_at,
-        text_hash=hash_text(whole_text(one.title, one.heading, one.text)),
-    )
-
-
-def _time(nanoseconds: int) -> datetime:
+def _make_time(nanoseconds: int) -> datetime:
     try:
         return utc_moment(nanoseconds / 1e9)
     except (OverflowError, ValueError):
@@ -190,18 +190,18 @@ def _time(nanoseconds: int) -> datetime:
 
 
 def project_folder(root: str | Path) -> Path:
-    """The real folder of a project. InvalidInput where there is none."""
+    """The real folder of a project. InvalidInput if there is none."""
     try:
-        place = Path(root).expanduser().resolve(strict=True)
+        folder = Path(root).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
         raise InvalidInput("root", str(root), "the folder does not exist") from error
-    if not place.is_dir():
+    if not folder.is_dir():
         raise InvalidInput("root", str(root), "it is not a folder")
-    return place
+    return folder
 
 
 def known_states(root: Path, known: Mapping[str, FileRow]) -> dict[str, FileState]:
-    """What `changed_files` compares with, by path, made once for many looks.
+    """The states that `changed_files` compares with, by path, made once for many calls.
 
     A file that another version has cut is in no state that it could still be in.
     """
@@ -213,21 +213,21 @@ def known_states(root: Path, known: Mapping[str, FileRow]) -> dict[str, FileStat
 
 
 def changed_files(root: Path, known: Iterable[FileState]) -> tuple[list[FoundFile], list[str]]:
-    """The known files whose state has changed, and the paths of those that are gone."""
+    """The known files with a changed state, and the paths of those that are gone."""
     todo: list[FoundFile] = []
     missing: list[str] = []
     look = os.lstat
-    # Before each recall this is asked of every file of a project: a call for each would show.
-    for path, place, mtime_ns, size, inode in known:
+    # This runs for every file of a project before each recall: a call per file would be noticeable.
+    for path, file_path, mtime_ns, size, inode in known:
         try:
-            seen = look(place)
+            stat = look(file_path)
         except (FileNotFoundError, NotADirectoryError):
             missing.append(path)
             continue
         except (OSError, ValueError):
             # One that cannot be looked at may be there.
             continue
-        if seen.st_mtime_ns != mtime_ns or seen.st_size != size or seen.st_ino & _SIGNED != inode:
+        if stat.st_mtime_ns != mtime_ns or stat.st_size != size or stat.st_ino & _SIGNED != inode:
             todo.append(FoundFile(path, root / path))
     return todo, missing
 
@@ -237,15 +237,15 @@ def folder_times(root: Path, folders: Iterable[str], started: int) -> dict[str, 
 
     `started` is when the walk began: a folder that changed since, or just before, has 0.
     """
-    found: dict[str, int] = {}
+    times: dict[str, int] = {}
     for folder in folders:
-        stat = _stat_of(root / folder)
-        found[folder] = 0 if stat is None else max(0, _settled(stat.st_mtime_ns, started))
-    return found
+        stat = _read_stat(root / folder)
+        times[folder] = 0 if stat is None else max(0, _settle_time(stat.st_mtime_ns, started))
+    return times
 
 
 def folders_changed(times: Mapping[str, int], root: Path) -> bool:
-    """Whether an entry was added to one of these folders or removed; True where none is known."""
+    """Whether an entry was added to one of these folders or removed; True if none is known."""
     if not times:
         return True
     base = str(root)
@@ -285,35 +285,35 @@ class FileSync:
     reshaped: bool = False
 
     def find_changes(self) -> list[FoundFile]:
-        """Which files are to be read; notes those that are missing, unchanged and skipped."""
+        """The files to read; notes those that are missing, unchanged and skipped."""
         todo: list[FoundFile] = []
-        seen: set[str] = set()
-        kept: list[str] = []
-        for one in walk(self.root):
-            if isinstance(one, FoundFolder):
-                self.folders.append(one.path)
+        present: set[str] = set()
+        unreadable: list[str] = []
+        for visited in walk(self.root):
+            if isinstance(visited, FoundFolder):
+                self.folders.append(visited.path)
                 continue
-            if isinstance(one, Skipped):
-                self.skipped.append(one)
-                if one.reason == "unreadable":
-                    # What cannot be looked at now is not gone.
-                    kept.append(one.path)
+            if isinstance(visited, Skipped):
+                self.skipped.append(visited)
+                if visited.reason == "unreadable":
+                    # What cannot be read now is not gone.
+                    unreadable.append(visited.path)
                 continue
-            seen.add(one.path)
-            known, stat = self.known.get(one.path), _stat_of(one.absolute)
-            if known is not None and stat is not None and _is_unchanged(known, stat):
+            present.add(visited.path)
+            stored, stat = self.known.get(visited.path), _read_stat(visited.absolute)
+            if stored is not None and stat is not None and _is_unchanged(stored, stat):
                 self.counts["unchanged"] += 1
-                if known.skipped is not None:
-                    self.skipped.append(Skipped(one.path, known.skipped))
+                if stored.skipped is not None:
+                    self.skipped.append(Skipped(visited.path, stored.skipped))
             else:
-                todo.append(one)
-        if not self.root.is_dir() or "." in kept:
+                todo.append(visited)
+        if not self.root.is_dir() or "." in unreadable:
             raise InvalidInput("root", str(self.root), "the folder cannot be read")
         self.missing = {
             path: row
             for path, row in self.known.items()
-            if path not in seen
-            and not any(path == one or path.startswith(one + "/") for one in kept)
+            if path not in present
+            and not any(path == above or path.startswith(above + "/") for above in unreadable)
         }
         return todo
 
@@ -321,7 +321,7 @@ class FileSync:
         """Read files and write them in batches; then remove what is missing."""
         batch: list[FileSections] = []
         chars = done = 0
-        looks = (self._read(found) for found in todo)
+        looks = (self._read(file) for file in todo)
         worth = len(todo) >= _HELPED
         for read_file in with_helper(cut_look, looks, worth=worth, shares=_SHARES):
             done += 1
@@ -342,55 +342,63 @@ class FileSync:
                 tell("files", done, len(todo))
         self._write_batch(batch)
         tell("files", len(todo), len(todo))
-        self._remove_missing()
+        missing = list(self.missing.values())
+        for start in range(0, len(missing), _FILES):
+            rows = missing[start : start + _FILES]
+            with self.services.projects.change() as work:
+                work.mark_stale(self.project.id)
+                stored = work.known(self.project.id, [row.path for row in rows])
+                # A path that has another id now was written by another run.
+                ids = {row.id for row in stored.values()} & {row.id for row in rows}
+                self.counts["removed"] += work.remove_files(ids)
 
     def _read(self, found: FoundFile) -> FileLook:
-        """Read a file that is to be cut, unless its bytes are those that were known.
+        """Read a file that is to be cut, unless its bytes are unchanged.
 
-        A file whose bytes are known comes back with its row alone, its state renewed; `Skipped` is
-        one that cannot be read now.
+        An unchanged file comes back as its row alone, with a new state; one that cannot be read now
+        is `Skipped`.
         """
-        stat = _stat_of(found.absolute)
+        stat = _read_stat(found.absolute)
         if stat is None:
             return Skipped(found.path, "gone")
-        mtime_ns = _settled(stat.st_mtime_ns, self.services.wall())
+        mtime_ns = _settle_time(stat.st_mtime_ns, self.services.wall())
         text = read(found)
         if isinstance(text, Skipped) and text.reason not in _LASTING:
             return text
-        known = self.known.get(found.path)
+        before = self.known.get(found.path)
         row = FileRow(
-            id=known.id if known else "",
+            id=before.id if before else "",
             project=self.project.id,
             path=found.path,
             role="unknown",
             language=None,
             content_hash="" if isinstance(text, Skipped) else text.sha,
             skipped=text.reason if isinstance(text, Skipped) else None,
-            parser=_parser_of(found.path),
+            parser=_find_version(found.path),
             size=stat.st_size,
             mtime_ns=mtime_ns,
             inode=stat.st_ino & _SIGNED,
-            changed_at=self.committed.get(found.path) or _time(abs(mtime_ns)),
+            changed_at=self.committed.get(found.path) or _make_time(abs(mtime_ns)),
         )
         if isinstance(text, Skipped):
             return FileSections(row)
-        if known is not None and is_current(known) and known.content_hash == text.sha:
-            return FileSections(_with_state(known, row))
+        if before is not None and is_current(before) and before.content_hash == text.sha:
+            return FileSections(_copy_state(before, row))
         return row, text.text
 
     def _write_batch(self, batch: list[FileSections]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
-        fresh = [look for look in batch if self._differs(look)]
-        self.counts["unchanged"] += len(batch) - len(fresh)
-        if not fresh:
+        differing = [look for look in batch if self._differs(look)]
+        self.counts["unchanged"] += len(batch) - len(differing)
+        if not differing:
             return
         with self.services.projects.change() as work:
             # Whether it is still there.
             work.project(self.project.id)
             before = len(self.touched)
-            known = work.known(self.project.id, [look.file.path for look in fresh])
-            for look in fresh:
-                self._write_file(work, look, known.get(look.file.path))
+            stored = work.known(self.project.id, [look.file.path for look in differing])
+            for look in differing:
+                self._write_file(work, look, stored.get(look.file.path))
             if len(self.touched) > before:
                 # A file that was only looked at again says nothing new.
                 work.mark_stale(self.project.id)
@@ -398,8 +406,8 @@ class FileSync:
 
     def _differs(self, look: FileSections) -> bool:
         """Whether there is anything to write of a file that was read."""
-        known = self.known.get(look.file.path)
-        return known is None or bool(look.sections) or replace(look.file, facts={}) != known
+        before = self.known.get(look.file.path)
+        return before is None or bool(look.sections) or replace(look.file, facts={}) != before
 
     def _write_file(
         self, work: ProjectTransaction, look: FileSections, known: FileRow | None
@@ -409,10 +417,10 @@ class FileSync:
             new.content_hash, new.parser, new.skipped,
         )  # fmt: skip
         if known is not None and same:
-            work.put_file(_with_state(known, new), known=True)
+            work.put_file(_copy_state(known, new), known=True)
             self.counts["unchanged"] += 1
             return
-        before = None if known is not None else self._moved_from(work, new)
+        before = None if known is not None else self._find_moved(work, new)
         if before is not None:
             self.renames.append(Rename(before.path, new.path, self.services.clock()))
             self.counts["renamed"] += 1
@@ -434,26 +442,15 @@ class FileSync:
             self.counts["added"] += 1
         self.touched.add(row.id)
 
-    def _moved_from(self, work: ProjectTransaction, new: FileRow) -> FileRow | None:
+    def _find_moved(self, work: ProjectTransaction, new: FileRow) -> FileRow | None:
         """A missing file of the same bytes, the one of the same name first."""
         if not new.content_hash:
             return None
         same = [row for row in self.missing.values() if row.content_hash == new.content_hash]
         name = PurePosixPath(new.path).name
-        for row in sorted(same, key=lambda one: (PurePosixPath(one.path).name != name, one.path)):
-            found = work.file(row.id)
-            if found is not None and found.path == row.path:
+        for row in sorted(same, key=lambda row: (PurePosixPath(row.path).name != name, row.path)):
+            stored = work.file(row.id)
+            if stored is not None and stored.path == row.path:
                 del self.missing[row.path]
-                return found
+                return stored
         return None
-
-    def _remove_missing(self) -> None:
-        gone = list(self.missing.values())
-        for start in range(0, len(gone), _FILES):
-            some = gone[start : start + _FILES]
-            with self.services.projects.change() as work:
-                work.mark_stale(self.project.id)
-                known = work.known(self.project.id, [row.path for row in some])
-                # A path that has another id now was written by another run.
-                ids = {row.id for row in known.values()} & {row.id for row in some}
-                self.counts["removed"] += work.remove_files(ids)

@@ -1,4 +1,4 @@
-"""What git knows about a project: its commits, and what was renamed.
+"""The git history of a project: its commits and renames.
 
 Secrets in messages are taken out, and paths that give one away are left out. A checkout may come
 from anywhere, so nothing that it configures is run: no hook, pager, signature check, file monitor,
@@ -86,7 +86,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class GitHistory:
-    """What was read, newest first. `head` is the commit to go on from next time.
+    """The commits and renames, newest first. `head` is the commit to go on from next time.
 
     Where git took too long or wrote too much, the oldest commits are missing.
     """
@@ -102,7 +102,7 @@ def read_history(
     """The commits of the checkout at `root`, at most `limit`, only those after commit `since`.
 
     All of them where `since` is no longer part of the history. Merges are left out, and so are
-    paths outside `root`. None where the git program is not installed, `root` is in no checkout, or
+    paths outside `root`. None if the git program is not installed, `root` is in no checkout, or
     nothing was committed yet. git is given `seconds` (wall time) for each of its steps. Never
     raises.
     """
@@ -118,12 +118,17 @@ def read_history(
         return None
     if since == head:
         return GitHistory(head)
-    span = f"{since}..{head}" if since is not None and _is_before(git, since, head) else head
-    answer = _log(git, span, limit, renames=True)
+    is_ancestor = (
+        since is not None
+        and _ID.fullmatch(since) is not None
+        and git.ask("merge-base", "--is-ancestor", since, head).end == "well"
+    )
+    span = f"{since}..{head}" if is_ancestor else head
+    answer = _ask_log(git, span, limit, renames=True)
     if answer.end == "failed":
         # Without all file contents there is no telling a rename from a new file.
-        answer = _log(git, span, limit, renames=False)
-    read = list(_read(answer.words, whole=answer.end == "well"))
+        answer = _ask_log(git, span, limit, renames=False)
+    read = list(_parse_log(answer.words, whole=answer.end == "well"))
     return GitHistory(
         head,
         tuple(commit for commit, _ in read),
@@ -131,14 +136,7 @@ def read_history(
     )
 
 
-def _is_before(git: _Git, since: str, head: str) -> bool:
-    """Whether `since` is the id of an ancestor of `head`."""
-    if not _ID.fullmatch(since):
-        return False
-    return git.ask("merge-base", "--is-ancestor", since, head).end == "well"
-
-
-def _log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
+def _ask_log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
     return git.ask(
         "log",
         "--no-merges",
@@ -162,7 +160,7 @@ def _log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
     )
 
 
-def _read(words: str, *, whole: bool) -> Iterator[tuple[Commit, list[Rename]]]:
+def _parse_log(words: str, *, whole: bool) -> Iterator[tuple[Commit, list[Rename]]]:
     """The commits in what `git log -z --name-status` wrote; a last one that was cut is dropped."""
     tokens = words.split("\0")
     at, starts = 0, []
@@ -178,39 +176,39 @@ def _read(words: str, *, whole: bool) -> Iterator[tuple[Commit, list[Rename]]]:
         if is_last and not whole:
             return
         end = len(tokens) if is_last else starts[number + 1]
-        commit = _commit(tokens[start], tokens[start + 1 : end])
+        commit = _parse_commit(tokens[start], tokens[start + 1 : end])
         if commit is not None:
             yield commit
 
 
-def _commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] | None:
-    found = _HEADER.fullmatch(header)
-    if found is None:
+def _parse_commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rename]] | None:
+    match = _HEADER.fullmatch(header)
+    if match is None:
         return None
     try:
-        at = utc_moment(int(found[2]))
+        at = utc_moment(int(match[2]))
     except (ValueError, OverflowError):
         at = datetime.fromtimestamp(0, UTC)
     files, renames = [], []
-    for old, new in _changes(tokens):
+    for old, new in _parse_changes(tokens):
         files.append(new)
         if old is not None:
-            renames.append(Rename(old, new, at, found[1]))
-    shown = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
-    commit = Commit(found[1], at, _subject(found[3].strip()), shown)
-    return commit, [one for one in renames[:MAX_FILES] if _is_shown(one.old) and _is_shown(one.new)]
+            renames.append(Rename(old, new, at, match[1]))
+    paths = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
+    # Secrets are taken out before the subject is cut.
+    commit = Commit(
+        match[1], at, redact(match[3].strip()[:_LOOKED_AT]).text[:_SUBJECT_CHARS], paths
+    )
+    return commit, [
+        rename for rename in renames[:MAX_FILES] if _is_shown(rename.old) and _is_shown(rename.new)
+    ]
 
 
 def _is_shown(path: str) -> bool:
     return without_secret_names(path) == path
 
 
-def _subject(subject: str) -> str:
-    """A commit's subject, without secrets: they are taken out before it is cut."""
-    return redact(subject[:_LOOKED_AT]).text[:_SUBJECT_CHARS]
-
-
-def _changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
+def _parse_changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
     """Each touched path, with the one that it was renamed from."""
     waiting = iter(tokens)
     for status in waiting:
@@ -227,7 +225,7 @@ def _changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What git wrote, and whether it was cut off by a limit."""
+    """The output of git, and whether a limit cut it off."""
 
     words: str
     end: Literal["well", "failed", "cut off"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ingest.projects.git_history import Rename
 from anaphora.ingest.projects.sections.base import Import, ParsedFile
-from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayout, resolve
+from anaphora.ingest.projects.sections.imports import ProjectLayout, resolve
 from anaphora.rank.context.names import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
@@ -45,7 +45,7 @@ _COVERS_BOTH, _COVERS_NAME, _COVERS_IMPORT = 1.0, 0.8, 0.6
 
 @dataclass(frozen=True, slots=True)
 class IndexServices:
-    """What indexing a namespace works with: truth, and what links notes.
+    """The stores that indexing a namespace works with, and the linker of notes.
 
     `clock` gives the present, aware; `ids` new ids; `wall` nanoseconds since 1970.
     """
@@ -59,28 +59,33 @@ class IndexServices:
 
 
 def facts_of(path: str, role: SourceRole, parsed: ParsedFile, text: str) -> dict[str, Any]:
-    """What the graph needs to know of a file, as JSON keeps it."""
+    """The facts of a file that the graph needs, in a form for JSON."""
+    # Names such as `__all__` are too common to identify anything.
     facts: dict[str, Any] = {
         "symbols": [
-            [one.qualified, one.kind, one.start_line, one.end_line]
-            for one in parsed.symbols
-            if one.kind != "key" and not _is_formal(one.name)
+            [symbol.qualified, symbol.kind, symbol.start_line, symbol.end_line]
+            for symbol in parsed.symbols
+            if symbol.kind != "key"
+            and not (
+                symbol.name.startswith("__")
+                and symbol.name.endswith("__")
+                and symbol.name != "__main__"
+            )
         ],
-        "imports": [[one.module, list(one.names), one.level] for one in parsed.imports],
+        "imports": [[symbol.module, list(symbol.names), symbol.level] for symbol in parsed.imports],
         "commands": list(parsed.commands),
         "packages": list(parsed.packages),
     }
     if role in _TITLE_ROLES:
-        titles = [one.title for one in parsed.sections if one.kind == "heading" and one.title]
+        titles = [
+            section.title
+            for section in parsed.sections
+            if section.kind == "heading" and section.title
+        ]
         facts["title"] = titles[0] if titles else None
-    if posixpath.basename(path) == "go.mod" and (found := _GO_MODULE.search(text)):
-        facts["go_module"] = found[1]
-    return {name: value for name, value in facts.items() if value}
-
-
-def _is_formal(name: str) -> bool:
-    """Whether the name is too common to identify anything: `__all__`."""
-    return name.startswith("__") and name.endswith("__") and name != "__main__"
+    if posixpath.basename(path) == "go.mod" and (match := _GO_MODULE.search(text)):
+        facts["go_module"] = match[1]
+    return {name: fact for name, fact in facts.items() if fact}
 
 
 def graph_drafts(
@@ -93,13 +98,13 @@ def graph_drafts(
 
     `files` are all of the project, with their facts where they are not left out by `only`.
     """
-    made = _GraphDraft(project, name, [one for one in files if one.skipped is None])
-    for file in made.files:
+    draft = _GraphDraft(project, name, [row for row in files if row.skipped is None])
+    for file in draft.files:
         if only is None or file.id in only:
-            made.file(file)
+            draft.file(file)
     if only is None:
-        made.folders()
-    return list(made.entities.values()), list(made.relations.values())
+        draft.folders()
+    return list(draft.entities.values()), list(draft.relations.values())
 
 
 def rename_drafts(
@@ -108,35 +113,42 @@ def rename_drafts(
     present: frozenset[str],
     known: frozenset[str] = frozenset(),
 ) -> tuple[list[EntityDraft], list[RelationDraft]]:
-    """What paths were before: the newer supersedes the older, whose place in its folder ended.
+    """Renames as relations: the new path supersedes the old one, which leaves its folder.
 
     `present` are the paths that are there now, `known` those whose own relations tell the rest.
     """
     entities: dict[str, EntityDraft] = {}
     relations: list[RelationDraft] = []
-    for one in renames:
-        if one.old == one.new:
+    for rename in renames:
+        if rename.old == rename.new:
             continue
-        old, new = (entity_key(project, "file", path) for path in (one.old, one.new))
-        for key, path in ((old, one.old), (new, one.new)):
+        old, new = (entity_key(project, "file", path) for path in (rename.old, rename.new))
+        for key, path in ((old, rename.old), (new, rename.new)):
             if path not in present:
                 entities[key] = EntityDraft(
-                    key, "file", path, tuple(_path_names(path)), gone_at=one.at
+                    key, "file", path, tuple(_list_path_names(path)), gone_at=rename.at
                 )
-        relations.append(RelationDraft(new, "supersedes", old, HISTORY_SOURCE, valid_from=one.at))
-        if one.old not in present | known:
-            folder = entity_key(project, "module", posixpath.dirname(one.old))
+        relations.append(
+            RelationDraft(new, "supersedes", old, HISTORY_SOURCE, valid_from=rename.at)
+        )
+        if rename.old not in present | known:
+            folder = entity_key(project, "module", posixpath.dirname(rename.old))
             relations.append(
                 RelationDraft(
-                    folder, "contains", old, HISTORY_SOURCE, valid_from=one.at, valid_to=one.at
+                    folder,
+                    "contains",
+                    old,
+                    HISTORY_SOURCE,
+                    valid_from=rename.at,
+                    valid_to=rename.at,
                 )
             )
     return list(entities.values()), relations
 
 
 @lru_cache(maxsize=2)
-def _layout(files: frozenset[str], go_modules: tuple[tuple[str, str], ...]) -> ProjectLayout:
-    """Of the same files the same: after most changes it is."""
+def _make_layout(files: frozenset[str], go_modules: tuple[tuple[str, str], ...]) -> ProjectLayout:
+    """Cached: most changes leave the set of files as it was."""
     return ProjectLayout(files, dict(go_modules))
 
 
@@ -146,34 +158,56 @@ class _GraphDraft:
     def __init__(self, project: str, name: str, files: Sequence[FileRow]) -> None:
         self.project = project
         self.name = name
-        # As a package is declared, so it is called, whoever imports it by another spelling.
-        self.files = sorted(files, key=lambda one: (not one.facts.get("packages"), one.path))
-        self.by_path = {one.path: one for one in self.files}
+        # Declaring files come first: a package has the name that its declaration spells.
+        self.files = sorted(files, key=lambda row: (not row.facts.get("packages"), row.path))
+        self.by_path = {row.path: row for row in self.files}
         self.entities: dict[str, EntityDraft] = {}
         self.relations: dict[tuple[str, str, str, str], RelationDraft] = {}
         modules = {
-            posixpath.dirname(one.path): str(one.facts["go_module"])
-            for one in files
-            if one.facts.get("go_module")
+            posixpath.dirname(row.path): str(row.facts["go_module"])
+            for row in files
+            if row.facts.get("go_module")
         }
         # The innermost module of a Go project comes first.
-        ordered = sorted(modules.items(), key=lambda item: -len(item[1]))
-        self.layout = _layout(frozenset(self.by_path), tuple(ordered))
-        self.code_by_stem = _code_by_stem(tuple(one.path for one in files if one.role == "code"))
+        ordered = sorted(modules.items(), key=lambda pair: -len(pair[1]))
+        self.layout = _make_layout(frozenset(self.by_path), tuple(ordered))
+        self.code_by_stem = _index_code(tuple(row.path for row in files if row.role == "code"))
 
     def file(self, file: FileRow) -> None:
         """Everything that one file says."""
-        own = self._file_entity(file)
-        self._relate(self._key("module", posixpath.dirname(file.path)), "contains", own, file)
-        for qualified, kind, start, end in file.facts.get("symbols", ()):
-            key = self._symbol(file, str(qualified), str(kind), (int(start), int(end)))
-            self._relate(own, "defines", key, file)
+        kind: EntityType = "file"
+        if file.role in {"docs", "plan"}:
+            kind = "doc"
+        elif file.role in {"package_config", "agent_config"}:
+            kind = "config"
+        file_key = self._make_key(kind, file.path)
+        title = file.facts.get("title")
+        names = [*_list_path_names(file.path), *([(str(title), "title")] if title else [])]
+        if file.language == "python":
+            # The names by which Python knows a file: "package.module".
+            stem = file.path.rsplit(".", 1)[0].removesuffix("/__init__")
+            inner = [
+                stem[len(root) + 1 :]
+                for root in self.layout.python_roots
+                if root and stem.startswith(root + "/")
+            ]
+            names += [(name.replace("/", "."), "dotted") for name in (stem, *inner) if name]
+        self.entities[file_key] = EntityDraft(
+            file_key, kind, file.path, tuple(names), title, file.id
+        )
+        self._relate(
+            self._make_key("module", posixpath.dirname(file.path)), "contains", file_key, file
+        )
+        for qualified, symbol_kind, start, end in file.facts.get("symbols", ()):
+            lines = int(start), int(end)
+            key = self._add_symbol(file, str(qualified), str(symbol_kind), lines)
+            self._relate(file_key, "defines", key, file)
         for command in file.facts.get("commands", ()):
-            key = self._named("command", str(command))
-            self._relate(own, "defines", key, file)
+            key = self._add_named("command", str(command))
+            self._relate(file_key, "defines", key, file)
         for package in file.facts.get("packages", ()):
-            self._relate(own, "uses_package", self._named("package", str(package)), file)
-        self._imports(file, own)
+            self._relate(file_key, "uses_package", self._add_named("package", str(package)), file)
+        self._add_imports(file, file_key)
 
     def folders(self) -> None:
         """A module for every folder, in the one above it, with its document."""
@@ -181,18 +215,18 @@ class _GraphDraft:
         for folder in sorted(self.layout.folders):
             document = self.by_path[paths[folder]] if folder in paths else None
             summary = document.facts.get("title") if document is not None else None
-            key = self._key("module", folder)
+            key = self._make_key("module", folder)
             self.entities[key] = EntityDraft(
-                key, "module", folder or ".", tuple(_module_names(folder, self.name)), summary
+                key, "module", folder or ".", tuple(_list_module_names(folder, self.name)), summary
             )
             if folder:
-                above = self._key("module", posixpath.dirname(folder))
+                above = self._make_key("module", posixpath.dirname(folder))
                 self._relate(above, "contains", key, None)
             if document is not None:
-                own = self._key("file", document.path)
-                self._relate(own, "covers", key, document)
+                document_key = self._make_key("file", document.path)
+                self._relate(document_key, "covers", key, document)
 
-    def _imports(self, file: FileRow, own: str) -> None:
+    def _add_imports(self, file: FileRow, file_key: str) -> None:
         written = [
             Import(str(module), tuple(names), int(level))
             for module, names, level in file.facts.get("imports", ())
@@ -200,36 +234,30 @@ class _GraphDraft:
         targets = resolve(file.path, file.language, written, self.layout)
         for target in targets:
             if target.kind == "package":
-                self._relate(own, "uses_package", self._named("package", target.name), file)
+                self._relate(
+                    file_key, "uses_package", self._add_named("package", target.name), file
+                )
             else:
-                self._relate(own, "imports", self._key(target.kind, target.name), file)
+                self._relate(file_key, "imports", self._make_key(target.kind, target.name), file)
         if file.role == "test":
-            self._covers(file, own, targets)
+            imported = {
+                target.name
+                for target in targets
+                if target.kind == "file" and self.by_path[target.name].role == "code"
+            }
+            stem = posixpath.basename(file.path).split(".", 1)[0].lower()
+            for before in ("test_", "test-", "tests_"):
+                stem = stem.removeprefix(before)
+            for after in ("_test", "-test", "_tests", "_spec", "test", "tests"):
+                stem = stem.removesuffix(after) if stem != after else stem
+            named = set(self.code_by_stem.get(stem, ()))
+            for path in imported | named:
+                strength = _COVERS_IMPORT if path in imported else _COVERS_NAME
+                strength = _COVERS_BOTH if path in imported & named else strength
+                self._relate(file_key, "covers", self._make_key("file", path), file, strength)
 
-    def _covers(self, file: FileRow, own: str, targets: Iterable[ImportTarget]) -> None:
-        imported = {
-            one.name
-            for one in targets
-            if one.kind == "file" and self.by_path[one.name].role == "code"
-        }
-        named = set(self.code_by_stem.get(_tested_stem(file.path), ()))
-        for path in imported | named:
-            strength = _COVERS_IMPORT if path in imported else _COVERS_NAME
-            strength = _COVERS_BOTH if path in imported & named else strength
-            self._relate(own, "covers", self._key("file", path), file, strength)
-
-    def _file_entity(self, file: FileRow) -> str:
-        kind = _kind_of(file.role)
-        key = self._key(kind, file.path)
-        title = file.facts.get("title")
-        names = [*_path_names(file.path), *([(str(title), "title")] if title else [])]
-        if file.language == "python":
-            names += _dotted(file.path, self.layout.python_roots)
-        self.entities[key] = EntityDraft(key, kind, file.path, tuple(names), title, file.id)
-        return key
-
-    def _symbol(self, file: FileRow, qualified: str, kind: str, lines: tuple[int, int]) -> str:
-        key = self._key("symbol", f"{file.path}::{qualified}")
+    def _add_symbol(self, file: FileRow, qualified: str, kind: str, lines: tuple[int, int]) -> str:
+        key = self._make_key("symbol", f"{file.path}::{qualified}")
         last = qualified.rsplit(".", 1)[-1]
         names = [(qualified, "name")]
         if last != qualified and not (last.startswith("__") and last.endswith("__")):
@@ -240,9 +268,9 @@ class _GraphDraft:
             )
         return key
 
-    def _named(self, kind: EntityType, name: str) -> str:
-        # PyPI, npm and others take "-" and "_" for one, in whatever case.
-        key = self._key(kind, name.lower().replace("_", "-") if kind == "package" else name)
+    def _add_named(self, kind: EntityType, name: str) -> str:
+        # PyPI, npm and others do not distinguish "-" from "_", nor upper from lower case.
+        key = self._make_key(kind, name.lower().replace("_", "-") if kind == "package" else name)
         if key not in self.entities:
             self.entities[key] = EntityDraft(key, kind, name, ((name, "name"),))
         return key
@@ -255,39 +283,25 @@ class _GraphDraft:
         triple = (subject, predicate, target, source)
         self.relations.setdefault(triple, RelationDraft(*triple, strength, since))
 
-    def _key(self, kind: EntityType, name: str) -> str:
+    def _make_key(self, kind: EntityType, name: str) -> str:
         return entity_key(self.project, kind, name)
 
 
-def _kind_of(role: SourceRole) -> EntityType:
-    if role in {"docs", "plan"}:
-        return "doc"
-    return "config" if role in {"package_config", "agent_config"} else "file"
-
-
 @lru_cache(maxsize=2)
-def _code_by_stem(paths: tuple[str, ...]) -> Mapping[str, list[str]]:
+def _index_code(paths: tuple[str, ...]) -> Mapping[str, list[str]]:
     """Code files by the stem of their name, where at most three share it."""
-    found: dict[str, list[str]] = {}
+    by_stem: dict[str, list[str]] = {}
     for path in paths:
         stem = posixpath.basename(path).split(".", 1)[0].lower()
-        found.setdefault(stem, []).append(path)
+        by_stem.setdefault(stem, []).append(path)
     return {
-        stem: some for stem, some in found.items() if len(some) <= 3 and stem not in _TOO_COMMON
+        stem: paths_of_stem
+        for stem, paths_of_stem in by_stem.items()
+        if len(paths_of_stem) <= 3 and stem not in _TOO_COMMON
     }
 
 
-def _tested_stem(path: str) -> str:
-    """The stem that a test file's name points to: "test_cli.py", "cli_test.go", "Cli.spec.ts"."""
-    stem = posixpath.basename(path).split(".", 1)[0].lower()
-    for before in ("test_", "test-", "tests_"):
-        stem = stem.removeprefix(before)
-    for after in ("_test", "-test", "_tests", "_spec", "test", "tests"):
-        stem = stem.removesuffix(after) if stem != after else stem
-    return stem
-
-
-def _path_names(path: str) -> Iterator[tuple[str, str]]:
+def _list_path_names(path: str) -> Iterator[tuple[str, str]]:
     name = posixpath.basename(path)
     stem = name.split(".", 1)[0] if not name.startswith(".") else name
     yield path, "path"
@@ -298,7 +312,7 @@ def _path_names(path: str) -> Iterator[tuple[str, str]]:
         yield stem, "name"
 
 
-def _module_names(folder: str, project: str) -> Iterator[tuple[str, str]]:
+def _list_module_names(folder: str, project: str) -> Iterator[tuple[str, str]]:
     if not folder:
         yield project, "name"
         return
@@ -306,13 +320,6 @@ def _module_names(folder: str, project: str) -> Iterator[tuple[str, str]]:
     yield folder + "/", "path"
     yield folder.replace("/", "."), "dotted"
     yield posixpath.basename(folder), "name"
-
-
-def _dotted(path: str, roots: Iterable[str]) -> list[tuple[str, str]]:
-    """The names by which Python knows a file: "package.module"."""
-    stem = path.rsplit(".", 1)[0].removesuffix("/__init__")
-    inner = [stem[len(root) + 1 :] for root in roots if root and stem.startswith(root + "/")]
-    return [(name.replace("/", "."), "dotted") for name in (stem, *inner) if name]
 
 
 def sync_graph(
@@ -331,17 +338,17 @@ def sync_graph(
     def drafts() -> tuple[list[EntityDraft], list[RelationDraft]]:
         files = list(services.projects.files(project.id, facts=True).values())
         entities, relations = graph_drafts(project.id, project.name, files)
-        present = frozenset(one.path for one in files if one.skipped is None)
+        present = frozenset(row.path for row in files if row.skipped is None)
         old, past = rename_drafts(project.id, renames, present, known)
         return [*old, *entities], [*past, *relations]
 
-    # Made before others have to wait, and again where a file was written meanwhile.
+    # Built before the lock is taken, and again if a file was written meanwhile.
     stamp = services.projects.last_file(project.id)
-    made = drafts()
+    drafted = drafts()
     with services.graph.change() as work:
         if services.projects.last_file(project.id) != stamp:
-            made = drafts()
-        came = work.sync(project.id, *made, now=services.clock(), ids=services.ids)
+            drafted = drafts()
+        came = work.sync(project.id, *drafted, now=services.clock(), ids=services.ids)
         change = ProjectTransaction(work.write, services.projects.sealer)
         change.change_project(replace(change.project(project.id), stale=False))
         change.drop_unused_vectors()
@@ -368,9 +375,9 @@ def sync_files(
 
     with services.graph.change() as work:
         change = ProjectTransaction(work.write, services.projects.sealer)
-        told = [one.id for one in files if posixpath.basename(one.path) == "go.mod"]
-        whole = change.files([*only, *told])
-        files = [whole.get(one.id, one) for one in files]
+        go_modules = [row.id for row in files if posixpath.basename(row.path) == "go.mod"]
+        rows = change.files([*only, *go_modules])
+        files = [rows.get(row.id, row) for row in files]
         entities, relations = graph_drafts(project.id, project.name, files, only)
         came = work.sync(
             project.id,

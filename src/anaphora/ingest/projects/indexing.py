@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # Commits of one transaction.
 _COMMITS: Final = 1_000
-# Files whose relations are all looked at while a question waits, where some came or went.
+# If files came or went, the whole graph is updated during a question up to this many files.
 _WHOLE_AT_ONCE: Final = 300
 # What a refresh takes in; more is left for a whole pass, because a question waits for it.
 _REFRESHED: Final = 200
@@ -57,7 +57,7 @@ _REFRESHED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """What a refresh took in. `left` are changes that a whole pass has to take in.
+    """The result of a refresh. `left` are changes that need a whole pass.
 
     `missing` says that the folder of the project is not there (any more): nothing was changed.
     `behind` says that its graph does not yet tell what others say of files that came or went.
@@ -73,7 +73,7 @@ class RefreshReport:
 
 @dataclass(slots=True)
 class _KnownFiles:
-    """What is known of a project's files, as long as truth has the same."""
+    """The cached files of a project, valid for one version of the database."""
 
     version: int
     row: ProjectRow
@@ -122,7 +122,7 @@ class ProjectIndexer:
         progress: Progress | None = None,
         embed: bool = True,
     ) -> IndexReport:
-        """Bring truth in line with the folder `root`.
+        """Bring the database in line with the folder `root`.
 
         `progress` is called with "files", "graph" or "vectors", how many are done, and of how many.
         Raises InvalidInput for a folder that is not there or a name that another project has,
@@ -130,16 +130,20 @@ class ProjectIndexer:
         until then stays. An embedder that fails is in `degraded`, and `pending` counts on.
         """
         began = time.perf_counter()
-        place = project_folder(root)
+        folder = project_folder(root)
         tell = progress or no_progress
-        project = self._registered(place, name)
-        history = read_history(place, project.head)
-        known = self._projects.files(project.id)
-        sync = FileSync(self._services, project, place, known, _committed(history))
+        project = self._register(folder, name)
+        history = read_history(folder, project.head)
+        files = self._projects.files(project.id)
+        times: dict[str, datetime] = {}
+        for commit in history.commits if history is not None else ():
+            for path in commit.files:
+                times.setdefault(path, commit.at)
+        sync = FileSync(self._services, project, folder, files, times)
         started = self._services.wall()
         sync.write_changes(sync.find_changes(), tell)
         commits = self._write_history(sync, history)
-        self._graph_of(sync, tell)
+        self._sync_graph(sync, tell)
         self._finish(sync, history, started)
         degraded: tuple[Degraded, ...] = ()
         try:
@@ -147,7 +151,7 @@ class ProjectIndexer:
                 self.fill_vectors(project.id, progress=tell)
         except EmbeddingError as error:
             degraded = (Degraded("vectors", str(error)),)
-        return self._report(sync, commits, degraded, time.perf_counter() - began)
+        return self._make_report(sync, commits, degraded, time.perf_counter() - began)
 
     def refresh(self, project: str) -> RefreshReport:
         """Take in files that changed, came or went since they were read, by their state alone.
@@ -155,26 +159,26 @@ class ProjectIndexer:
         Quick where nothing did. Makes no vectors. NotFound when there is no such project.
         """
         with self._lock:
-            known = self._known(project)
-            root, started = known.root, self._services.wall()
-            walked = folders_changed(known.row.folders, root)
-            todo, gone = ([], []) if walked else changed_files(root, known.states.values())
-            if not (walked or todo or gone):
-                return RefreshReport(behind=known.row.stale)
+            cached = self._load_known(project)
+            root, started = cached.root, self._services.wall()
+            walked = folders_changed(cached.row.folders, root)
+            todo, missing = ([], []) if walked else changed_files(root, cached.states.values())
+            if not (walked or todo or missing):
+                return RefreshReport(behind=cached.row.stale)
             if not root.is_dir():
                 return RefreshReport(missing=True)
-            files = dict(known.files)
-            sync = FileSync(self._services, known.row, root, files)
+            files = dict(cached.files)
+            sync = FileSync(self._services, cached.row, root, files)
             if walked:
                 todo = sync.find_changes()
             else:
-                sync.missing = {path: files[path] for path in gone}
+                sync.missing = {path: files[path] for path in missing}
             if len(todo) + len(sync.missing) > _REFRESHED:
                 return RefreshReport(left=len(todo) + len(sync.missing))
             sync.write_changes(todo, no_progress)
             counts = sync.counts
-            moved = sync.reshaped or any(counts[one] for one in ("added", "removed", "renamed"))
-            behind = self._graph_of_few(sync, moved=moved)
+            moved = sync.reshaped or any(counts[kind] for kind in ("added", "removed", "renamed"))
+            behind = self._sync_few(sync, moved=moved)
             if moved or walked:
                 self._finish(sync, None, started)
             return RefreshReport(
@@ -223,8 +227,8 @@ class ProjectIndexer:
 
     def fill_sections(self, section_ids: Sequence[str]) -> int:
         """Make the vectors that these sections lack, in this order; how many texts got theirs."""
-        lacking = self._projects.lacking_vector(self._embedder.name, section_ids)
-        return self._backlog.attach(lacking) if lacking else 0
+        rows = self._projects.lacking_vector(self._embedder.name, section_ids)
+        return self._backlog.attach(rows) if rows else 0
 
     def pending(self, project: str | None = None) -> int:
         """How many sections, of one project or of all, have no vector yet."""
@@ -238,20 +242,24 @@ class ProjectIndexer:
         ]
         return self._projects.put_vectors(self._embedder.name, rows)
 
-    def _registered(self, root: Path, name: str | None) -> ProjectRow:
+    def _register(self, root: Path, name: str | None) -> ProjectRow:
         """The project of this folder, made or given another name if need be."""
-        own = str(root)
+        root_text = str(root)
         with self._projects.change() as work:
-            row = work.with_root(own)
+            row = work.with_root(root_text)
             name = None if name is None else composed(name)
             if row is not None and name in (None, composed(row.name)):
                 return row
-            taken = {composed(one.name) for one in self._projects.rows() if one.root != own}
-            if name is not None and (not name.strip() or name in taken):
+            names = {
+                composed(project.name)
+                for project in self._projects.rows()
+                if project.root != root_text
+            }
+            if name is not None and (not name.strip() or name in names):
                 raise InvalidInput("name", name, "must be a name that no other project has")
-            chosen = name or _free_name(root, taken)
+            chosen = name or _choose_free_name(root, names)
             if row is None:
-                row = ProjectRow(self._services.ids(), chosen, own, self._services.clock())
+                row = ProjectRow(self._services.ids(), chosen, root_text, self._services.clock())
                 work.add_project(row)
             else:
                 row = replace(row, name=chosen)
@@ -263,22 +271,22 @@ class ProjectIndexer:
         if history is None:
             return 0
         project, ids = sync.project.id, self._services.ids
-        subjects = {one.id: one.subject for one in history.commits}
+        subjects = {commit.id: commit.subject for commit in history.commits}
         commits = [
-            HistoryRow(ids(), project, "commit", one.at, one.subject, one.id, one.files)
-            for one in history.commits
+            HistoryRow(ids(), project, "commit", commit.at, commit.subject, commit.id, commit.files)
+            for commit in history.commits
         ]
         renames = [
             HistoryRow(
                 ids(),
                 project,
                 "rename",
-                one.at,
-                subjects.get(one.commit, ""),
-                one.commit,
-                (one.old, one.new),
+                rename.at,
+                subjects.get(rename.commit, ""),
+                rename.commit,
+                (rename.old, rename.new),
             )
-            for one in history.renames
+            for rename in history.renames
         ]
         new = sum(
             self._add_history(project, commits[at : at + _COMMITS])
@@ -295,7 +303,7 @@ class ProjectIndexer:
             work.mark_stale(project)
             return work.add_history(rows)
 
-    def _graph_of(self, sync: FileSync, tell: Progress) -> None:
+    def _sync_graph(self, sync: FileSync, tell: Progress) -> None:
         """Bring the graph in line with the files, where they or their names have changed."""
         project = self._projects.row(sync.project.id)
         if not (project.stale or sync.renames):
@@ -304,7 +312,7 @@ class ProjectIndexer:
         sync_graph(self._services, project, sync.renames, frozenset(sync.known))
         tell("graph", 1, 1)
 
-    def _graph_of_few(self, sync: FileSync, *, moved: bool) -> bool:
+    def _sync_few(self, sync: FileSync, *, moved: bool) -> bool:
         """The same after a few changes, while a question waits; whether some of it is still due.
 
         What the changed files say goes in at once. What others say of files that came or went
@@ -312,26 +320,26 @@ class ProjectIndexer:
         """
         if not (moved or sync.touched):
             return sync.project.stale
-        known = self._known(sync.project.id)
+        cached = self._load_known(sync.project.id)
         # A run that did not end left more behind it than this one has touched.
-        whole = moved or sync.project.stale
-        if whole and (sync.renames or len(known.files) <= _WHOLE_AT_ONCE):
-            self._graph_of(sync, no_progress)
+        spreads = moved or sync.project.stale
+        if spreads and (sync.renames or len(cached.files) <= _WHOLE_AT_ONCE):
+            self._sync_graph(sync, no_progress)
             return False
-        files = list(known.files.values())
+        files = list(cached.files.values())
         only = frozenset(sync.touched)
-        sync_files(self._services, known.row, files, only, sync.gone_texts, complete=not whole)
-        return whole
+        sync_files(self._services, cached.row, files, only, sync.gone_texts, complete=not spreads)
+        return spreads
 
     def _finish(self, sync: FileSync, history: GitHistory | None, started: int) -> None:
         """Record how far the sync came, if that is new."""
-        known = self._projects.row(sync.project.id)
+        stored = self._projects.row(sync.project.id)
         row = replace(
-            known,
-            head=history.head if history is not None and history.head else known.head,
-            folders=folder_times(sync.root, sync.folders or known.folders, started),
+            stored,
+            head=history.head if history is not None and history.head else stored.head,
+            folders=folder_times(sync.root, sync.folders or stored.folders, started),
         )
-        if row == known and known.indexed_at is not None and not sync.touched:
+        if row == stored and stored.indexed_at is not None and not sync.touched:
             return
         with self._projects.change() as work:
             now = work.project(row.id)
@@ -339,11 +347,13 @@ class ProjectIndexer:
                 replace(now, head=row.head, folders=row.folders, indexed_at=self._services.clock())
             )
 
-    def _report(
+    def _make_report(
         self, sync: FileSync, commits: int, degraded: tuple[Degraded, ...], seconds: float
     ) -> IndexReport:
         project = sync.project
-        counted = next((one for one in self._projects.list() if one.id == project.id), None)
+        counted = next(
+            (listed for listed in self._projects.list() if listed.id == project.id), None
+        )
         if counted is None:
             raise NotFound("project", project.name)
         entities, relations = self._graph.counts(project.id)
@@ -361,73 +371,60 @@ class ProjectIndexer:
             seconds=seconds,
             skipped=tuple(sync.skipped),
             redacted=tuple(sync.redacted),
-            degraded=(*self._cut_by_lines(project.id), *degraded),
+            degraded=(*self._report_cut_by_lines(project.id), *degraded),
         )
 
-    def _cut_by_lines(self, project: str) -> tuple[Degraded, ...]:
-        """What to say of code that is cut by its lines, as its parser is not installed."""
-        files = self._known(project).files.values()
-        lacking = {str(one.language) for one in files if one.parser > BY_LINES}
-        if not lacking:
+    def _report_cut_by_lines(self, project: str) -> tuple[Degraded, ...]:
+        """The notice about code that is cut by lines because its parser is not installed."""
+        files = self._load_known(project).files.values()
+        languages = {str(file.language) for file in files if file.parser > BY_LINES}
+        if not languages:
             return ()
         reason = (
-            f"{', '.join(sorted(lacking))} by lines instead of functions: their parsers are not "
+            f"{', '.join(sorted(languages))} by lines instead of functions: their parsers are not "
             "installed (extra projects)"
         )
         return (Degraded("code", reason),)
 
-    def _known(self, project: str) -> _KnownFiles:
-        """What truth has of a project and its files, read again where truth has changed."""
+    def _load_known(self, project: str) -> _KnownFiles:
+        """The stored project and its files, read again if the database has changed."""
         version = self._projects.version()
-        known = self._known_files.get(project)
-        if known is not None and known.version == version:
-            return known
+        cached = self._known_files.get(project)
+        if cached is not None and cached.version == version:
+            return cached
         row, stamp = self._projects.row(project), self._projects.last_file(project)
         root = Path(row.root)
-        if known is None or known.root != root:
-            known = self._all_files(row, stamp)
-        elif known.stamp == stamp:
-            known = replace(known, version=version, row=row)
+        if cached is None or cached.root != root:
+            cached = self._load_all(row, stamp)
+        elif cached.stamp == stamp:
+            cached = replace(cached, version=version, row=row)
         else:
-            known = self._newer_files(known, row, stamp)
-        known = self._known_files[project] = replace(known, version=version)
-        return known
+            # The changed files alone are read, unless some were removed.
+            newer = self._projects.files(row.id, since=cached.stamp[0])
+            ids = {file.id for file in newer.values()}
+            files = {path: file for path, file in cached.files.items() if file.id not in ids}
+            files.update(newer)
+            if len(files) != stamp[1]:
+                cached = self._load_all(row, stamp)
+            else:
+                states = {path: state for path, state in cached.states.items() if path in files}
+                states.update(known_states(cached.root, newer))
+                cached = _KnownFiles(-1, row, cached.root, stamp, files, states)
+        cached = self._known_files[project] = replace(cached, version=version)
+        return cached
 
-    def _all_files(self, row: ProjectRow, stamp: tuple[int, int]) -> _KnownFiles:
+    def _load_all(self, row: ProjectRow, stamp: tuple[int, int]) -> _KnownFiles:
         root, files = Path(row.root), self._projects.files(row.id)
         return _KnownFiles(-1, row, root, stamp, files, known_states(root, files))
 
-    def _newer_files(
-        self, known: _KnownFiles, row: ProjectRow, stamp: tuple[int, int]
-    ) -> _KnownFiles:
-        """The files after some changed: those alone are read, unless some went."""
-        newer = self._projects.files(row.id, since=known.stamp[0])
-        ids = {one.id for one in newer.values()}
-        files = {path: one for path, one in known.files.items() if one.id not in ids}
-        files.update(newer)
-        if len(files) != stamp[1]:
-            return self._all_files(row, stamp)
-        states = {path: state for path, state in known.states.items() if path in files}
-        states.update(known_states(known.root, newer))
-        return _KnownFiles(-1, row, known.root, stamp, files, states)
 
-
-def _free_name(root: Path, taken: set[str]) -> str:
+def _choose_free_name(root: Path, names: set[str]) -> str:
     """The folder's name, with the one above it or a number where that is taken."""
     name = root.name or "project"
     number = 2
-    for one in (name, f"{root.parent.name}/{name}"):
-        if one not in taken:
-            return one
-    while f"{name} {number}" in taken:
+    for candidate in (name, f"{root.parent.name}/{name}"):
+        if candidate not in names:
+            return candidate
+    while f"{name} {number}" in names:
         number += 1
     return f"{name} {number}"
-
-
-def _committed(history: GitHistory | None) -> dict[str, datetime]:
-    """When each path was committed last."""
-    found: dict[str, datetime] = {}
-    for commit in history.commits if history is not None else ():
-        for path in commit.files:
-            found.setdefault(path, commit.at)
-    return found

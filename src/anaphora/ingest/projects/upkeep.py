@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from anaphora.store.projects.store import Projects
 
 _GROUP = 64
-"""Texts that are embedded in the background between two looks at what questions found, and as many
-as are embedded while somebody waits."""
+"""Texts that are embedded between two checks for sections that questions found, and the most that
+are embedded before `index` returns."""
 
 _MOST_WANTED = 2_000
 
 
 class _WantedSections:
-    """Sections that questions found and that have no vector, those of the last question first."""
+    """Sections without a vector that questions found, those of the last question first."""
 
     def __init__(self) -> None:
         self._ids: list[str] = []
@@ -44,8 +44,8 @@ class _WantedSections:
 
     def take(self) -> list[str]:
         with self._lock:
-            some, self._ids = self._ids[:_GROUP], self._ids[_GROUP:]
-        return some
+            group, self._ids = self._ids[:_GROUP], self._ids[_GROUP:]
+        return group
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class ProjectUpkeep:
         report = self.indexing.index(root, name=name, progress=progress, embed=False)
         self.sections.sync(labelled(progress, "words"))
         self.sections.settle()
-        return self._with_vectors(report) if embed else report
+        return self._add_vectors(report) if embed else report
 
-    def _with_vectors(self, report: IndexReport) -> IndexReport:
+    def _add_vectors(self, report: IndexReport) -> IndexReport:
         """The report after vectors were made of few texts; those of many are made behind."""
         try:
             self._fill_group(report.project)
@@ -104,22 +104,24 @@ class ProjectUpkeep:
         if done.added or done.changed or done.behind:
             # Words answer at once; vectors of what changed come behind.
             self.begin_filling()
-        found: list[Degraded] = []
+        degraded: list[Degraded] = []
         if done.behind:
             reason = "what other files have to do with those that came or went is being looked up"
-            found.append(Degraded("graph", reason))
+            degraded.append(Degraded("graph", reason))
         if done.missing:
-            found.append(Degraded("project", "its folder does not exist; the last index is used"))
+            degraded.append(
+                Degraded("project", "its folder does not exist; the last index is used")
+            )
         if done.left:
             changed = f"{done.left} files changed since it was indexed: index it again"
-            found.append(Degraded("project", changed))
-        return tuple(found)
+            degraded.append(Degraded("project", changed))
+        return tuple(degraded)
 
     def remove(self, project: str) -> int:
         """Forget a project; see `Memory.remove_project`."""
-        gone = self.projects.remove(self.projects.find(project).id)
+        removed = self.projects.remove(self.projects.find(project).id)
         self._purge()
-        return gone
+        return removed
 
     def forget_note(
         self,
@@ -138,12 +140,12 @@ class ProjectUpkeep:
         if dry_run:
             would = self.notes.would_forget(note_id)
             return named(would, survivors(would.texts) if survivors is not None else ())
-        gone = self.notes.forget(note_id, soft=soft)
-        if not gone.ids or soft:
-            return named(gone, ())
+        forgotten = self.notes.forget(note_id, soft=soft)
+        if not forgotten.ids or soft:
+            return named(forgotten, ())
         self.sections.sync()
         self.sections.settle()
-        return named(gone, survivors(gone.texts) if survivors is not None else ())
+        return named(forgotten, survivors(forgotten.texts) if survivors is not None else ())
 
     def begin_filling(self, first: Sequence[str] = ()) -> None:
         """Begin to embed what has no vector yet, in the background; `first` (sections) before."""
@@ -158,10 +160,10 @@ class ProjectUpkeep:
         self.indexing.complete_graphs()
         total, done = self.indexing.pending(), 0
         while not self.worker.stopping.is_set():
-            made = self._fill_group(limit=at_once)
-            if not made:
+            count = self._fill_group(limit=at_once)
+            if not count:
                 break
-            done += made
+            done += count
             if progress is not None:
                 progress("sections", min(done, total), total)
         self.notes.fill_vectors()
@@ -171,9 +173,9 @@ class ProjectUpkeep:
     def _fill_group(self, project: str | None = None, limit: int = _GROUP) -> int:
         """Embed some sections: those that questions found, else any; how many texts that were."""
         with self._filling:
-            while wanted := self._wanted.take():
-                if made := self.indexing.fill_sections(wanted):
-                    return made
+            while section_ids := self._wanted.take():
+                if count := self.indexing.fill_sections(section_ids):
+                    return count
             return self.indexing.fill_vectors(project, limit=limit)
 
     def close(self) -> None:
@@ -188,6 +190,6 @@ class ProjectUpkeep:
             return
 
     def _purge(self) -> None:
-        """Take the words of what is gone from truth out of every file of the home, too."""
+        """Remove the words of deleted rows from every file of the home, too."""
         self.projects.truth.scrub()
         self.sections.purge()

@@ -1,4 +1,4 @@
-"""What manuals, tests and templates write in the place of a secret.
+"""The stand-ins for secrets in manuals, tests and templates.
 
 A value that only names what should stand there ("your-api-key", "testpassword"), a word that
 programmers use for anything ("foobar"), a template ("${TOKEN}") and a resource ("arn:aws:…") open
@@ -49,14 +49,14 @@ _CONSTANT: Final = re.compile(r"[A-Z]{2,}(?:[_-][A-Z\d]{1,12}){1,6}")
 _ONE_WORD: Final = re.compile(r"[_.]?[A-Z]?[a-z]{2,15}[_?]?|\.[a-z.]{2,60}")
 
 
-def is_named_after_its_use(value: str) -> bool:
+def is_named_after_its_use(text: str) -> bool:
     """Whether the value of a key or of a token is a word, a constant or an example of one."""
-    value = _FEEDS.sub("", value)
-    if _ONE_WORD.fullmatch(value) or _CONSTANT.fullmatch(value):
+    text = _FEEDS.sub("", text)
+    if _ONE_WORD.fullmatch(text) or _CONSTANT.fullmatch(text):
         return True
-    letters = re.sub(r"\d", "", value)
-    few = len(value) - len(letters) <= 3
-    return few and (is_example(letters) or _WORDS_OF_A_NAME.fullmatch(value) is not None)
+    letters = re.sub(r"\d", "", text)
+    few = len(text) - len(letters) <= 3
+    return few and (is_example(letters) or _WORDS_OF_A_NAME.fullmatch(text) is not None)
 
 
 _WORDS_OF_A_NAME: Final = re.compile(
@@ -64,8 +64,8 @@ _WORDS_OF_A_NAME: Final = re.compile(
     r"|(?=.*(?:Secret|Token|Key|Credential|Auth|Pass))(?:[A-Z]{1,5}(?=[A-Z]))?[A-Za-z][a-z]{1,20}(?:[A-Z][a-z]{1,20})+",
 )
 _RESOURCE: Final = re.compile(
-    # The name of a resource of a cloud, a path whose parts are words or numbers, a file, the scope
-    # of a signature: "key/20240131/us-east-1/s3/aws4_request".
+    # The name of a cloud resource, a path of words and numbers, a file, or the scope of a
+    # signature: "key/20240131/us-east-1/s3/aws4_request".
     r"arn:[\w-]{2,20}:.*|/?[a-z]+(?:[_-][a-z]+)*\d?(?:/(?:[a-z]+(?:[_-][a-z]+)*\d?|\d{1,6})){1,12}"
     r"|(?:[~.]{0,2}/)?(?:[\w.-]{1,40}/){1,12}[\w-]{1,60}\.[a-z]{2,4}|[^/]+/\d{8}/[\w/-]+"
     r"|~?(?:/[A-Za-z._-]{1,40}){2,12}",

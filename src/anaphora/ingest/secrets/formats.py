@@ -30,7 +30,7 @@ from anaphora.ingest.secrets.sources import SOURCES
 __all__ = ["PATTERNS", "SOURCES"]
 
 PATTERNS: tuple[SecretPattern, ...] = (
-    # AWS writes the last sixteen in base32; what looks like one otherwise is somebody's test key.
+    # AWS writes the last sixteen in base32; a similar key in other characters is a test key.
     *(
         known("aws-access-key", START_OF_WORD + mark + rest + END, mark, dense=True)
         for marks, rest in (

@@ -1,4 +1,4 @@
-"""Masks the secrets in values that leave a home: for a prompt, another program, another person.
+"""Masks the secrets in values that leave a home: for a prompt or another program.
 
 Turns are stored word for word, and so are their titles. `mask` gives what a surface may hand on:
 the same value with `[redacted:kind]` where a secret stood. Memories, notes and documents were
@@ -35,9 +35,9 @@ _HANDLES: Final = frozenset((
     *("ts_text", "updated_text", "intent_id", "part", "action", "created_at", "project"),
     *("older_than", "thread", "key"),
 ))  # fmt: skip
-"""Fields by which a value is asked for again, and words of our own."""
+"""Fields that identify a value, and words of our own."""
 _IDS: Final = frozenset(("id", "conversation_id", "older_than", "thread", "key"))
-"""Those of them that somebody else may have chosen."""
+"""Those of them that may have been chosen outside of this program."""
 # A word of letters and digits together, or one that begins like a key: "ghp_", "sk-proj-".
 _FRAGMENT: Final = re.compile(
     r"(?=[^\s…]{0,200}\d)(?=[^\s…]{0,200}[A-Za-z])[A-Za-z0-9_+/=.:-]{8,}\Z|[A-Za-z0-9]{2,12}[_-]\S{0,40}\Z"
@@ -51,7 +51,7 @@ def mask(value: ValueT) -> ValueT:
 
     Values are frozen: what changes is replaced, what holds no secret is the same object.
     """
-    return cast("ValueT", _masked(value))
+    return cast("ValueT", _mask(value))
 
 
 def mask_text(text: str) -> str:
@@ -74,8 +74,8 @@ def mask_handle(name: str) -> str:
     """
     if not redact_path(name).kinds:
         return name
-    whole, mark, index = name.rpartition("#")
-    return f"{hidden_id(whole)}#{index}" if mark and index.isdecimal() else hidden_id(name)
+    stem, mark, index = name.rpartition("#")
+    return f"{hidden_id(stem)}#{index}" if mark and index.isdecimal() else hidden_id(name)
 
 
 def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
@@ -86,10 +86,10 @@ def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
     before that comes in its place.
     """
     size = end - start
-    for first, last in _around(text, start) if start > 0 else ():
+    for first, last in _find_around(text, start) if start > 0 else ():
         if first - _BEFORE < start < last:
             start = last
-    for first, last in reversed(_around(text, end) if end < len(text) else []):
+    for first, last in reversed(_find_around(text, end) if end < len(text) else []):
         if first < end < last + _AFTER:
             end = first
     if start < end:
@@ -97,24 +97,24 @@ def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
     return (max(0, end - size), end) if end > 0 else (start, min(len(text), start + size))
 
 
-def _around(text: str, place: int) -> list[tuple[int, int]]:
-    begin = max(0, place - _LOOKED_AT)
-    window = text[begin : place + _LOOKED_AT]
+def _find_around(text: str, position: int) -> list[tuple[int, int]]:
+    begin = max(0, position - _LOOKED_AT)
+    window = text[begin : position + _LOOKED_AT]
     return [(begin + start, begin + end) for start, end in places_of_secrets(window)]
 
 
 def seems_to_hold_secrets(turns: Iterable[Turn]) -> list[int]:
-    """The numbers of those turns in whose words there seems to be a secret."""
+    """The indexes of the turns that seem to contain a secret."""
     return [index for index, turn in enumerate(turns) if redact(turn.text).kinds]
 
 
-def _masked(value: Any) -> Any:
+def _mask(value: Any) -> Any:
     if isinstance(value, str):
         return mask_text(value)
     if isinstance(value, SearchHit):
-        return _masked_hit(value)
+        return _mask_hit(value)
     if isinstance(value, ThreadSummary):
-        title, preview = _masked_label(value.title), _masked_label(value.preview)
+        title, preview = _mask_label(value.title), _mask_label(value.preview)
         name = mask_handle(value.conversation_id)
         same = (title, preview, name) == (value.title, value.preview, value.conversation_id)
         if same:
@@ -123,71 +123,68 @@ def _masked(value: Any) -> Any:
     if isinstance(value, _STORED_WITHOUT):
         return value
     if isinstance(value, tuple):
-        parts = tuple(map(_masked, value))
-        return value if all(map(_same, parts, value)) else parts
+        parts = tuple(map(_mask, value))
+        return value if all(map(_is_same, parts, value)) else parts
     if isinstance(value, list):
-        return [_masked(part) for part in value]
+        return [_mask(part) for part in value]
     if isinstance(value, Mapping):
-        return {key: _masked_member(key, one) for key, one in value.items()}
+        return {key: _mask_member(key, member) for key, member in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return _masked_fields(value)
+        return _mask_fields(value)
     return value
 
 
-def _masked_member(key: str, value: Any) -> Any:
+def _mask_member(key: str, value: Any) -> Any:
     if key not in _HANDLES:
-        return _masked(value)
+        return _mask(value)
     return mask_handle(value) if key in _IDS and isinstance(value, str) else value
 
 
-def _masked_fields(value: Any) -> Any:
+def _mask_fields(value: Any) -> Any:
     changed = {}
     for field in fields(value):
         if not field.init:
             continue
         before = getattr(value, field.name)
         if field.name in _HANDLES:
-            if (name := _masked_member(field.name, before)) != before:
+            if (name := _mask_member(field.name, before)) != before:
                 changed[field.name] = name
             continue
         if isinstance(before, str | tuple | list | Mapping) or is_dataclass(before):
-            after = _masked(before)
+            after = _mask(before)
             if after is not before and after != before:
                 changed[field.name] = after
     return replace(value, **changed) if changed else value
 
 
-def _masked_fields_of(hit: SearchHit, names: Iterable[str]) -> SearchHit:
-    given = {name: getattr(hit, name) for name in names}
-    masked = {name: _masked_member(name, value) for name, value in given.items()}
-    return hit if masked == given else replace(hit, **masked)
-
-
-def _masked_hit(hit: SearchHit) -> SearchHit:
+def _mask_hit(hit: SearchHit) -> SearchHit:
     """A hit of a search; its snippet may begin or end within a secret of the whole text."""
     if hit.kind == "memory":
         return hit
-    hit = _masked_fields_of(hit, ("id", "conversation_id", "older_than"))
-    known = secrets_in(hit.text)
-    if not known and not redact(hit.title).kinds and not redact(hit.snippet).kinds:
-        versions = _masked(hit.versions)
+    names = ("id", "conversation_id", "older_than")
+    originals = {name: getattr(hit, name) for name in names}
+    masked = {name: _mask_member(name, original) for name, original in originals.items()}
+    hit = hit if masked == originals else replace(hit, **masked)
+    secrets = secrets_in(hit.text)
+    if not secrets and not redact(hit.title).kinds and not redact(hit.snippet).kinds:
+        versions = _mask(hit.versions)
         return hit if versions == hit.versions else replace(hit, versions=versions)
     snippet = hit.snippet
-    for secret, kind in sorted(known.items(), key=lambda item: -len(item[0])):
-        snippet = _without(snippet.replace(secret, f"[redacted:{kind}]"), secret, kind)
+    for secret, kind in sorted(secrets.items(), key=lambda pair: -len(pair[0])):
+        snippet = _cut_part(snippet.replace(secret, f"[redacted:{kind}]"), secret, kind)
     snippet = mask_text(snippet)
     return replace(
         hit,
         text=mask_text(hit.text),
         snippet=snippet,
         title=mask_text(hit.title),
-        versions=_masked(hit.versions),
+        versions=_mask(hit.versions),
         # Places of words in a text that is another one now.
         matches=hit.matches if snippet == hit.snippet else (),
     )
 
 
-def _without(text: str, secret: str, kind: str) -> str:
+def _cut_part(text: str, secret: str, kind: str) -> str:
     """A text that was cut out of a longer one, without the part of a secret at its edges."""
     bare = text.strip("… ")
     for length in range(min(len(secret), len(bare)) - 1, _LEAST_SHOWN - 1, -1):
@@ -199,12 +196,12 @@ def _without(text: str, secret: str, kind: str) -> str:
     return text
 
 
-def _masked_label(text: str) -> str:
+def _mask_label(text: str) -> str:
     """The beginning of a text; the word at which it was cut may be the beginning of a secret."""
     masked = mask_text(text)
     fragment = _FRAGMENT.search(masked.removesuffix("…")) if text.endswith("…") else None
     return masked if fragment is None else f"{masked[: fragment.start()]}…"
 
 
-def _same(one: object, other: object) -> bool:
-    return one is other or one == other
+def _is_same(masked: object, original: object) -> bool:
+    return masked is original or masked == original

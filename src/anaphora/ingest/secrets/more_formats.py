@@ -183,7 +183,7 @@ MORE_PATTERNS: Final[tuple[SecretPattern, ...]] = (
     # Wallets: the private half of an extended key, and of Nostr.
     _prefixed("wallet-key", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,112}", "prv"),
     _prefixed("wallet-key", r"nsec1[02-9ac-hj-np-z]{58}", "nsec1"),
-    # Services that nobody listed: most name themselves in front of the random part. Ids of objects
-    # ("msg_01…") are shorter, hashes name their algorithm, publishable keys say that they are.
+    # Unlisted services: most have their name in front of the random part. Ids of objects
+    # ("msg_01…") are shorter, hashes name their algorithm, and publishable keys say so.
     _known("prefixed-token", r"[_-]([A-Za-z0-9]{20,160})" + END, "", 1, has_prefix, dense=True),
 )

@@ -1,4 +1,4 @@
-"""Secrets that are told by the word before them: values of passwords, tokens and keys.
+"""Secrets that are recognised by the word before them: values of passwords, tokens and keys.
 
 `assigned_secrets` finds values that are assigned to a name such as password, secret, token or
 api_key and that read as a literal. No rule measures randomness: a commit's hash is as random as a
@@ -22,7 +22,7 @@ from anaphora.ingest.secrets.examples import (
 # that may are looked through.
 
 Finder = Callable[[int], int]
-"""The first place from an offset on, -1 where there is none."""
+"""The first position from an offset on, -1 if there is none."""
 
 
 class PickedLines:
@@ -38,7 +38,7 @@ class PickedLines:
             at += end - start + 1
 
     def place(self, at: int) -> int:
-        """Where a place of `text` is in the whole text."""
+        """The position in the whole text of a position in `text`."""
         line = bisect_right(self._at, at) - 1
         return self._from[line] + at - self._at[line]
 
@@ -47,10 +47,10 @@ def picked(text: str, find: Finder) -> PickedLines:
     """The lines of `text` in which `find` finds something."""
     spans: list[tuple[int, int]] = []
     at = 0
-    while (found := find(at)) >= 0:
-        end = text.find("\n", found)
+    while (position := find(at)) >= 0:
+        end = text.find("\n", position)
         end = len(text) if end < 0 else end
-        spans.append((text.rfind("\n", 0, found) + 1, end))
+        spans.append((text.rfind("\n", 0, position) + 1, end))
         at = end + 1
     return PickedLines(text, spans)
 
@@ -59,8 +59,8 @@ def matching(text: str, pattern: re.Pattern[str]) -> Finder:
     """Finds where `pattern` matches."""
 
     def find(at: int) -> int:
-        found = pattern.search(text, at)
-        return found.start() if found is not None else -1
+        match = pattern.search(text, at)
+        return match.start() if match is not None else -1
 
     return find
 
@@ -70,10 +70,10 @@ def first_of(text: str, parts: Iterable[str]) -> Finder:
     coming = {part: text.find(part) for part in parts}
 
     def find(at: int) -> int:
-        for part, place in coming.items():
-            if 0 <= place < at:
+        for part, position in coming.items():
+            if 0 <= position < at:
                 coming[part] = text.find(part, at)
-        return min((place for place in coming.values() if place >= 0), default=-1)
+        return min((position for position in coming.values() if position >= 0), default=-1)
 
     return find
 
@@ -184,16 +184,16 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     # line is looked through.
     same = len(lowered) == len(text)
     named = picked(text, first_of(lowered, _PARTS) if same else first_of(text, ("",)))
-    for start, end, kind in (*_assigned(named.text), *_bare_keys(named.text)):
+    for start, end, kind in (*_find_assigned(named.text), *_find_bare_keys(named.text)):
         yield named.place(start), named.place(end), kind
-    yield from _on_the_next_line(text)
+    yield from _find_below(text)
 
 
-def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
-    """The same of lines that hold a part of such a name."""
+def _find_assigned(text: str) -> Iterator[tuple[int, int, str]]:
+    """`assigned_secrets` of lines that contain a part of such a name."""
     at = 0
     while match := _ASSIGNED.search(text, at):
-        span = _value_span(text, match)
+        span = _find_value(text, match)
         if span is None:
             # The value can be the name of the next one: `password: secret: …`.
             at = match.end("name")
@@ -201,23 +201,23 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
         start, end = span
         if match.end("value") - match.start("value") >= _MOST and end == match.end("value"):
             # Once for each value that counts, so the whole stays linear.
-            rest = _GOES_ON.match(text, end)
-            end = rest.end() if rest is not None else end
-        yield start, end, _kind(match.group("name"))
+            tail = _GOES_ON.match(text, end)
+            end = tail.end() if tail is not None else end
+        yield start, end, _classify(match.group("name"))
         at = end
     for match in _COMPARED.finditer(text):
-        value = match.group("value")[1:-1]
-        if _is_literal(value) and _NAMED_IN_WORDS.fullmatch(value) is None:
+        literal = match.group("value")[1:-1]
+        if _is_literal(literal) and _NAMED_IN_WORDS.fullmatch(literal) is None:
             yield match.start("value") + 1, match.end("value") - 1, "secret"
 
 
-def _bare_keys(text: str) -> Iterator[tuple[int, int, str]]:
+def _find_bare_keys(text: str) -> Iterator[tuple[int, int, str]]:
     """`key = "…"`, where the literal is base64 of 24 bytes or more and no name or word."""
     for match in _BARE_KEY.finditer(text):
-        value = match.group("value")
+        literal = match.group("value")
         classes = ("[a-z]", "[A-Z]", "[0-9].*[0-9].*[0-9]")
-        mixed = all(re.search(one, value) for one in classes)
-        if len(value) % 4 == 0 and mixed and not _is_public(value):
+        mixed = all(re.search(character_class, literal) for character_class in classes)
+        if len(literal) % 4 == 0 and mixed and not _is_public(literal):
             yield (*match.span("value"), "secret")
 
 
@@ -233,7 +233,7 @@ def _is_public(value: str) -> bool:
     return size_bytes <= 3 and head[2 + size_bytes] == 0x30
 
 
-def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
+def _find_below(text: str) -> Iterator[tuple[int, int, str]]:
     """`password =` and the value alone on the line below, further in: so ini files may have it."""
     for match in _BELOW.finditer(text):
         start = match.start()
@@ -241,15 +241,15 @@ def _on_the_next_line(text: str) -> Iterator[tuple[int, int, str]]:
             start -= 1
         head = text[max(0, start - 120) : start].rpartition("\n")[2]
         named = _FIELD.search(head)
-        value = match.group("value")
-        if named is None or not _names_a_secret(named) or value[-1] in "([{,;:\\":
+        written = match.group("value")
+        if named is None or not _names_a_secret(named) or written[-1] in "([{,;:\\":
             continue
-        quoted = value[0] in "\"'" and value[-1] == value[0]
-        inner = value[1:-1] if quoted else value
+        quoted = written[0] in "\"'" and written[-1] == written[0]
+        inner = written[1:-1] if quoted else written
         literal = len(inner) >= 8 and _is_literal(inner)
         if literal and (quoted or _is_unquoted_literal(inner, digits=False)):
             start = match.start("value") + quoted
-            yield start, start + len(inner), _kind(named.group("name"))
+            yield start, start + len(inner), _classify(named.group("name"))
 
 
 def reads_as_password(value: str) -> bool:
@@ -275,31 +275,34 @@ def is_secret_value(name: str, value: str) -> str | None:
         return None
     literal = _is_literal(value) if len(value) >= 8 else False
     short = _IS_PASSWORD.fullmatch(word) is not None and _is_short_password(value)
-    return _kind(word) if literal or short else None
+    return _classify(word) if literal or short else None
 
 
-def _kind(name: str) -> str:
+def _classify(name: str) -> str:
     return "password" if _IS_PASSWORD.search(name) else "secret"
 
 
-def _value_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
-    """Where the secret is that `match` found a name of, or None when it is none."""
-    if not _names_a_secret(match) or _is_redaction(text, match.start()):
+def _find_value(text: str, match: re.Match[str]) -> tuple[int, int] | None:
+    """The span of the value of the name in `match`, or None if it is no secret."""
+    before = text[max(0, match.start() - 40) : match.start()]
+    # The name may be in one of our own marks: `[redacted:aws-secret-key]`.
+    is_redaction = "[redacted:" in before and "]" not in before[before.rfind("[redacted:") :]
+    if is_redaction or not _names_a_secret(match):
         return None
     if match.group("link") in {"|", ">"} and not _is_in_markup(text, match):
         return None
-    start, end, quoted = _without_quotes(text, match)
-    value = text[start:end]
-    if not match.group("link") and _is_of_a_getter(text, match, value):
+    start, end, quoted = _strip_quotes(text, match)
+    written = text[start:end]
+    if not match.group("link") and _is_of_a_getter(text, match, written):
         return None
-    said = match.group("is") is not None
+    is_sentence = match.group("is") is not None
     password = _IS_PASSWORD.search(match.group("name")) is not None
-    if (said and not password) or (not password and _is_no_credential(match, value)):
+    if (is_sentence and not password) or (not password and _is_no_credential(match, written)):
         return None
-    literal = len(value) >= 8 and _is_literal(value)
+    literal = len(written) >= 8 and _is_literal(written)
     if not quoted:
-        literal = literal and _is_unquoted_literal(value, digits=password and not said)
-    return (start, end) if literal or (password and _is_short_password(value)) else None
+        literal = literal and _is_unquoted_literal(written, digits=password and not is_sentence)
+    return (start, end) if literal or (password and _is_short_password(written)) else None
 
 
 _GETTER = re.compile(r"(?:get|has|read|load|fetch|find|check|delete|remove|lookup|ask)[_]?\Z", re.I)
@@ -307,9 +310,9 @@ _GETTER = re.compile(r"(?:get|has|read|load|fetch|find|check|delete|remove|looku
 
 def _is_of_a_getter(text: str, match: re.Match[str], value: str) -> bool:
     """Whether a call is given the name of what it looks up, or a service and then its user."""
-    asked = _GETTER.search(text, max(0, match.start() - 10), match.start()) is not None
+    is_lookup = _GETTER.search(text, max(0, match.start() - 10), match.start()) is not None
     several = re.compile(r"[\"']\s{0,4},\s{0,4}[\"']").match(text, match.end() - 1) is not None
-    return asked or (several and _NAMED_IN_WORDS.fullmatch(value) is not None)
+    return is_lookup or (several and _NAMED_IN_WORDS.fullmatch(value) is not None)
 
 
 def _is_in_markup(text: str, match: re.Match[str]) -> bool:
@@ -356,7 +359,7 @@ def _is_no_credential(match: re.Match[str], value: str) -> bool:
 _NEXT_ONE = re.compile(r"&(?:[A-Za-z_]{2,30}=)?")
 
 
-def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
+def _strip_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
     """Start and end of the value itself, and whether it was in quotes."""
     start, end = match.span("value")
     if text[start - 1] == "\\" and text[start] in "\"'":
@@ -367,8 +370,8 @@ def _without_quotes(text: str, match: re.Match[str]) -> tuple[int, int, bool]:
         return start + (2 if text[start] == "@" else 1), end - 1, True
     if text[start] in "\"'`" and end - start > _MOST:
         return start + 1, end, True
-    asked = "?" in text[max(0, match.start() - 40) : match.start()]
-    if (next_one := _NEXT_ONE.search(text, start, end)) and (asked or next_one.group() != "&"):
+    in_query = "?" in text[max(0, match.start() - 40) : match.start()]
+    if (next_one := _NEXT_ONE.search(text, start, end)) and (in_query or next_one.group() != "&"):
         end = next_one.start()
     return start, start + len(text[start:end].rstrip(_TRAILING)), False
 
@@ -385,12 +388,6 @@ def _names_a_secret(match: re.Match[str]) -> bool:
     if suffix[0].isupper() and match.group("name").isupper():  # TOKENIZER is one word
         return False
     return _SUFFIX.fullmatch(suffix) is not None and _ABOUT.search(suffix) is None
-
-
-def _is_redaction(text: str, start: int) -> bool:
-    """Whether the name is in one of our own marks: `[redacted:aws-secret-key]`."""
-    before = text[max(0, start - 40) : start]
-    return "]" not in before[before.rfind("[redacted:") :] if "[redacted:" in before else False
 
 
 def _is_literal(value: str) -> bool:

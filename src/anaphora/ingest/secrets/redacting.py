@@ -77,9 +77,9 @@ def redact_path(path: str) -> RedactedText:
 
     Such a part has a dot or a slash where words have a space.
     """
-    whole = redact(path)
-    parts = [redact(part) for part in _JOINTS.split(whole.text)]
-    kinds = (kind for part in (whole, *parts) for kind in part.kinds)
+    redacted = redact(path)
+    parts = [redact(part) for part in _JOINTS.split(redacted.text)]
+    kinds = (kind for part in (redacted, *parts) for kind in part.kinds)
     return RedactedText("".join(part.text for part in parts), tuple(kinds))
 
 
@@ -88,23 +88,23 @@ def secrets_in(text: str) -> dict[str, str]:
 
     They are in the caller's hands then: nothing of them is to be kept.
     """
-    found: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     for _ in range(_MOST_PASSES):
-        spans = _merged(_found(text))
+        spans = _merge(_find_spans(text))
         if not spans:
             break
-        found.update((text[start:end], kind) for start, end, kind in spans)
+        secrets.update((text[start:end], kind) for start, end, kind in spans)
         text = _redact_once(text, keep_lines=False).text
-    return found
+    return secrets
 
 
 def places_of_secrets(text: str) -> list[tuple[int, int]]:
     """Where the secrets in `text` stand, in order, none of them within another."""
-    return [(start, end) for start, end, _ in _merged(_found(text))]
+    return [(start, end) for start, end, _ in _merge(_find_spans(text))]
 
 
 def _redact_once(text: str, *, keep_lines: bool) -> RedactedText:
-    spans = _merged(_found(text))
+    spans = _merge(_find_spans(text))
     parts: list[str] = []
     at = 0
     for start, end, kind in spans:
@@ -131,7 +131,8 @@ def _walk(value: Any, name: str, kinds: list[str], depth: int) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         # Python refuses to write out the largest numbers, and none of those is a card's.
         text = str(value) if abs(value) < 10**400 else ""
-        if _cards_apart(name, text):
+        # The field shows that the number is not a card's, although it looks like one.
+        if bool(name) and not redact(f"{name}: {text}").kinds and bool(redact(text).kinds):
             return value
         redacted = _redact_field(name, text, kinds)
         return value if redacted == text else redacted
@@ -146,11 +147,6 @@ def _walk(value: Any, name: str, kinds: list[str], depth: int) -> Any:
         }
     parts = [_walk(part, name, kinds, depth + 1) for part in value]
     return parts if isinstance(value, list) else tuple(parts)
-
-
-def _cards_apart(name: str, digits: str) -> bool:
-    """Whether a number that looks like a card's is the value of a field that is of no card."""
-    return bool(name) and not redact(f"{name}: {digits}").kinds and bool(redact(digits).kinds)
 
 
 def _redact_field(name: str, text: str, kinds: list[str]) -> str:
@@ -171,49 +167,47 @@ _UNSEEN = re.compile(
 )
 
 
-def _found(text: str) -> Iterator[_Span]:
-    yield from _seen(text)
+def _find_spans(text: str) -> Iterator[_Span]:
+    yield from _scan(text)
     if text.isascii() or _UNSEEN.search(text) is None:
         return
     # Once more without them; what stood between two others ends no secret.
-    places: list[int] = []
+    positions: list[int] = []
     at = 0
     for match in _UNSEEN.finditer(text):
-        places.extend(range(at, match.start()))
+        positions.extend(range(at, match.start()))
         at = match.end()
-    places.extend(range(at, len(text)))
-    for start, end, kind in _seen("".join(map(text.__getitem__, places))):
-        yield places[start], places[end - 1] + 1, kind
+    positions.extend(range(at, len(text)))
+    for start, end, kind in _scan("".join(map(text.__getitem__, positions))):
+        yield positions[start], positions[end - 1] + 1, kind
 
 
-_LOOSE = tuple(known for known in PATTERNS if not known.dense)
+_LOOSE = tuple(form for form in PATTERNS if not form.dense)
 _BLANK = 12
 
 
-def _is_blank(tail: str) -> bool:
-    """Whether a secret ends as in a manual: "ghp_xxxxxxxxxxxx"."""
-    return len(set(tail.rstrip("="))) == 1
-
-
-def _seen(text: str) -> Iterator[_Span]:
+def _scan(text: str) -> Iterator[_Span]:
     dense, lowered = picked(text, matching(text, _DENSE_RUN)), text.lower()
     # Most sentences have no line that could hold a key: then half of the table is not asked.
-    for known in PATTERNS if dense.text else _LOOSE:
-        within = dense.text if known.dense else text
-        if known.hint not in (lowered if known.caseless else within):
+    for form in PATTERNS if dense.text else _LOOSE:
+        within = dense.text if form.dense else text
+        if form.hint not in (lowered if form.caseless else within):
             continue
-        for match in known.pattern.finditer(within):
-            if known.check is None or known.check(match):
-                start, end = match.span(known.group)
-                if _is_blank(within[end - _BLANK : end]):
+        for match in form.pattern.finditer(within):
+            if form.check is None or form.check(match):
+                start, end = match.span(form.group)
+                # Manuals write "ghp_xxxxxxxxxxxx" in the place of a secret.
+                if len(set(within[end - _BLANK : end].rstrip("="))) == 1:
                     continue
-                if known.dense:
+                if form.dense:
                     start, end = dense.place(start), dense.place(end)
-                yield start, end, known.kind
-    yield from _private_keys(text)
-    yield from _url_passwords(text)
-    yield from _cards(text)
-    yield from _social_security(text)
+                yield start, end, form.kind
+    yield from _find_private_keys(text)
+    for match in _URL_PASSWORD.finditer(text):
+        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
+            yield (*match.span(1), "basic-auth")
+    yield from _find_cards(text)
+    yield from _find_social_security(text)
     yield from assigned_secrets(text, lowered)
     if dense.text:
         yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
@@ -221,11 +215,11 @@ def _seen(text: str) -> Iterator[_Span]:
     yield from command_secrets(text, reads_as_literal)
 
 
-def _merged(spans: Iterator[_Span]) -> list[_Span]:
-    """Spans in order, those that overlap joined into one of the first kind in order of `_found`.
+def _merge(spans: Iterator[_Span]) -> list[_Span]:
+    """Spans in order; overlapping ones become one span, of the kind that `_find_spans` gives first.
 
-    Nothing of any of them may remain, so the joined one covers all; the kinds that are found first
-    are the most particular ones.
+    Nothing of any of them may remain, so the joined span covers all of them; the kinds found first
+    are the most specific ones.
     """
     ranked = [(start, end, rank, kind) for rank, (start, end, kind) in enumerate(spans)]
     merged: list[tuple[int, int, int, str]] = []
@@ -241,7 +235,7 @@ def _merged(spans: Iterator[_Span]) -> list[_Span]:
 
 _KEY_BEGINS = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _KEY_ENDS = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-# The lines of a key whose end was cut off; a mention of the marker in a sentence has none.
+# The lines of a key without its end marker; a mention of the marker in a sentence has none.
 _KEY_BODY = re.compile(r"(?:[\s\\>|]|[\w+/=]{16,}(?![\w+/=])|[A-Z][\w-]{1,20}: [^\n]{0,200}\n)+")
 # What stands between the markers of a key: base64, by lines or with their feeds escaped.
 _KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{16,}")
@@ -251,7 +245,7 @@ _PUTTY = re.compile(r"PuTTY-User-Key-File-\d")
 _PUTTY_ENDS = re.compile(r"Private-MAC: ?[0-9a-fA-F]{16,}")
 
 
-def _private_keys(text: str) -> Iterator[_Span]:
+def _find_private_keys(text: str) -> Iterator[_Span]:
     for hint, begins, ends in (
         ("PRIVATE KEY", _KEY_BEGINS, _KEY_ENDS),
         ("PuTTY", _PUTTY, _PUTTY_ENDS),
@@ -262,9 +256,9 @@ def _private_keys(text: str) -> Iterator[_Span]:
         last_start = last_end = -1
         while match := begins.search(text, at):
             if last_end != 0 and last_start < match.end():
-                found = ends.search(text, match.end())
-                # 0 says that there is none: the rest is not searched again and again.
-                last_start, last_end = found.span() if found else (0, 0)
+                end_match = ends.search(text, match.end())
+                # 0 means that there is none: the rest is not searched repeatedly.
+                last_start, last_end = end_match.span() if end_match else (0, 0)
             if last_end and _is_key_body(text, match.end(), last_start):
                 end = last_end
             else:
@@ -294,12 +288,6 @@ _URL_PASSWORD = re.compile(
 _TEMPLATE = re.compile(r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[.*", re.IGNORECASE)
 
 
-def _url_passwords(text: str) -> Iterator[_Span]:
-    for match in _URL_PASSWORD.finditer(text):
-        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
-            yield (*match.span(1), "basic-auth")
-
-
 # As printed on cards, or without a gap; the groups must have one separator throughout, so that
 # columns of numbers and phone numbers are not read as one long number.
 _CARD = re.compile(
@@ -320,19 +308,19 @@ _IN_A_ROW = re.compile(
 _EIGHT_DIGITS = re.compile(r"\d{4}[ -]?\d{4}", re.ASCII)
 
 
-def _cards(text: str) -> Iterator[_Span]:
+def _find_cards(text: str) -> Iterator[_Span]:
     if _EIGHT_DIGITS.search(text) is None:
         return
     for match in _CARD.finditer(text):
         digits = re.sub(r"[ -]", "", match.group())
         # An issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree.
-        issued = _issued(digits) and len(set(digits)) > 1 and _luhn(digits)
+        issued = _is_issued(digits) and len(set(digits)) > 1 and _passes_luhn(digits)
         if issued and not _is_plain_number(text, match):
             yield (*match.span(), "card-number")
 
 
 def _is_plain_number(text: str, match: re.Match[str]) -> bool:
-    """Whether digits are quantities, or a value in code whose name is of no card."""
+    """Whether digits are quantities, or a value in code with a name that is not a card's."""
     before = text[max(0, match.start() - 60) : match.start()]
     if _CARD_WORD.search(before) or _CARD_WORD.search(text[match.end() : match.end() + 30]):
         return False
@@ -342,7 +330,7 @@ def _is_plain_number(text: str, match: re.Match[str]) -> bool:
     return match.group().endswith("000000") or _ASSIGNMENT.search(before) is not None
 
 
-def _issued(digits: str) -> bool:
+def _is_issued(digits: str) -> bool:
     size = len(digits)
     two, three, four = (int(digits[:count]) for count in (2, 3, 4))
     if size == 16:
@@ -356,10 +344,10 @@ def _issued(digits: str) -> bool:
     return size in (17, 18, 19) and two == 62
 
 
-def _luhn(digits: str) -> bool:
+def _passes_luhn(digits: str) -> bool:
     total = 0
-    for place, digit in enumerate(reversed(digits)):
-        doubled = int(digit) * (1 + place % 2)
+    for position, digit in enumerate(reversed(digits)):
+        doubled = int(digit) * (1 + position % 2)
         total += doubled - 9 if doubled > 9 else doubled
     return total % 10 == 0
 
@@ -372,7 +360,7 @@ _SIX_DIGITS = re.compile(r"\d\d[ -]\d{4}", re.ASCII)
 _SSN_WORD = re.compile(r"\bSSN|social security|\bsoc(?:\.|ial) sec", re.IGNORECASE)
 
 
-def _social_security(text: str) -> Iterator[_Span]:
+def _find_social_security(text: str) -> Iterator[_Span]:
     """US social security numbers: no area 000, 666 or 9xx, no group 00, no serial 0000.
 
     With spaces they look like any three numbers: then the words must stand before them.

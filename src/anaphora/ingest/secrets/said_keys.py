@@ -69,7 +69,7 @@ def said_keys(text: str) -> Iterator[tuple[int, int, str]]:
         return
     lines = picked(text, first_of(lowered, _PARTS))
     for match in _SAID.finditer(lines.text):
-        name, value = match.group("name"), match.group("value").rstrip(".=-_~")
+        name, written = match.group("name"), match.group("value").rstrip(".=-_~")
         start = match.start("value")
         link = match.group("link")
         # "key = …" is a mapping's in most programs; "the key is …" is said of a secret.
@@ -84,16 +84,20 @@ def said_keys(text: str) -> Iterator[tuple[int, int, str]]:
             and not _LINK.search(link)
         ):
             continue
-        if _is_made_by_machine(value):
-            place = lines.place(start)
-            yield place, place + len(value), "secret"
+        if _is_made_by_machine(written):
+            position = lines.place(start)
+            yield position, position + len(written), "secret"
 
 
 def _is_made_by_machine(value: str) -> bool:
     if len(value) < 20 or is_example(value) or is_resource(value) or _UUID.fullmatch(value):
         return False
-    classes = [0 if one.isdigit() else 1 if one.islower() else 2 for one in value if one.isalnum()]
-    changes = sum(one != other for one, other in pairwise(classes))
+    classes = [
+        0 if character.isdigit() else 1 if character.islower() else 2
+        for character in value
+        if character.isalnum()
+    ]
+    changes = sum(first != second for first, second in pairwise(classes))
     digits = classes.count(0)
     words = max(map(len, re.findall(r"[A-Za-z]?[a-z]+", value)), default=0)
     if words >= 12 or len(classes) - digits < 3 or changes < _CHANGES:

@@ -20,7 +20,7 @@ from anaphora.ingest.secrets.sources import SOURCES
 
 @dataclass(frozen=True, slots=True)
 class SecretPattern:
-    """A form: `pattern`, whose `group` is the secret, if `check` of the match agrees.
+    """A form: `group` of `pattern` is the secret, if `check` accepts the match.
 
     `kind` is what the text says in its place: `[redacted:jwt]`. `hint` is a text without which
     nothing can match; it saves reading the text once more. So does `dense`: a match lies in one
@@ -57,14 +57,14 @@ _ESCAPES = (
 )
 
 
-def _begins(*before: str, behind: int = 0) -> str:
+def _make_start(*before: str, behind: int = 0) -> str:
     """None of these texts stands before a secret, or an escape does.
 
     `behind`: so many characters of the secret have been matched already.
     """
-    rest = rf"[\s\S]{{{behind}}}" if behind else ""
-    none = "".join(rf"(?<!{one}{rest})" for one in before)
-    return rf"(?:{none}|{'|'.join(rf'(?<={one}{rest})' for one in _ESCAPES)})"
+    gap = rf"[\s\S]{{{behind}}}" if behind else ""
+    none = "".join(rf"(?<!{text}{gap})" for text in before)
+    return rf"(?:{none}|{'|'.join(rf'(?<={text}{gap})' for text in _ESCAPES)})"
 
 
 # What is no more than a few letters and a hash would be found in any name with hyphens, as in
@@ -72,15 +72,15 @@ def _begins(*before: str, behind: int = 0) -> str:
 # its own, or letters of both cases and digits, is found there, too. A word may follow either.
 _NO_NAME = ("[A-Za-z0-9]", "[A-Za-z0-9][_-]", "[A-Za-z0-9][_-][_-]")
 _NO_WORD = ("[A-Za-z0-9]",)
-START = _begins(*_NO_NAME)
-START_OF_WORD = _begins(*_NO_WORD)
+START = _make_start(*_NO_NAME)
+START_OF_WORD = _make_start(*_NO_WORD)
 
 _LITERALS = re.compile(
     r"[A-Za-z0-9_-]+(?![A-Za-z0-9_-]*[{?*+|])|\(\?:[A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+\)(?![{?*+])"
 )
 
 
-def _literal_first(pattern: str) -> str:
+def _put_literal_first(pattern: str) -> str:
     """The same pattern with the letters that it begins with before what must not precede them.
 
     `re` looks for letters many times as fast as for a place between two characters.
@@ -93,9 +93,13 @@ def _literal_first(pattern: str) -> str:
         if first is None:
             return pattern
         several = first.group().removeprefix("(?:").removesuffix(")").split("|")
-        each = "|".join(one + _begins(*before, behind=len(one)) for one in several)
+        alternatives = "|".join(
+            literal + _make_start(*before, behind=len(literal)) for literal in several
+        )
         return (
-            f"(?:{each}){body[first.end() :]}" if len(several) > 1 else each + body[first.end() :]
+            f"(?:{alternatives}){body[first.end() :]}"
+            if len(several) > 1
+            else alternatives + body[first.end() :]
         )
     return pattern
 
@@ -110,12 +114,12 @@ def known(
     dense: bool = False,
 ) -> SecretPattern:
     """A row of the table, its pattern compiled."""
-    made = re.compile(_literal_first(pattern), re.ASCII)
-    caseless = bool(made.flags & re.IGNORECASE)
-    return SecretPattern(kind, made, hint, group, check, dense, caseless)
+    compiled = re.compile(_put_literal_first(pattern), re.ASCII)
+    caseless = bool(compiled.flags & re.IGNORECASE)
+    return SecretPattern(kind, compiled, hint, group, check, dense, caseless)
 
 
-def _base64(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (binascii.Error, ValueError):
@@ -125,7 +129,7 @@ def _base64(text: str) -> bytes:
 def is_jwt(match: re.Match[str]) -> bool:
     """RFC 7515 and 7516: the first part is a JSON object that names the algorithm."""
     try:
-        header = json.loads(_base64(match.group(1)))
+        header = json.loads(_decode_base64(match.group(1)))
     except (ValueError, RecursionError):
         return False
     return isinstance(header, dict) and "alg" in header
@@ -133,13 +137,13 @@ def is_jwt(match: re.Match[str]) -> bool:
 
 def is_basic(match: re.Match[str]) -> bool:
     """RFC 7617: the base64 of a user, a colon and a password."""
-    _, colon, password = _base64(match.group(1).translate(_URL_SAFE)).partition(b":")
+    _, colon, password = _decode_base64(match.group(1).translate(_URL_SAFE)).partition(b":")
     return bool(colon) and not is_example(password.decode("utf-8", "replace"))
 
 
 def is_discord(match: re.Match[str]) -> bool:
     """The first part is the base64 of the bot's number."""
-    return _base64(match.group(1)).isdigit()
+    return _decode_base64(match.group(1)).isdigit()
 
 
 def has_digits(match: re.Match[str]) -> bool:
@@ -184,8 +188,8 @@ of joined words ("getUserById2") every fourth at most."""
 def is_random(match: re.Match[str]) -> bool:
     """Small letters, capitals and digits in no order; it follows no "sha256="."""
     part = match.group(match.lastindex or 0)
-    classes = [0 if one.isdigit() else 1 if one.islower() else 2 for one in part]
-    changes = sum(one != other for one, other in pairwise(classes))
+    classes = [0 if character.isdigit() else 1 if character.islower() else 2 for character in part]
+    changes = sum(first != second for first, second in pairwise(classes))
     mixed = classes.count(0) >= 2 and min(classes.count(1), classes.count(2)) >= 3
     before = match.string[max(0, match.start() - _LONGEST_PREFIX) : match.start()]
     return mixed and changes >= _CHANGES * len(part) and "sha" not in before

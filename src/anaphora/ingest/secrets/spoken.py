@@ -83,16 +83,18 @@ def said_passwords(
 ) -> Iterator[tuple[int, int, str]]:
     """Give (start, end, kind) of every password that a sentence says, if `is_password` of it."""
     if len(lowered) != len(text):
-        lowered = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
+        lowered = "".join(
+            character if len(character.lower()) != 1 else character.lower() for character in text
+        )
     lines = picked(text, first_of(lowered, _PARTS))
     for pattern in (_SAID, _SAID_CLOSE):
         for match in pattern.finditer(lines.text):
-            value = match.group("value").rstrip(_CLOSING)
-            if _ALGORITHM.fullmatch(value) or _SEVERAL.search(value) or value[:1] == "<":
+            written = match.group("value").rstrip(_CLOSING)
+            if _ALGORITHM.fullmatch(written) or _SEVERAL.search(written) or written[:1] == "<":
                 continue
-            if is_password(value):
+            if is_password(written):
                 start = lines.place(match.start("value"))
-                yield start, start + len(value), "password"
+                yield start, start + len(written), "password"
 
 
 _VALUE: Final = (
@@ -159,21 +161,21 @@ def command_secrets(text: str, is_literal: Callable[[str], bool]) -> Iterator[tu
         if hint not in text:
             continue
         for match in pattern.finditer(text):
-            yield from _checked(match, is_literal, strict=hint == "--")
+            yield from _check_match(match, is_literal, strict=hint == "--")
     if "login" in text and "password" in text:
         for match in _NETRC.finditer(text):
-            yield from _checked(match, is_literal, strict=False)
+            yield from _check_match(match, is_literal, strict=False)
 
 
-def _checked(
+def _check_match(
     match: re.Match[str], is_literal: Callable[[str], bool], *, strict: bool
 ) -> Iterator[tuple[int, int, str]]:
-    groups = {name: value for name, value in match.groupdict().items() if value is not None}
-    name, value = next(iter(groups.items()))
-    if value.lower() in _EXAMPLE or value.startswith(("-", "$", "@", "<", "%")):
+    groups = {name: written for name, written in match.groupdict().items() if written is not None}
+    name, written = next(iter(groups.items()))
+    if written.lower() in _EXAMPLE or written.startswith(("-", "$", "@", "<", "%")):
         return
     # A long option is followed by all kinds of words; a literal has a digit, or is in quotes.
-    if strict and not (any(map(str.isdigit, value)) and any(map(str.isalpha, value))):
+    if strict and not (any(map(str.isdigit, written)) and any(map(str.isalpha, written))):
         return
-    if is_literal(value):
+    if is_literal(written):
         yield (*match.span(name), "password")

@@ -1,1 +1,1 @@
-"""The files of a project: which there are, their text, their role. Links are never followed."""
+"""The files of a project, with their text and their role. Links are never followed."""

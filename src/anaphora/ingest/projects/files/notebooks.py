@@ -28,7 +28,7 @@ _DATA = re.compile(r"(data:[\w.+-]{1,40}/[\w.+-]{1,80};base64,)[A-Za-z0-9+/=]{64
 
 
 class BrokenNotebook(ValueError):
-    """What is no notebook, or a damaged one, and why in words."""
+    """Not a notebook, or a damaged one; the message says why."""
 
 
 def notebook_text(written: str) -> str:
@@ -43,16 +43,27 @@ def notebook_text(written: str) -> str:
         raise BrokenNotebook("it is no notebook: its JSON is damaged") from error
     if not isinstance(notebook, dict):
         raise BrokenNotebook("it is no notebook: it is no JSON object")
-    language = _language_of(notebook)
-    texts = (_cell_text(cell, language) for cell in _cells_of(notebook))
+    # The language of code cells, by the kernel that runs them.
+    metadata = _read_mapping(notebook, "metadata")
+    kernel, info = _read_mapping(metadata, "kernelspec"), _read_mapping(metadata, "language_info")
+    names = (kernel.get("language"), info.get("name"), metadata.get("language"), kernel.get("name"))
+    language = next(
+        (
+            name
+            for raw_name in names
+            if isinstance(raw_name, str) and (name := _normalise_language(raw_name))
+        ),
+        _DEFAULT,
+    )
+    texts = (_write_cell(cell, language) for cell in _list_cells(notebook))
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def _cells_of(notebook: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+def _list_cells(notebook: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     """The cells in their order; those of nbformat 3 lie in worksheets."""
     sheets = notebook.get("worksheets")
     if "cells" not in notebook and isinstance(sheets, list):
-        groups = [one.get("cells") for one in sheets if isinstance(one, dict)]
+        groups = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
     else:
         groups = [notebook.get("cells")]
     if not all(isinstance(cells, list) for cells in groups):
@@ -61,68 +72,63 @@ def _cells_of(notebook: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
         yield from (cell for cell in cells if isinstance(cell, dict))  # type: ignore[union-attr]  # a list, as checked
 
 
-def _cell_text(cell: Mapping[str, object], language: str) -> str:
+def _write_cell(cell: Mapping[str, object], language: str) -> str:
     kind = cell.get("cell_type")
-    source = _joined(cell.get("source", cell.get("input", cell.get("text"))))
+    source = cell.get("source", cell.get("input", cell.get("text")))
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    else:
+        source = source if isinstance(source, str) else ""
     source = _DATA.sub(r"\1…", source).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if not source.strip():
         return ""
     if kind == "code":
         magic = _MAGIC.match(source)
-        return _fenced(
-            source, f"{{code-cell}} {_named(magic[1]) if magic else _own(cell, language)}"
-        )
+        name = _normalise_language(magic[1]) if magic else _choose_language(cell, language)
+        return _fence(source, f"{{code-cell}} {name}")
     if kind == "heading":
         level = cell.get("level")
         marks = "#" * (level if isinstance(level, int) and 1 <= level <= 6 else 1)
         return f"{marks} {' '.join(source.split())}"
     if kind == "raw":
-        return _fenced(source, "{raw-cell}")
+        return _fence(source, "{raw-cell}")
     # A block that is left open ends with its cell.
     return source + end_of_open_block(source.split("\n"))
 
 
-def _joined(source: object) -> str:
-    """A source as it is written: a text, or a list of lines with their ends."""
-    if isinstance(source, list):
-        return "".join(line for line in source if isinstance(line, str))
-    return source if isinstance(source, str) else ""
-
-
-def _fenced(source: str, name: str) -> str:
+def _fence(source: str, name: str) -> str:
     longest = max((len(ticks) for ticks in _TICKS.findall(source)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{name}\n{source}\n{fence}"
 
 
-def _language_of(notebook: Mapping[str, object]) -> str:
-    """The language of code cells, by the kernel that runs them."""
-    metadata = _mapping(notebook, "metadata")
-    kernel, told = _mapping(metadata, "kernelspec"), _mapping(metadata, "language_info")
-    names = (kernel.get("language"), told.get("name"), metadata.get("language"), kernel.get("name"))
-    return next((name for one in names if isinstance(one, str) and (name := _named(one))), _DEFAULT)
-
-
-def _own(cell: Mapping[str, object], language: str) -> str:
+def _choose_language(cell: Mapping[str, object], language: str) -> str:
     """The language of one cell, where its notebook has several."""
-    metadata = _mapping(cell, "metadata")
+    metadata = _read_mapping(cell, "metadata")
     names = (
         cell.get("language"),
-        _mapping(metadata, "vscode").get("languageId"),
-        _mapping(metadata, "dotnet_interactive").get("language"),
-        _mapping(metadata, "polyglot_notebook").get("kernelName"),
+        _read_mapping(metadata, "vscode").get("languageId"),
+        _read_mapping(metadata, "dotnet_interactive").get("language"),
+        _read_mapping(metadata, "polyglot_notebook").get("kernelName"),
     )
-    return next((name for one in names if isinstance(one, str) and (name := _named(one))), language)
+    return next(
+        (
+            name
+            for raw_name in names
+            if isinstance(raw_name, str) and (name := _normalise_language(raw_name))
+        ),
+        language,
+    )
 
 
-def _named(name: str) -> str:
-    """A language as it is called here: "Python 3" and "python3" are "python"."""
+def _normalise_language(name: str) -> str:
+    """The canonical name of a language: "Python 3" and "python3" are "python"."""
     small = name.strip().lower()
     plain = _LANGUAGES.get(small) or _VERSION.sub("", small)
     plain = _LANGUAGES.get(plain, plain)
     return plain if re.fullmatch(r"[a-z][a-z0-9+#._-]{0,30}", plain) else ""
 
 
-def _mapping(value: Mapping[str, object], name: str) -> Mapping[str, object]:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
+def _read_mapping(value: Mapping[str, object], name: str) -> Mapping[str, object]:
+    nested = value.get(name)
+    return nested if isinstance(nested, dict) else {}

@@ -44,17 +44,17 @@ def read(found: FoundFile) -> FileText | Skipped:
     "broken_notebook". Of a notebook the sources of its cells are the text, and sizes are theirs.
     """
     try:
-        data = _bytes(found)
+        content = _read_bytes(found)
     except FileNotFoundError:
         return Skipped(found.path, "gone")
     except OSError:
         return Skipped(found.path, "unreadable")
-    if isinstance(data, Skipped):
-        return data
-    words = text_of(data)
+    if isinstance(content, Skipped):
+        return content
+    words = text_of(content)
     if words is None:
         return Skipped(found.path, "binary")
-    size = len(data)
+    size = len(content)
     if is_notebook(found.path):
         try:
             words = notebook_text(words)
@@ -65,16 +65,16 @@ def read(found: FoundFile) -> FileText | Skipped:
             return Skipped(found.path, "too_large")
     if size > _MINIFIED_BYTES and size / (words.count("\n") + 1) > _LONG_LINE:
         return Skipped(found.path, "minified")
-    return FileText(words, hashlib.sha256(data).hexdigest())
+    return FileText(words, hashlib.sha256(content).hexdigest())
 
 
 def text_of(data: bytes) -> str | None:
-    """The text that bytes are, with lines that end in line feeds; None where they are none."""
-    words = _decoded(data)
+    """The text that bytes are, with lines that end in line feeds; None if they are none."""
+    words = _decode(data)
     return None if words is None else words.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _bytes(found: FoundFile) -> bytes | Skipped:
+def _read_bytes(found: FoundFile) -> bytes | Skipped:
     # What the path names may have been exchanged for a link or a pipe since it was found.
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
@@ -83,36 +83,37 @@ def _bytes(found: FoundFile) -> bytes | Skipped:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             return Skipped(found.path, "not_a_file")
         most = most_bytes(found.path)
-        data = opened.read(most + 1)
-    return data if len(data) <= most else Skipped(found.path, "too_large")
+        content = opened.read(most + 1)
+    return content if len(content) <= most else Skipped(found.path, "too_large")
 
 
-def _decoded(data: bytes) -> str | None:
+def _decode(data: bytes) -> str | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return _as(data, encoding)
+            return _decode_as(data, encoding)
     if b"\0" in data:
-        encoding = _wide(data[:_SAMPLE])
-        words = _as(data, encoding) if encoding else None
+        encoding = _guess_wide(data[:_SAMPLE])
+        words = _decode_as(data, encoding) if encoding else None
         return None if words is None or "\0" in words else words
-    if not _is_text(data):
+    controls = len(data) - len(data.translate(None, _CONTROL))
+    if controls > _MOST_CONTROL * len(data):
         return None
     # What is no UTF-8 is in the encoding that it declares, else in Western Windows' or Latin-1.
     declared = _DECLARED.search(b"\n".join(data[:1_000].split(b"\n", 2)[:2]))
     names = [declared[1].decode("ascii").lower()] if declared else []
-    tried = (_as(data, name) for name in ("utf-8", *names, "cp1252", "latin-1"))
+    tried = (_decode_as(data, name) for name in ("utf-8", *names, "cp1252", "latin-1"))
     return next((words for words in tried if words is not None), None)
 
 
-def _as(data: bytes, encoding: str) -> str | None:
+def _decode_as(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
     except (LookupError, ValueError):
         return None
 
 
-def _wide(sample: bytes) -> str:
-    """Which UTF-16 without a mark it looks like: half of its bytes are NUL, on one side."""
+def _guess_wide(sample: bytes) -> str:
+    """The likely UTF-16 encoding without a mark: half of the bytes are NUL, on one side."""
     half = len(sample) // 2
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     if half and odd > 0.7 * half and even < 0.05 * half:
@@ -120,8 +121,3 @@ def _wide(sample: bytes) -> str:
     if half and even > 0.7 * half and odd < 0.05 * half:
         return "utf-16-be"
     return ""
-
-
-def _is_text(data: bytes) -> bool:
-    controls = len(data) - len(data.translate(None, _CONTROL))
-    return controls <= _MOST_CONTROL * len(data)

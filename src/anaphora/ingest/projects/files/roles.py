@@ -1,4 +1,4 @@
-"""What a file is for and what language it is in, by its path and the beginning of its text."""
+"""The role and the language of a file, by its path and the beginning of its text."""
 
 from __future__ import annotations
 
@@ -98,14 +98,10 @@ def language_of(path: str, head: str = "") -> str:
         return "cpp" if _CPP_HEADER.search(head) else "c"
     if dot and stem and ending in _BY_ENDING:
         return _BY_ENDING[ending]
-    return _by_shebang(head)
-
-
-def _by_shebang(head: str) -> str:
-    found = _SHEBANG.match(head)
-    if found is None:
+    match = _SHEBANG.match(head)
+    if match is None:
         return "text"
-    program = found[1].lower()
+    program = match[1].lower()
     return _PROGRAMS.get(program) or _PROGRAMS.get(re.sub(r"[\d.]+$", "", program), "text")
 
 
@@ -189,10 +185,10 @@ def role_of(path: str, head: str = "") -> SourceRole:
     generated file says that it is one.
     """
     *folders, name = path.lower().split("/")
-    return _special_role(folders, name, head) or _plain_role(path, folders, name, head)
+    return _find_special_role(folders, name, head) or _find_plain_role(path, folders, name, head)
 
 
-def _special_role(folders: list[str], name: str, head: str) -> SourceRole | None:
+def _find_special_role(folders: list[str], name: str, head: str) -> SourceRole | None:
     """The role of a file that its name, its folder or its words set apart, or None."""
     around = frozenset(folders)
     if name in _AGENT_FILES or around & _AGENT_FOLDERS:
@@ -208,11 +204,13 @@ def _special_role(folders: list[str], name: str, head: str) -> SourceRole | None
     return None
 
 
-def _plain_role(path: str, folders: list[str], name: str, head: str) -> SourceRole:
+def _find_plain_role(path: str, folders: list[str], name: str, head: str) -> SourceRole:
     language = language_of(path, head)
     around = frozenset(folders)
     prose = language in _DOC_LANGUAGES or name.endswith(_DOC_ENDINGS)
-    if _is_test(path, around, name, prose):
+    stem = name.partition(".")[0] if name.count(".") < 2 else name.rpartition(".")[0]
+    is_named_as_test = _TEST_NAME.match(stem) or _CAMEL_TEST.search(path)
+    if around & _TEST_FOLDERS or (is_named_as_test and not prose):
         return "test"
     if prose and (around & _PLAN_FOLDERS or _PLAN_NAME.match(name.rpartition(".")[0])):
         return "plan"
@@ -222,14 +220,3 @@ def _plain_role(path: str, folders: list[str], name: str, head: str) -> SourceRo
     if tool or _TOOLING_NAME.match(name) or around & _TOOLING_FOLDERS:
         return "tooling"
     return "unknown" if language in _DATA_LANGUAGES else "code"
-
-
-def _is_test(path: str, around: frozenset[str], name: str, prose: bool) -> bool:
-    if around & _TEST_FOLDERS:
-        return True
-    if prose:
-        return False
-    return bool(
-        _TEST_NAME.match(name.partition(".")[0] if name.count(".") < 2 else name.rpartition(".")[0])
-        or _CAMEL_TEST.search(path)
-    )

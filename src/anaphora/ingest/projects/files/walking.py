@@ -116,7 +116,7 @@ class FoundFolder:
 class FileText:
     """The text of a file, and the SHA-256 of its bytes, in hexadecimal.
 
-    Lines end in line feeds, whatever the file has; there is no byte order mark.
+    Lines always end in line feeds; there is no byte order mark.
     """
 
     text: str
@@ -175,11 +175,11 @@ class _Rules:
 def walk(root: Path, *, telling: bool = False) -> Iterator[FoundFile | FoundFolder | Skipped]:
     """The files and folders under `root` in order of their paths, and what was skipped, and why.
 
-    With `telling` what rules ignore is told ("ignored", a folder as a whole), and folders that hold
+    With `telling` ignored files are reported ("ignored", a folder as one), and folders that hold
     build output by habit are looked into.
 
     Reasons: "secret" (keys and passwords by its name; a whole folder too), "secret_name" (the name
-    gives a secret away, and is told without it), "too_large" (more than `MAX_BYTES`), "binary" (by
+    gives a secret away: reported without it), "too_large" (more than `MAX_BYTES`), "binary" (by
     its ending; `read` sees the rest), "lock_file", "link", "link_outside", "link_cycle",
     "broken_link", "not_a_file" (a socket, a pipe, a device), "unreadable", "gone", "odd_name" (no
     Unicode text) and "too_deep". A root that is no folder, or that went away, gives one `Skipped`
@@ -193,31 +193,31 @@ def walk(root: Path, *, telling: bool = False) -> Iterator[FoundFile | FoundFold
     if not real.is_dir():
         yield Skipped(".", "not_a_folder")
         return
-    yield from _folder(real, real, "", _rules_above(real), 0, telling)
+    yield from _walk_folder(real, real, "", _read_rules_above(real), 0, telling)
 
 
-def _folder(
-    root: Path, place: Path, base: str, above: tuple[_Rules, ...], depth: int, telling: bool
+def _walk_folder(
+    root: Path, folder: Path, base: str, above: tuple[_Rules, ...], depth: int, telling: bool
 ) -> Iterator[FoundFile | FoundFolder | Skipped]:
     """A folder and what is in it; `base` is its path with a slash at the end, "" for the root."""
     if depth > _MOST_FOLDERS:
         yield Skipped(base.rstrip("/"), "too_deep")
         return
     try:
-        with os.scandir(place) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda child: child.name)
     except OSError as error:
-        yield Skipped(base.rstrip("/") or ".", _reason(error))
+        yield Skipped(base.rstrip("/") or ".", _explain(error))
         return
     yield FoundFolder(base.rstrip("/") or ".")
-    own = _read_rules(place / ".gitignore", base)
-    rules = above if own is None else (*above, own)
-    for entry in entries:
-        if entry.name not in ALWAYS_IGNORED:
-            yield from _entry(root, entry, base + entry.name, rules, depth, telling)
+    ignore_rules = _read_rules(folder / ".gitignore", base)
+    rules = above if ignore_rules is None else (*above, ignore_rules)
+    for child in entries:
+        if child.name not in ALWAYS_IGNORED:
+            yield from _walk_entry(root, child, base + child.name, rules, depth, telling)
 
 
-def _entry(
+def _walk_entry(
     root: Path,
     entry: os.DirEntry[str],
     path: str,
@@ -233,21 +233,21 @@ def _entry(
             return
         if not _is_text(path):
             yield Skipped(path.encode("utf-8", "backslashreplace").decode(), "odd_name")
-        elif (shown := without_secret_names(entry.name)) != entry.name:
-            yield Skipped(path[: -len(entry.name)] + shown, "secret_name")
+        elif (clean_name := without_secret_names(entry.name)) != entry.name:
+            yield Skipped(path[: -len(entry.name)] + clean_name, "secret_name")
         elif is_secret_file(path):
             yield Skipped(path, "secret")
         elif entry.is_symlink():
-            yield Skipped(path, _link(root, Path(entry.path)))
+            yield Skipped(path, _check_link(root, Path(entry.path)))
         elif not folder:
-            yield _file(entry, path)
+            yield _check_file(entry, path)
         elif telling or not _is_output(entry):
-            yield from _folder(root, Path(entry.path), path + "/", rules, depth + 1, telling)
+            yield from _walk_folder(root, Path(entry.path), path + "/", rules, depth + 1, telling)
     except OSError as error:
-        yield Skipped(path, _reason(error))
+        yield Skipped(path, _explain(error))
 
 
-def _file(entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
+def _check_file(entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
     facts = entry.stat(follow_symlinks=False)
     if not stat.S_ISREG(facts.st_mode):
         return Skipped(path, "not_a_file")
@@ -261,7 +261,7 @@ def _file(entry: os.DirEntry[str], path: str) -> FoundFile | Skipped:
     return FoundFile(path, Path(entry.path))
 
 
-def _link(root: Path, link: Path) -> str:
+def _check_link(root: Path, link: Path) -> str:
     try:
         target = link.resolve(strict=True)
     except FileNotFoundError:
@@ -274,7 +274,7 @@ def _link(root: Path, link: Path) -> str:
 
 
 def _is_ignored(path: str, rules: tuple[_Rules, ...]) -> bool:
-    verdicts = (each.verdict(path) for each in reversed(rules))
+    verdicts = (rule_set.verdict(path) for rule_set in reversed(rules))
     return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
@@ -288,39 +288,38 @@ def _is_text(path: str) -> bool:
 
 def _is_output(entry: os.DirEntry[str]) -> bool:
     """Whether a folder holds what tools made: a virtual environment, a cache, build output."""
-    place = Path(entry.path)
-    if (place / "pyvenv.cfg").is_file() or (place / "CACHEDIR.TAG").is_file():
+    folder = Path(entry.path)
+    if (folder / "pyvenv.cfg").is_file() or (folder / "CACHEDIR.TAG").is_file():
         return True
     if entry.name not in _BUILT:
         return False
-    return not any((place / name).is_file() for name in _IS_PACKAGE)
+    return not any((folder / name).is_file() for name in _IS_PACKAGE)
 
 
-def _reason(error: OSError) -> str:
+def _explain(error: OSError) -> str:
     return "gone" if isinstance(error, FileNotFoundError) else "unreadable"
 
 
-def _rules_above(root: Path) -> tuple[_Rules, ...]:
+def _read_rules_above(root: Path) -> tuple[_Rules, ...]:
     """The rules that git would apply from outside `root`, weakest first.
 
-    Where they ignore `root` itself they are dropped: whoever asks for a folder wants its files.
+    If they ignore `root` itself they are dropped: a folder that is indexed by name is wanted.
     """
-    top = next((place for place in (root, *root.parents) if (place / ".git").exists()), None)
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
     if top is None:
         return ()
-    outside = [place for place in reversed(root.parents) if place.is_relative_to(top)]
-    files = [(_git_folder(top) / "info" / "exclude", top)]
-    files += [(place / ".gitignore", place) for place in outside]
-    found = [_read_rules(file, "", _path_from(place, root)) for file, place in files]
-    rules = tuple(each for each in found if each is not None)
+    outside = [folder for folder in reversed(root.parents) if folder.is_relative_to(top)]
+    files = [(_find_git_folder(top) / "info" / "exclude", top)]
+    files += [(folder / ".gitignore", folder) for folder in outside]
+    rule_sets = [
+        _read_rules(file, "", "".join(part + "/" for part in root.relative_to(folder).parts))
+        for file, folder in files
+    ]
+    rules = tuple(rule_set for rule_set in rule_sets if rule_set is not None)
     return () if outside and _is_ignored("", rules) else rules
 
 
-def _path_from(place: Path, root: Path) -> str:
-    return "".join(part + "/" for part in root.relative_to(place).parts)
-
-
-def _git_folder(top: Path) -> Path:
+def _find_git_folder(top: Path) -> Path:
     """The folder with git's own files: of a worktree it is elsewhere, and `.git` says where."""
     git = top / ".git"
     if git.is_dir():

@@ -5,14 +5,11 @@ The path is only looked at for its name, and no text, however odd, raises an err
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from anaphora.ingest.projects.files.roles import language_of
 from anaphora.ingest.projects.sections.base import (
     Import,
     ParsedFile,
     Section,
-    SectionStart,
     Symbol,
     cut,
     line_starts,
@@ -47,8 +44,12 @@ def parse(path: str, text: str) -> ParsedFile:
         starts, symbols, imports = code_starts(language, name, lines)
     elif language == "notebook":
         starts, symbols, imports = notebook_starts(lines, name)
+    elif language == "markdown":
+        starts, symbols = markdown_starts(lines, name), ()
+    elif language == "rst":
+        starts, symbols = rst_starts(lines, name), ()
     else:
-        starts, symbols = _plain_starts(language, name, lines)
+        starts, symbols = config_starts(language, lines)
     return ParsedFile(
         language=language,
         sections=cut(lines, starts or line_starts(lines, name)),
@@ -64,13 +65,3 @@ def lacks_parser(language: str | None) -> bool:
     # Most notebooks are in Python.
     language = "python" if language == "notebook" else language
     return language in GRAMMARS and not can_parse(language)
-
-
-def _plain_starts(
-    language: str, name: str, lines: Sequence[str]
-) -> tuple[list[SectionStart], tuple[Symbol, ...]]:
-    if language == "markdown":
-        return markdown_starts(lines, name), ()
-    if language == "rst":
-        return rst_starts(lines, name), ()
-    return config_starts(language, lines)

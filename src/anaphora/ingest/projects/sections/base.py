@@ -1,4 +1,4 @@
-"""What a file is made of (sections, symbols, imports), and how starts of sections become sections.
+"""The parts of a file (sections, symbols, imports), and the cutting of it at starts of sections.
 
 Where a section starts the one before it ends, so every line is in exactly one; what is too long is
 cut into parts. Lines count from 1 and end at a line feed; a carriage return before it stays in the
@@ -122,9 +122,20 @@ def cut(lines: Sequence[str], starts: Iterable[SectionStart]) -> tuple[Section, 
     The first one is moved up to line 1. Of those on one line the first is kept, of those that
     only white space follows none.
     """
-    kept = _in_order(lines, starts)
-    ends = [section.start - 1 for section in kept[1:]] + [len(lines)]
-    parts = (_parts(lines, section, end) for section, end in zip(kept, ends, strict=True))
+    # In order, the first start at line 1; none after another on its line, none with white
+    # space alone behind it.
+    ordered: list[SectionStart] = []
+    for section in sorted(starts, key=lambda section: section.start):
+        if ordered and section.start == ordered[-1].start:
+            continue
+        if 1 <= section.start <= len(lines):
+            ordered.append(section)
+    if ordered and ordered[0].start > 1:
+        ordered[0] = replace(ordered[0], start=1)
+    while len(ordered) > 1 and not any(line.strip() for line in lines[ordered[-1].start - 1 :]):
+        ordered.pop()
+    ends = [section.start - 1 for section in ordered[1:]] + [len(lines)]
+    parts = (_split_parts(lines, section, end) for section, end in zip(ordered, ends, strict=True))
     return tuple(itertools.chain.from_iterable(parts))
 
 
@@ -154,22 +165,8 @@ def joined_names(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
 
-def _in_order(lines: Sequence[str], starts: Iterable[SectionStart]) -> list[SectionStart]:
-    kept: list[SectionStart] = []
-    for section in sorted(starts, key=lambda section: section.start):
-        if kept and section.start == kept[-1].start:
-            continue
-        if 1 <= section.start <= len(lines):
-            kept.append(section)
-    if kept and kept[0].start > 1:
-        kept[0] = replace(kept[0], start=1)
-    while len(kept) > 1 and not any(line.strip() for line in lines[kept[-1].start - 1 :]):
-        kept.pop()
-    return kept
-
-
-def _parts(lines: Sequence[str], section: SectionStart, end: int) -> Iterator[Section]:
-    spans = list(_spans(lines, section.start, end))
+def _split_parts(lines: Sequence[str], section: SectionStart, end: int) -> Iterator[Section]:
+    spans = list(_split_spans(lines, section.start, end))
     for number, (start, stop) in enumerate(spans, start=1):
         part = "" if len(spans) == 1 else f" ({number} of {len(spans)})"
         text = "\n".join(lines[start - 1 : stop])
@@ -178,11 +175,21 @@ def _parts(lines: Sequence[str], section: SectionStart, end: int) -> Iterator[Se
         )
 
 
-def _spans(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
+def _split_spans(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
     while start <= end:
-        stop = _furthest(lines, start, end)
+        stop = _find_furthest(lines, start, end)
         if stop < end:
-            stop = _good_end(lines, start, stop)
+            # Cut in the second half of the part: at the least indented blank line, the last such.
+            # A blank line has the indentation of the line below; without one the limit is the cut.
+            best, least = stop, None
+            for number in range(start + (stop - start) // 2, stop + 1):
+                following = lines[number] if number < len(lines) else ""
+                if lines[number - 1].strip() or not following.strip():
+                    continue
+                indentation = len(following) - len(following.lstrip())
+                if least is None or indentation <= least:
+                    best, least = number, indentation
+            stop = best
             # White space alone makes no section: it goes to the part before it.
             while stop < end and not lines[stop].strip():
                 stop += 1
@@ -190,7 +197,7 @@ def _spans(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, in
         start = stop + 1
 
 
-def _furthest(lines: Sequence[str], start: int, end: int) -> int:
+def _find_furthest(lines: Sequence[str], start: int, end: int) -> int:
     """The last line that still fits into a section that begins at `start`, at least `start`."""
     chars = 0
     for number in range(start, min(end, start + MAX_LINES - 1) + 1):
@@ -198,22 +205,6 @@ def _furthest(lines: Sequence[str], start: int, end: int) -> int:
         if chars > MAX_CHARS and number > start:
             return number - 1
     return min(end, start + MAX_LINES - 1)
-
-
-def _good_end(lines: Sequence[str], start: int, stop: int) -> int:
-    """Where to cut in the second half of a part: at the least indented blank line, the last such.
-
-    A blank line has the indentation of what follows it. Without one the cut is at the limit.
-    """
-    best, least = stop, None
-    for number in range(start + (stop - start) // 2, stop + 1):
-        following = lines[number] if number < len(lines) else ""
-        if lines[number - 1].strip() or not following.strip():
-            continue
-        indentation = len(following) - len(following.lstrip())
-        if least is None or indentation <= least:
-            best, least = number, indentation
-    return best
 
 
 def line_starts(lines: Sequence[str], title: str) -> list[SectionStart]:

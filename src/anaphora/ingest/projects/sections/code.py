@@ -53,18 +53,18 @@ def text_of(node: Node | None) -> str:
     if node is None or node.text is None:
         return ""
     # Four bytes hold any character, so this much is enough of a node of any size.
-    shown = node.text[: 4 * _NAME].decode("utf-8", "replace")
-    return " ".join(shown.split())[:_NAME]
+    beginning = node.text[: 4 * _NAME].decode("utf-8", "replace")
+    return " ".join(beginning.split())[:_NAME]
 
 
-def _text_at(node: Node, name: str) -> str:
+def _read_text_at(node: Node, name: str) -> str:
     return text_of(node.child_by_field_name(name))
 
 
 def name_of(node: Node) -> str:
     """The name of a symbol, with dots where its language has `::`; "" if it has none."""
     special = _SPECIAL.get(node.type)
-    name = special(node) if special is not None else _text_at(node, "name")
+    name = special(node) if special is not None else _read_text_at(node, "name")
     return name.replace("::", ".").replace("\\", ".").strip(".")
 
 
@@ -85,25 +85,25 @@ def function_value(node: Node) -> tuple[str, str, Node] | None:
     """
     if node.type in {"lexical_declaration", "variable_declaration"}:
         declared = [child for child in node.named_children if child.type == "variable_declarator"]
-        return _valued(declared[0], "name", "value") if len(declared) == 1 else None
+        return _read_valued(declared[0], "name", "value") if len(declared) == 1 else None
     if node.type in _VALUED:
-        return _valued(node, *_VALUED[node.type])
-    return _test_call(node) if node.type == "call_expression" else None
+        return _read_valued(node, *_VALUED[node.type])
+    return _read_test_call(node) if node.type == "call_expression" else None
 
 
-def _valued(node: Node, name: str, value: str) -> tuple[str, str, Node] | None:
-    called, held = node.child_by_field_name(name), node.child_by_field_name(value)
-    if called is None or held is None or called.type in {"object_pattern", "array_pattern"}:
+def _read_valued(node: Node, name: str, value: str) -> tuple[str, str, Node] | None:
+    called, body = node.child_by_field_name(name), node.child_by_field_name(value)
+    if called is None or body is None or called.type in {"object_pattern", "array_pattern"}:
         return None
-    if held.type == "call_expression":
+    if body.type == "call_expression":
         # `const A = memo(() => …)`: the function is what the name stands for.
-        held = _function_argument(held) or held
-    if held.type not in _FUNCTIONS:
+        body = _function_argument(body) or body
+    if body.type not in _FUNCTIONS:
         return None
     parts = [part for part in text_of(called).split(".") if part != "prototype"]
     if len(parts) > 1 and parts[0] in {"exports", "module", "this", "self", "window"}:
         parts = parts[1:]
-    return ".".join(parts), "class" if held.type == "class" else "function", held
+    return ".".join(parts), "class" if body.type == "class" else "function", body
 
 
 def _function_argument(call: Node) -> Node | None:
@@ -114,8 +114,8 @@ def _function_argument(call: Node) -> Node | None:
     return None
 
 
-def _test_call(node: Node) -> tuple[str, str, Node] | None:
-    called = _text_at(node, "function").split(".")[0]
+def _read_test_call(node: Node) -> tuple[str, str, Node] | None:
+    called = _read_text_at(node, "function").split(".")[0]
     arguments = node.child_by_field_name("arguments")
     if called not in _TEST_CALLS or arguments is None or not arguments.named_children:
         return None
@@ -125,7 +125,7 @@ def _test_call(node: Node) -> tuple[str, str, Node] | None:
     return text_of(title).strip("\"'`") or called, "test", body
 
 
-def _declared(node: Node | None) -> str:
+def _read_declared(node: Node | None) -> str:
     """The name within a C declarator: through pointers, arrays and parameter lists."""
     for _ in range(20):
         if node is None:
@@ -137,23 +137,23 @@ def _declared(node: Node | None) -> str:
     return ""
 
 
-def _function(node: Node) -> str:
+def _name_function(node: Node) -> str:
     declarator = node.child_by_field_name("declarator")
     if declarator is None:
-        return _text_at(node, "name")
-    return _ARGUMENTS.sub("", _declared(declarator))
+        return _read_text_at(node, "name")
+    return _ARGUMENTS.sub("", _read_declared(declarator))
 
 
-def _c_type(node: Node) -> str:
+def _name_c_type(node: Node) -> str:
     """The name of a struct with a body; one without a body is only mentioned."""
     if node.child_by_field_name("body") is None:
         return ""
-    return _ARGUMENTS.sub("", _text_at(node, "name"))
+    return _ARGUMENTS.sub("", _read_text_at(node, "name"))
 
 
-def _method(node: Node) -> str:
+def _name_method(node: Node) -> str:
     """In Go with its receiver's type before it."""
-    name, receiver = _text_at(node, "name"), node.child_by_field_name("receiver")
+    name, receiver = _read_text_at(node, "name"), node.child_by_field_name("receiver")
     if receiver is None:
         return name
     kind = text_of(receiver).strip("()").split(" ")[-1].lstrip("*")
@@ -161,46 +161,46 @@ def _method(node: Node) -> str:
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Node], str]]] = {
-    "struct_specifier": _c_type,
-    "union_specifier": _c_type,
-    "enum_specifier": _c_type,
-    "class_specifier": _c_type,
-    "method_declaration": _method,
-    "impl_item": lambda node: _ARGUMENTS.sub("", _text_at(node, "type")),
-    "operator_declaration": lambda node: f"operator {_text_at(node, 'operator')}",
+    "struct_specifier": _name_c_type,
+    "union_specifier": _name_c_type,
+    "enum_specifier": _name_c_type,
+    "class_specifier": _name_c_type,
+    "method_declaration": _name_method,
+    "impl_item": lambda node: _ARGUMENTS.sub("", _read_text_at(node, "type")),
+    "operator_declaration": lambda node: f"operator {_read_text_at(node, 'operator')}",
     # TypeScript's may be in quotes.
-    "module": lambda node: _text_at(node, "name").strip("\"'"),
-    "function_definition": _function,
+    "module": lambda node: _read_text_at(node, "name").strip("\"'"),
+    "function_definition": _name_function,
 }
 
 
-def _left_names(node: Node) -> Iterator[tuple[str, str]]:
+def _find_left_names(node: Node) -> Iterator[tuple[str, str]]:
     """Python and Ruby: `A = 1`, not `a.b = 1` nor `a[0] = 1`."""
-    left = node.child_by_field_name("left")
-    if left is not None and left.type in {"identifier", "constant"}:
-        yield text_of(left), ""
+    target = node.child_by_field_name("left")
+    if target is not None and target.type in {"identifier", "constant"}:
+        yield text_of(target), ""
 
 
-def _declarator_names(node: Node) -> Iterator[tuple[str, str]]:
+def _find_declarator_names(node: Node) -> Iterator[tuple[str, str]]:
     """JavaScript: `const a = 1, b = 2`."""
     for child in node.named_children:
         called = child.child_by_field_name("name")
         if child.type != "variable_declarator" or called is None or called.type != "identifier":
             continue
         # `const fs = require("fs")` is an import.
-        if not _text_at(child, "value").startswith("require("):
+        if not _read_text_at(child, "value").startswith("require("):
             yield text_of(called), ""
 
 
-def _c_declaration(node: Node) -> Iterator[tuple[str, str]]:
+def _find_c_names(node: Node) -> Iterator[tuple[str, str]]:
     for child in node.children_by_field_name("declarator"):
-        if name := _declared(child):
+        if name := _read_declared(child):
             yield name, "function" if _is_function(child) else ""
     # `typedef struct { … } a;` and `struct a { … } b;` define the struct too.
-    held = node.child_by_field_name("type")
-    if held is None or held.child_by_field_name("body") is None:
+    declared_type = node.child_by_field_name("type")
+    if declared_type is None or declared_type.child_by_field_name("body") is None:
         return
-    if name := _text_at(held, "name"):
+    if name := _read_text_at(declared_type, "name"):
         yield name, ""
 
 
@@ -213,7 +213,7 @@ def _is_function(declarator: Node) -> bool:
     return False
 
 
-def _children_names(node: Node) -> Iterator[tuple[str, str]]:
+def _find_children_names(node: Node) -> Iterator[tuple[str, str]]:
     """Go's `var a, b = 1, 2` and PHP's `const A = 1, B = 2;`."""
     for child in node.children_by_field_name("name"):
         yield text_of(child), ""
@@ -223,15 +223,15 @@ def _children_names(node: Node) -> Iterator[tuple[str, str]]:
 
 
 _MANY: Final[Mapping[str, Callable[[Node], Iterator[tuple[str, str]]]]] = {
-    "assignment": _left_names,
-    "lexical_declaration": _declarator_names,
-    "variable_declaration": _declarator_names,
-    "declaration": _c_declaration,
-    "type_definition": _c_declaration,
-    "const_spec": _children_names,
-    "var_spec": _children_names,
-    "const_declaration": _children_names,
-    "type_alias_statement": lambda node: iter([(_text_at(node, "left").split("[")[0], "")]),
+    "assignment": _find_left_names,
+    "lexical_declaration": _find_declarator_names,
+    "variable_declaration": _find_declarator_names,
+    "declaration": _find_c_names,
+    "type_definition": _find_c_names,
+    "const_spec": _find_children_names,
+    "var_spec": _find_children_names,
+    "const_declaration": _find_children_names,
+    "type_alias_statement": lambda node: iter([(_read_text_at(node, "left").split("[")[0], "")]),
 }
 
 
@@ -253,51 +253,64 @@ class OutlineItem:
     end: int
     minor: bool = False
     label: str = ""
-    """What it is called as a title, where that is more than its name."""
+    """Its title, if that is more than its name."""
     children: list[OutlineItem] = field(default_factory=list)
 
 
-def _symbols_of(items: Iterable[OutlineItem], above: str = "") -> Iterator[Symbol]:
+def _list_symbols(items: Iterable[OutlineItem], above: str = "") -> Iterator[Symbol]:
     """All symbols of an outline, with their qualified names; those in a function are left out."""
-    for item in items:
-        qualified = f"{above}.{item.name}" if above else item.name
-        if item.kind != "impl":
-            short = item.name if item.kind == "test" else item.name.rsplit(".", 1)[-1]
-            yield Symbol(short, qualified, item.kind, item.start, item.end)
-        if item.kind != "function":
-            yield from _symbols_of(item.children, qualified)
+    for symbol in items:
+        qualified = f"{above}.{symbol.name}" if above else symbol.name
+        if symbol.kind != "impl":
+            short = symbol.name if symbol.kind == "test" else symbol.name.rsplit(".", 1)[-1]
+            yield Symbol(short, qualified, symbol.kind, symbol.start, symbol.end)
+        if symbol.kind != "function":
+            yield from _list_symbols(symbol.children, qualified)
 
 
-def _items(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
+def _find_items(
+    node: Node, grammar: Grammar, holder: str | None, depth: int
+) -> Iterator[OutlineItem]:
     for child in node.named_children:
-        yield from _of(child, grammar, holder, depth)
+        yield from _read_node(child, grammar, holder, depth)
 
 
-def _of(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
-    if depth > MAX_DEPTH or (node.type == "if_statement" and _is_main(node)):
+def _read_node(
+    node: Node, grammar: Grammar, holder: str | None, depth: int
+) -> Iterator[OutlineItem]:
+    # Names below Python's `if __name__ == "__main__":` cannot be imported.
+    if depth > MAX_DEPTH or (
+        node.type == "if_statement" and _read_text_at(node, "condition").startswith("__name__")
+    ):
         return
     if node.type in grammar.symbols:
-        item = _symbol(node, grammar, holder, depth)
-        if item is not None:
-            yield item
+        symbol = _symbol(node, grammar, holder, depth)
+        if symbol is not None:
+            yield symbol
             return
-    if node.type in _STATEMENTS and (found := _statement(node, grammar, depth)) is not None:
-        yield found
+    if (
+        node.type in _STATEMENTS
+        and (statement := _read_statement(node, grammar, depth)) is not None
+    ):
+        yield statement
     elif node.type in grammar.outer:
-        yield from _wrapped(node, grammar, holder, depth)
+        yield from _unwrap(node, grammar, holder, depth)
     elif node.type in grammar.wrappers or node.type == "ERROR":
-        yield from _items(node, grammar, holder, depth + 1)
+        yield from _find_items(node, grammar, holder, depth + 1)
     elif node.type in grammar.minor and holder not in {*_TYPES, "function"}:
-        start, end = _rows(node)
+        start, end = _find_rows(node)
         for name, kind in constants_of(node):
             yield OutlineItem(name, kind or grammar.minor[node.type], start, end, minor=True)
     elif node.type == "call_expression" and _is_long(node):
-        yield from _within_call(node, grammar, depth)
+        yield from _find_within_call(node, grammar, depth)
 
 
-def _is_main(node: Node) -> bool:
-    """Python's `if __name__ == "__main__":`, whose names cannot be imported."""
-    return _text_at(node, "condition").startswith("__name__")
+def _unwrap(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
+    """The symbols in a decorator or an `export`; a single one gets all lines of the wrapper."""
+    items = list(_find_items(node, grammar, holder, depth + 1))
+    if len(items) == 1:
+        items[0].start, items[0].end = _find_rows(node)
+    yield from items
 
 
 def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> OutlineItem | None:
@@ -311,56 +324,48 @@ def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Out
         kind = "method"
     elif kind == "method" and holder is None and "." not in name:
         kind = "function"
-    start, end = _rows(node)
-    item = OutlineItem(name, kind, start, end, minor=kind == "type" and start == end)
+    start, end = _find_rows(node)
+    symbol = OutlineItem(name, kind, start, end, minor=kind == "type" and start == end)
     if kind == "impl":
-        item.label = " ".join(text_of(node).partition("{")[0].split())
+        symbol.label = " ".join(text_of(node).partition("{")[0].split())
     if node.type in grammar.holders or _is_long(node):
-        held = kind if node.type in grammar.holders else "function"
-        item.children = _body_items(node, grammar, held, depth)
-    return item
+        inner_holder = kind if node.type in grammar.holders else "function"
+        symbol.children = _body_items(node, grammar, inner_holder, depth)
+    return symbol
 
 
-def _body_items(node: Node, grammar: Grammar, held: str, depth: int) -> list[OutlineItem]:
+def _body_items(node: Node, grammar: Grammar, holder: str, depth: int) -> list[OutlineItem]:
     body = node.child_by_field_name("body")
-    return list(_items(body if body is not None else node, grammar, held, depth + 1))
+    return list(_find_items(body if body is not None else node, grammar, holder, depth + 1))
 
 
-def _statement(node: Node, grammar: Grammar, depth: int) -> OutlineItem | None:
+def _read_statement(node: Node, grammar: Grammar, depth: int) -> OutlineItem | None:
     """A JavaScript statement that names a function. Other languages have no such nodes."""
-    found = function_value(node)
-    if found is None:
+    function = function_value(node)
+    if function is None:
         return None
-    name, kind, held = found
-    start, end = _rows(node)
+    name, kind, body = function
+    start, end = _find_rows(node)
     if kind == "function" and ("definition" in node.type or "." in name):
         kind = "method"
-    item = OutlineItem(name, kind, start, end)
+    symbol = OutlineItem(name, kind, start, end)
     if kind in {"class", "test"} or _is_long(node):
-        item.children = _body_items(held, grammar, "class" if kind == "class" else "", depth)
-    return item
+        symbol.children = _body_items(body, grammar, "class" if kind == "class" else "", depth)
+    return symbol
 
 
-def _within_call(node: Node, grammar: Grammar, depth: int) -> Iterator[OutlineItem]:
+def _find_within_call(node: Node, grammar: Grammar, depth: int) -> Iterator[OutlineItem]:
     """A long call of a function on the spot, or with one: its symbols are the file's own."""
     called, arguments = (node.child_by_field_name(name) for name in ("function", "arguments"))
-    for held in [called, *(arguments.named_children if arguments is not None else [])]:
-        bracketed = held is not None and held.type == "parenthesized_expression"
-        inner = held.named_children[0] if held and bracketed and held.named_children else held
+    for part in [called, *(arguments.named_children if arguments is not None else [])]:
+        bracketed = part is not None and part.type == "parenthesized_expression"
+        inner = part.named_children[0] if part and bracketed and part.named_children else part
         body = inner.child_by_field_name("body") if inner is not None else None
         if body is not None:
-            yield from _items(body, grammar, None, depth + 1)
+            yield from _find_items(body, grammar, None, depth + 1)
 
 
-def _wrapped(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
-    """What is in a decorator or an `export`; a single symbol gets the lines of the whole."""
-    items = list(_items(node, grammar, holder, depth + 1))
-    if len(items) == 1:
-        items[0].start, items[0].end = _rows(node)
-    yield from items
-
-
-def _rows(node: Node) -> tuple[int, int]:
+def _find_rows(node: Node) -> tuple[int, int]:
     """First and last line. A node that ends at the beginning of a line ends on the one before."""
     start, end = node.start_point.row, node.end_point.row
     if node.end_point.column == 0 and end > start:
@@ -404,36 +409,9 @@ def code_starts(
     # A NUL ends the text for some grammars.
     source = "\n".join(lines).replace("\0", " ").encode("utf-8", "replace")
     root = Parser(language(name)).parse(source).root_node
-    found = QueryCursor(query(name)).captures(root)
-    items = list(_items(root, GRAMMARS[name], None, 0))
-    collected = _Starts(lines, title, _rows_alone(lines, found.get("comment", [])))
-    collected.add(items, 1, len(lines))
-    return (
-        collected.starts if any(not item.minor for item in items) else [],
-        tuple(_symbols_of(items)),
-        imports_of(name, found.get("import", [])),
-    )
-
-
-def _is_hopeless(lines: Sequence[str]) -> bool:
-    """Whether brackets, lines or here-documents go beyond what code has.
-
-    The parser cannot be stopped, and its recovery takes time that grows with the square of these.
-    """
-    if any(len(line) > LONGEST_LINE for line in lines):
-        return True
-    depth = here = 0
-    for line in lines:
-        here += line.count("<<")
-        depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
-        if depth > DEEPEST or here > MOST_HERE:
-            return True
-        depth = max(depth, 0)
-    return False
-
-
-def _rows_alone(lines: Sequence[str], nodes: Sequence[Node]) -> frozenset[int]:
-    """The lines (from 1) that hold a comment or an attribute and nothing before it."""
+    captures = QueryCursor(query(name)).captures(root)
+    items = list(_find_items(root, GRAMMARS[name], None, 0))
+    nodes = captures.get("comment", [])
     rows: set[int] = set()
     for node in nodes:
         first, column = node.start_point.row, node.start_point.column
@@ -442,10 +420,34 @@ def _rows_alone(lines: Sequence[str], nodes: Sequence[Node]) -> frozenset[int]:
             continue
         last = node.end_point.row - (1 if node.end_point.column == 0 else 0)
         rows.update(range(first + 1, max(first, last) + 2))
-    return frozenset(rows)
+    comment_rows = frozenset(rows)
+    collected = _Starts(lines, title, comment_rows)
+    collected.add(items, 1, len(lines))
+    return (
+        collected.starts if any(not symbol.minor for symbol in items) else [],
+        tuple(_list_symbols(items)),
+        imports_of(name, captures.get("import", [])),
+    )
 
 
-def _says(line: str) -> bool:
+def _is_hopeless(lines: Sequence[str]) -> bool:
+    """Whether brackets, lines or here-documents exceed what code has.
+
+    The parser cannot be stopped, and its recovery takes time that grows with the square of these.
+    """
+    if any(len(line) > LONGEST_LINE for line in lines):
+        return True
+    depth = heredocs = 0
+    for line in lines:
+        heredocs += line.count("<<")
+        depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+        if depth > DEEPEST or heredocs > MOST_HERE:
+            return True
+        depth = max(depth, 0)
+    return False
+
+
+def _is_telling(line: str) -> bool:
     return is_wordy(line) and not _CONDITION.match(line)
 
 
@@ -472,17 +474,17 @@ class _Starts:
         """
         at = start
         waiting: list[OutlineItem] = []
-        for item in items:
-            if item.minor:
-                waiting.append(item)
+        for symbol in items:
+            if symbol.minor:
+                waiting.append(symbol)
                 continue
-            first = self._with_comments(item.start, at)
+            first = self._with_comments(symbol.start, at)
             if at > start or not above:
-                self._gap(at, first - 1, waiting, heading)
-            self._symbol(item, first, heading, above)
+                self._add_gap(at, first - 1, waiting, heading)
+            self._symbol(symbol, first, heading, above)
             waiting = []
-            at = max(at, item.end + 1)
-        self._gap(at, end, waiting, heading)
+            at = max(at, symbol.end + 1)
+        self._add_gap(at, end, waiting, heading)
 
     def _symbol(self, item: OutlineItem, first: int, heading: tuple[str, ...], above: str) -> None:
         qualified = f"{above}.{item.name}" if above else item.name
@@ -490,20 +492,20 @@ class _Starts:
         within = (*heading, *outer)
         title = item.label or qualified
         parts = [child for child in item.children if not child.minor]
-        own = SectionStart(first, "symbol", title, within, qualified)
+        section = SectionStart(first, "symbol", title, within, qualified)
         is_short = item.end - first < WHOLE_LINES and fits(self.lines, first, item.end)
         if not parts or is_short:
-            self.starts.append(own)
+            self.starts.append(section)
             return
         head = range(first, self._with_comments(parts[0].start, first))
         inner, start = len(self.starts), first
         least = 3 if item.kind in _THIN else 2
-        if sum(_says(self.lines[number - 1]) for number in head) < least:
+        if sum(_is_telling(self.lines[number - 1]) for number in head) < least:
             # A namespace or a bare `class A:` says nothing alone: it goes with its first part.
             start = head.stop
         else:
             # Up to the first part it is the type itself: its head, its fields.
-            self.starts.append(own)
+            self.starts.append(section)
         self.add(item.children, start, item.end, (*within, name), qualified)
         if start > first and len(self.starts) > inner:
             self.starts[inner] = replace(self.starts[inner], start=first)
@@ -514,21 +516,23 @@ class _Starts:
             start -= 1
         return start
 
-    def _gap(
+    def _add_gap(
         self, start: int, end: int, minor: Sequence[OutlineItem], heading: tuple[str, ...]
     ) -> None:
-        wordy = [number for number in range(start, end + 1) if _says(self.lines[number - 1])]
+        wordy = [number for number in range(start, end + 1) if _is_telling(self.lines[number - 1])]
         if not wordy or (not minor and len(wordy) < GAP_LINES):
             return
         begins = next(number for number in range(start, end + 1) if self.lines[number - 1].strip())
-        title = self._gap_title(start, end, wordy[0], minor)
-        self.starts.append(SectionStart(begins, "lines", title, heading))
-
-    def _gap_title(self, start: int, end: int, first: int, minor: Sequence[OutlineItem]) -> str:
-        """What the file says of itself at its top, else the names in the gap, else its words."""
+        first = wordy[0]
         words = first_words(self.lines[start - 1 : end])
         if start == 1:
-            said = first in self.comments or self.lines[first - 1].lstrip().startswith(_QUOTES)
-            return words if said and words else self.title
-        names = dict.fromkeys(item.name for item in minor if not item.name.startswith("__"))
-        return joined_names(list(names)) or words or self.title
+            is_comment = first in self.comments or self.lines[first - 1].lstrip().startswith(
+                _QUOTES
+            )
+            title = words if is_comment and words else self.title
+        else:
+            names = dict.fromkeys(
+                symbol.name for symbol in minor if not symbol.name.startswith("__")
+            )
+            title = joined_names(list(names)) or words or self.title
+        self.starts.append(SectionStart(begins, "lines", title, heading))

@@ -63,21 +63,29 @@ def config_starts(
         Symbol(key.name, key.name, "key", key.line, max(key.line, end))
         for key, end in zip(keys, ends, strict=True)
     )
-    starts = _with_comments(lines, keys)
-    return list(_grouped(lines, keys, starts)), symbols
+    # A key begins with the comments right above it.
+    starts: list[int] = []
+    floor = 1
+    for key in keys:
+        start = key.line
+        while start > floor and lines[start - 2].lstrip().startswith(("#", "//", ";")):
+            start -= 1
+        starts.append(start)
+        floor = key.line + 1
+    return list(_group(lines, keys, starts)), symbols
 
 
 def target_names(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
     """The targets of a Makefile that can be asked for by name, with their lines."""
     for number, line in enumerate(lines, start=1):
-        found = _TARGET.match(line)
-        if found is not None and not _MAKE_VARIABLE.match(line):
-            for name in found[1].split():
+        match = _TARGET.match(line)
+        if match is not None and not _MAKE_VARIABLE.match(line):
+            for name in match[1].split():
                 if "/" not in name:
                     yield name, number
 
 
-def _grouped(
+def _group(
     lines: Sequence[str], keys: Sequence[_Key], starts: Sequence[int]
 ) -> Iterator[SectionStart]:
     if any(line.strip() for line in lines[: starts[0] - 1]):
@@ -92,35 +100,22 @@ def _grouped(
         together = end - starts[group[0]] + 1 if group else 0
         if size > SMALL_LINES or together > SHARED_LINES:
             if group:
-                yield _start(keys, starts, group)
+                yield _start_group(keys, starts, group)
             group = []
         if size > SMALL_LINES:
-            yield _start(keys, starts, [number])
+            yield _start_group(keys, starts, [number])
         else:
             group.append(number)
     if group:
-        yield _start(keys, starts, group)
+        yield _start_group(keys, starts, group)
 
 
-def _start(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> SectionStart:
+def _start_group(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> SectionStart:
     names = list(dict.fromkeys(keys[number].name for number in group))
     return SectionStart(starts[group[0]], "key", joined_names(names))
 
 
-def _with_comments(lines: Sequence[str], keys: Sequence[_Key]) -> list[int]:
-    """The first line of each key with the comments right above it."""
-    starts: list[int] = []
-    floor = 1
-    for key in keys:
-        start = key.line
-        while start > floor and lines[start - 2].lstrip().startswith(("#", "//", ";")):
-            start -= 1
-        starts.append(start)
-        floor = key.line + 1
-    return starts
-
-
-def _json(lines: Sequence[str]) -> Iterator[_Key]:
+def _find_json_keys(lines: Sequence[str]) -> Iterator[_Key]:
     """The keys of the outermost object, found by counting brackets."""
     depth = 0
     comment = False
@@ -143,17 +138,17 @@ def _json(lines: Sequence[str]) -> Iterator[_Key]:
             elif token[0] in "]}":
                 depth -= 1
             elif token[0][0] == '"' and depth == 1 and line[at:].lstrip().startswith(":"):
-                yield _Key(number, _json_name(token[0]))
+                yield _Key(number, _unquote_json(token[0]))
 
 
-def _json_name(quoted: str) -> str:
+def _unquote_json(quoted: str) -> str:
     try:
         return str(json.loads(quoted))
     except ValueError:
         return quoted.strip('"')
 
 
-def _toml(lines: Sequence[str]) -> Iterator[_Key]:
+def _find_toml_keys(lines: Sequence[str]) -> Iterator[_Key]:
     """Tables, and the keys above the first of them; nothing within a string of several lines."""
     inside = ""
     table = False
@@ -170,7 +165,7 @@ def _toml(lines: Sequence[str]) -> Iterator[_Key]:
             yield _Key(number, key[1].strip("\"'"))
 
 
-def _ini(lines: Sequence[str]) -> Iterator[_Key]:
+def _find_ini_keys(lines: Sequence[str]) -> Iterator[_Key]:
     section = False
     for number, line in enumerate(lines, start=1):
         head = _INI_SECTION.match(line)
@@ -181,26 +176,26 @@ def _ini(lines: Sequence[str]) -> Iterator[_Key]:
             yield _Key(number, key[1])
 
 
-def _matching(*patterns: re.Pattern[str], quotes: str = "") -> _Finder:
+def _match_lines(*patterns: re.Pattern[str], quotes: str = "") -> _Finder:
     """The lines that begin with a key, the first group of one of `patterns`."""
 
     def find(lines: Sequence[str]) -> Iterator[_Key]:
         for number, line in enumerate(lines, start=1):
-            found = (pattern.match(line) for pattern in patterns)
-            if key := next(filter(None, found), None):
+            matches = (pattern.match(line) for pattern in patterns)
+            if key := next(filter(None, matches), None):
                 yield _Key(number, key[1].strip(quotes) if quotes else key[1])
 
     return find
 
 
 _FINDERS: Final[Mapping[str, _Finder]] = {
-    "json": _json,
-    "toml": _toml,
-    "yaml": _matching(_YAML_KEY, quotes="\"'"),
-    "ini": _ini,
-    "env": _matching(_ENV),
-    "makefile": _matching(_MAKE_VARIABLE, _TARGET),
-    "gomod": _matching(_GO_MOD),
+    "json": _find_json_keys,
+    "toml": _find_toml_keys,
+    "yaml": _match_lines(_YAML_KEY, quotes="\"'"),
+    "ini": _find_ini_keys,
+    "env": _match_lines(_ENV),
+    "makefile": _match_lines(_MAKE_VARIABLE, _TARGET),
+    "gomod": _match_lines(_GO_MOD),
 }
 
 
@@ -220,7 +215,7 @@ _Reader = Callable[[str], Iterator[str]]
 
 def commands_of(name: str, text: str) -> tuple[str, ...]:
     """The commands that a file declares, as they are typed."""
-    return _declared(_COMMANDS, name.lower(), text)
+    return _read_declared(_COMMANDS, name.lower(), text)
 
 
 def packages_of(name: str, text: str) -> tuple[str, ...]:
@@ -230,149 +225,150 @@ def packages_of(name: str, text: str) -> tuple[str, ...]:
         lowered = "requirements.txt"
     elif lowered.endswith((".gemspec", ".csproj")):
         lowered = lowered.rpartition(".")[2]
-    return _declared(_PACKAGES, lowered, text)
+    return _read_declared(_PACKAGES, lowered, text)
 
 
-def _declared(readers: Mapping[str, _Reader], name: str, text: str) -> tuple[str, ...]:
+def _read_declared(readers: Mapping[str, _Reader], name: str, text: str) -> tuple[str, ...]:
     read = readers.get(name)
     if read is None:
         return ()
     try:
-        return tuple(dict.fromkeys(each for each in read(text) if each))
+        return tuple(dict.fromkeys(declared for declared in read(text) if declared))
     except (ValueError, configparser.Error, RecursionError):
         return ()
 
 
-def _table(value: object, *keys: str) -> Mapping[str, Any]:
+def _find_table(table: object, *keys: str) -> Mapping[str, Any]:
     """The table at `keys` within a parsed file; an empty one if anything else is there."""
     for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else {}
 
 
-def _strings(value: object) -> Iterator[str]:
-    yield from (each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
-
-
-def _keys_of(load: Callable[[str], Any], paths: str, command: str = "{}") -> _Reader:
+def _read_keys(load: Callable[[str], Any], paths: str, command: str = "{}") -> _Reader:
     """The keys of the tables at `paths` (words, with dots between keys), each as in `command`."""
 
     def read(text: str) -> Iterator[str]:
         parsed = load(text)
         for path in paths.split():
-            yield from map(command.format, _table(parsed, *path.split(".")))
+            yield from map(command.format, _find_table(parsed, *path.split(".")))
 
     return read
 
 
-def _found_by(pattern: re.Pattern[str]) -> _Reader:
+def _find_by(pattern: re.Pattern[str]) -> _Reader:
     return lambda text: iter(pattern.findall(text))
 
 
-def _requirement(written: str) -> str:
-    found = _REQUIREMENT.match(written)
-    return found[1] if found is not None else ""
+def _parse_requirement(written: str) -> str:
+    match = _REQUIREMENT.match(written)
+    return match[1] if match is not None else ""
 
 
-def _pyproject_packages(text: str) -> Iterator[str]:
+def _read_pyproject_packages(text: str) -> Iterator[str]:
     parsed = tomllib.loads(text)
-    project = _table(parsed, "project")
+    project = _find_table(parsed, "project")
     groups = [project.get("dependencies")]
-    groups += _table(project, "optional-dependencies").values()
-    groups += _table(parsed, "dependency-groups").values()
-    groups.append(_table(parsed, "build-system").get("requires"))
+    groups += _find_table(project, "optional-dependencies").values()
+    groups += _find_table(parsed, "dependency-groups").values()
+    groups.append(_find_table(parsed, "build-system").get("requires"))
     for group in groups:
-        yield from map(_requirement, _strings(group))
-    poetry = _table(parsed, "tool", "poetry")
-    for table in (poetry, *_table(poetry, "group").values()):
+        if isinstance(group, list):
+            yield from (_parse_requirement(text) for text in group if isinstance(text, str))
+    poetry = _find_table(parsed, "tool", "poetry")
+    for table in (poetry, *_find_table(poetry, "group").values()):
         for key in ("dependencies", "dev-dependencies"):
-            yield from (name for name in _table(table, key) if name != "python")
+            yield from (name for name in _find_table(table, key) if name != "python")
 
 
-def _setup_cfg(text: str) -> configparser.RawConfigParser:
+def _parse_setup_cfg(text: str) -> configparser.RawConfigParser:
     parser = configparser.RawConfigParser(strict=False)
     parser.read_string(text)
     return parser
 
 
-def _setup_cfg_commands(text: str) -> Iterator[str]:
-    written = _setup_cfg(text).get("options.entry_points", "console_scripts", fallback="")
+def _read_setup_cfg_commands(text: str) -> Iterator[str]:
+    written = _parse_setup_cfg(text).get("options.entry_points", "console_scripts", fallback="")
     yield from (line.partition("=")[0].strip() for line in written.split("\n"))
 
 
-def _setup_cfg_packages(text: str) -> Iterator[str]:
-    parser = _setup_cfg(text)
+def _read_setup_cfg_packages(text: str) -> Iterator[str]:
+    parser = _parse_setup_cfg(text)
     groups = [parser.get("options", "install_requires", fallback="")]
     if parser.has_section("options.extras_require"):
-        groups += [value or "" for _, value in parser.items("options.extras_require")]
+        groups += [requirements or "" for _, requirements in parser.items("options.extras_require")]
     for group in groups:
-        yield from map(_requirement, group.replace(";", "\n;").split("\n"))
+        yield from map(_parse_requirement, group.replace(";", "\n;").split("\n"))
 
 
-def _requirements(text: str) -> Iterator[str]:
+def _read_requirements(text: str) -> Iterator[str]:
     for line in lines_of(text):
         if not line.lstrip().startswith(("#", "-")) and "://" not in line.partition("@")[0]:
-            yield _requirement(line)
+            yield _parse_requirement(line)
 
 
-def _npm_commands(text: str) -> Iterator[str]:
-    yield from _keys_of(json.loads, "scripts", "npm run {}")(text)
+def _read_npm_commands(text: str) -> Iterator[str]:
+    yield from _read_keys(json.loads, "scripts", "npm run {}")(text)
     parsed = json.loads(text)
-    yield from _table(parsed, "bin")
+    yield from _find_table(parsed, "bin")
     if isinstance(parsed, dict) and isinstance(parsed.get("bin"), str):
         yield str(parsed.get("name", "")).rpartition("/")[2]
 
 
-def _composer_packages(text: str) -> Iterator[str]:
-    yield from (name for name in _keys_of(json.loads, "require require-dev")(text) if "/" in name)
+def _read_composer_packages(text: str) -> Iterator[str]:
+    yield from (name for name in _read_keys(json.loads, "require require-dev")(text) if "/" in name)
 
 
-def _cargo_commands(text: str) -> Iterator[str]:
+def _read_cargo_commands(text: str) -> Iterator[str]:
     for binary in tomllib.loads(text).get("bin", []):
-        yield str(_table(binary).get("name", ""))
+        yield str(_find_table(binary).get("name", ""))
 
 
-def _cargo_packages(text: str) -> Iterator[str]:
+def _read_cargo_packages(text: str) -> Iterator[str]:
     parsed = tomllib.loads(text)
-    for table in (parsed, _table(parsed, "workspace"), *_table(parsed, "target").values()):
+    for table in (
+        parsed,
+        _find_table(parsed, "workspace"),
+        *_find_table(parsed, "target").values(),
+    ):
         for key in ("dependencies", "dev-dependencies", "build-dependencies"):
-            yield from _table(table, key)
+            yield from _find_table(table, key)
 
 
-def _make_commands(text: str) -> Iterator[str]:
+def _read_make_commands(text: str) -> Iterator[str]:
     yield from (f"make {name}" for name, _ in target_names(lines_of(text)))
 
 
-def _maven_packages(text: str) -> Iterator[str]:
+def _read_maven_packages(text: str) -> Iterator[str]:
     for block in _MAVEN.findall(_COMMENT.sub("", text)):
         parts = dict(_ARTIFACT.findall(block))
         yield ":".join(parts[key] for key in ("groupId", "artifactId") if key in parts)
 
 
 _COMMANDS: Final[Mapping[str, _Reader]] = {
-    "pyproject.toml": _keys_of(
+    "pyproject.toml": _read_keys(
         tomllib.loads, "project.scripts project.gui-scripts tool.poetry.scripts"
     ),
-    "setup.cfg": _setup_cfg_commands,
-    "package.json": _npm_commands,
-    "composer.json": _keys_of(json.loads, "scripts", "composer {}"),
-    "cargo.toml": _cargo_commands,
-    "makefile": _make_commands,
-    "gnumakefile": _make_commands,
+    "setup.cfg": _read_setup_cfg_commands,
+    "package.json": _read_npm_commands,
+    "composer.json": _read_keys(json.loads, "scripts", "composer {}"),
+    "cargo.toml": _read_cargo_commands,
+    "makefile": _read_make_commands,
+    "gnumakefile": _read_make_commands,
 }
 _PACKAGES: Final[Mapping[str, _Reader]] = {
-    "pyproject.toml": _pyproject_packages,
-    "setup.cfg": _setup_cfg_packages,
-    "requirements.txt": _requirements,
-    "pipfile": _keys_of(tomllib.loads, "packages dev-packages"),
-    "package.json": _keys_of(
+    "pyproject.toml": _read_pyproject_packages,
+    "setup.cfg": _read_setup_cfg_packages,
+    "requirements.txt": _read_requirements,
+    "pipfile": _read_keys(tomllib.loads, "packages dev-packages"),
+    "package.json": _read_keys(
         json.loads, "dependencies devDependencies peerDependencies optionalDependencies"
     ),
-    "composer.json": _composer_packages,
-    "cargo.toml": _cargo_packages,
-    "go.mod": _found_by(_GO_REQUIRE),
-    "gemfile": _found_by(_GEM),
-    "gemspec": _found_by(_GEM),
-    "pom.xml": _maven_packages,
-    "csproj": _found_by(_NUGET),
+    "composer.json": _read_composer_packages,
+    "cargo.toml": _read_cargo_packages,
+    "go.mod": _find_by(_GO_REQUIRE),
+    "gemfile": _find_by(_GEM),
+    "gemspec": _find_by(_GEM),
+    "pom.xml": _read_maven_packages,
+    "csproj": _find_by(_NUGET),
 }

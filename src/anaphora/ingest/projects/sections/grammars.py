@@ -1,4 +1,4 @@
-"""What each programming language calls its parts: tables over the node types of tree-sitter."""
+"""The parts of each programming language: tables over the node types of tree-sitter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file imports, as it is written and as it is meant: files, folders or packages.
+"""The imports of a file, as written and as resolved: files, folders or packages.
 
 `imports_of` reads the nodes of a syntax tree, `resolve` knows the paths of a project and reads no
 file. Where a language does not say enough (search paths, aliases of a bundler), only what can be no
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LONGEST = 20_000
-"""Bytes of a statement that are read; nobody writes longer ones."""
+"""Bytes of a statement that are read, more than any real one has."""
 _QUOTED = re.compile(r"[\"'`]([^\"'`\n]+)[\"'`]")
 _RUST_MOD = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
 _RUST_CRATE = re.compile(r"extern\s+crate\s+(\w+)")
@@ -36,48 +36,48 @@ def imports_of(language: str, nodes: Sequence[Node]) -> tuple[Import, ...]:
     What is written in a few ways means one thing: `mod a;` of Rust is "self::a", and Ruby's
     `require_relative "a"` is "./a".
     """
-    found = [
-        replace(each, line=node.start_point.row + 1)
+    statements = [
+        replace(statement, line=node.start_point.row + 1)
         for node in nodes
-        for each in _READERS[language](node)
-        if each.module or language == "python"
+        for statement in _READERS[language](node)
+        if statement.module or language == "python"
     ]
-    return tuple(dict.fromkeys(sorted(found, key=lambda each: each.line)))
+    return tuple(dict.fromkeys(sorted(statements, key=lambda statement: statement.line)))
 
 
-def _text_of(node: Node) -> str:
+def _read_text(node: Node) -> str:
     return (node.text or b"")[:_LONGEST].decode("utf-8", "replace")
 
 
 def _read_python(node: Node) -> Iterator[Import]:
-    names = tuple(_python_name(each) for each in node.children_by_field_name("name"))
+    names = tuple(_read_python_name(name_node) for name_node in node.children_by_field_name("name"))
     if node.type == "import_statement":
         yield from map(Import, names)
         return
     if any(child.type == "wildcard_import" for child in node.named_children):
         names = ("*",)
     module = node.child_by_field_name("module_name")
-    written = _text_of(module) if module is not None else "__future__"
+    written = _read_text(module) if module is not None else "__future__"
     bare = written.lstrip(". \t")
     yield Import(bare, names, written[: len(written) - len(bare)].count("."))
 
 
-def _python_name(node: Node) -> str:
+def _read_python_name(node: Node) -> str:
     named = node.child_by_field_name("name") if node.type == "aliased_import" else node
-    return _text_of(named) if named is not None else ""
+    return _read_text(named) if named is not None else ""
 
 
 def _read_javascript(node: Node) -> Iterator[Import]:
     source = node.child_by_field_name("source")
     if source is None and node.type == "call_expression":
         source = node.child_by_field_name("arguments")
-    quoted = _QUOTED.search(_text_of(source if source is not None else node))
+    quoted = _QUOTED.search(_read_text(source if source is not None else node))
     if quoted is None:
         return
     names: list[str] = []
     for child in node.named_children:
         if child.type in {"import_clause", "export_clause"}:
-            names.extend(_javascript_names(child))
+            names.extend(_read_javascript_names(child))
         elif child.type == "namespace_export":
             names.append("*")
     if node.type == "export_statement" and not names:
@@ -85,22 +85,22 @@ def _read_javascript(node: Node) -> Iterator[Import]:
     yield Import(quoted[1], tuple(names))
 
 
-def _javascript_names(node: Node) -> Iterator[str]:
+def _read_javascript_names(node: Node) -> Iterator[str]:
     for child in node.named_children:
         if child.type in {"import_specifier", "export_specifier"}:
             name = child.child_by_field_name("name")
             if name is not None:
-                yield _text_of(name)
+                yield _read_text(name)
         elif child.type == "identifier":
             yield "default"
         elif child.type == "namespace_import":
             yield "*"
         else:
-            yield from _javascript_names(child)
+            yield from _read_javascript_names(child)
 
 
 def _read_rust(node: Node) -> Iterator[Import]:
-    written = _text_of(node)
+    written = _read_text(node)
     if node.type == "mod_item":
         if declared := _RUST_MOD.search(written):
             yield Import(f"self::{declared[1]}")
@@ -108,15 +108,15 @@ def _read_rust(node: Node) -> Iterator[Import]:
         if crate := _RUST_CRATE.search(written):
             yield Import(crate[1])
     elif used := _RUST_USE.search(written):
-        yield from _grouped(_AS.sub("", used[1]), "::")
+        yield from _split_group(_AS.sub("", used[1]), "::")
 
 
-def _grouped(written: str, separator: str) -> Iterator[Import]:
+def _split_group(written: str, separator: str) -> Iterator[Import]:
     """`a::b`, `a::*` and `a::{b, c::d}`; groups within groups keep their text as one name."""
     compact = "".join(written.split())
     base, opened, group = compact.partition("{")
     if opened:
-        names = tuple(name for name in _top_level(group.removesuffix("}")) if name)
+        names = tuple(name for name in _split_top_level(group.removesuffix("}")) if name)
         yield Import(base.removesuffix(separator) or separator, names)
     elif compact.endswith(separator + "*"):
         yield Import(compact.removesuffix(separator + "*"), ("*",))
@@ -124,7 +124,7 @@ def _grouped(written: str, separator: str) -> Iterator[Import]:
         yield Import(compact)
 
 
-def _top_level(group: str) -> Iterator[str]:
+def _split_top_level(group: str) -> Iterator[str]:
     depth, start = 0, 0
     for at, character in enumerate(group):
         if character == "{":
@@ -138,15 +138,15 @@ def _top_level(group: str) -> Iterator[str]:
 
 
 def _read_ruby(node: Node) -> Iterator[Import]:
-    written = _text_of(node)
-    found = _QUOTED.search(written)
-    if found is not None and "#{" not in found[1]:
-        relative = written.startswith("require_relative") and not found[1].startswith(".")
-        yield Import(("./" if relative else "") + found[1])
+    written = _read_text(node)
+    quoted = _QUOTED.search(written)
+    if quoted is not None and "#{" not in quoted[1]:
+        relative = written.startswith("require_relative") and not quoted[1].startswith(".")
+        yield Import(("./" if relative else "") + quoted[1])
 
 
 def _read_php(node: Node) -> Iterator[Import]:
-    written = _text_of(node)
+    written = _read_text(node)
     used = _PHP_USE.match(written)
     if used is None:
         if quoted := _QUOTED.search(written):
@@ -154,38 +154,38 @@ def _read_php(node: Node) -> Iterator[Import]:
         return
     plain = _AS.sub("", used[1])
     for part in [plain] if "{" in plain else plain.split(","):
-        yield from _grouped(part.strip().lstrip("\\"), "\\")
+        yield from _split_group(part.strip().lstrip("\\"), "\\")
 
 
-def _reading(pattern: str) -> Callable[[Node], Iterator[Import]]:
+def _make_reader(pattern: str) -> Callable[[Node], Iterator[Import]]:
     """Statements that begin as `pattern` says, with the groups "module" and perhaps "name"."""
     compiled = re.compile(pattern)
 
     def read(node: Node) -> Iterator[Import]:
-        if found := compiled.match(_text_of(node)):
-            name = found.groupdict().get("name")
-            yield Import(found["module"], (name,) if name else ())
+        if match := compiled.match(_read_text(node)):
+            name = match.groupdict().get("name")
+            yield Import(match["module"], (name,) if name else ())
 
     return read
 
 
-_INCLUDE = _reading(r"#\s*include\s*[<\"](?P<module>[^>\"\n]+)[>\"]")
+_INCLUDE = _make_reader(r"#\s*include\s*[<\"](?P<module>[^>\"\n]+)[>\"]")
 _READERS: Final[Mapping[str, Callable[[Node], Iterator[Import]]]] = {
     "python": _read_python,
     "javascript": _read_javascript,
     "typescript": _read_javascript,
     "tsx": _read_javascript,
-    "go": _reading(r"[^\"`]*[\"`]+(?P<module>[^\"`]*)"),
+    "go": _make_reader(r"[^\"`]*[\"`]+(?P<module>[^\"`]*)"),
     "rust": _read_rust,
-    "java": _reading(r"import\s+(?:static\s+)?(?P<module>[\w.]+?)(?:\.(?P<name>\*))?\s*;"),
+    "java": _make_reader(r"import\s+(?:static\s+)?(?P<module>[\w.]+?)(?:\.(?P<name>\*))?\s*;"),
     "c": _INCLUDE,
     "cpp": _INCLUDE,
     "ruby": _read_ruby,
     "php": _read_php,
-    "csharp": _reading(
+    "csharp": _make_reader(
         r"(?:global\s+)?using\s+(?:static\s+|unsafe\s+)*(?:(?P<name>\w+)\s*=\s*)?(?P<module>[\w.:]+)"
     ),
-    "bash": _reading(r"(?:source|\.)\s+[\"']*(?P<module>\S*?)[\"']*(?:\s|$)"),
+    "bash": _make_reader(r"(?:source|\.)\s+[\"']*(?P<module>\S*?)[\"']*(?:\s|$)"),
 }
 
 
@@ -207,7 +207,7 @@ _OWN_OF_PLATFORM: Final = ("java.", "javax.", "jdk.", "sun.", "android.", "kotli
 
 @dataclass(frozen=True, slots=True)
 class ImportTarget:
-    """What an import means: a "file" or a "module" (a folder) by path, or a "package" by name."""
+    """The target of an import: a "file" or "module" (a folder) by path, or a "package" by name."""
 
     kind: Literal["file", "module", "package"]
     name: str
@@ -238,217 +238,223 @@ class ProjectLayout:
         # Where packages lie: beside the outermost folders that have an __init__.py.
         packages = {posixpath.dirname(path) for path in self.by_name.get("__init__.py", ())}
         roots = {
-            posixpath.dirname(one) for one in packages if posixpath.dirname(one) not in packages
+            posixpath.dirname(package)
+            for package in packages
+            if posixpath.dirname(package) not in packages
         }
         nearest = sorted(roots, key=lambda path: (path.count("/"), path))
         self.python_roots = tuple(dict.fromkeys(["", "src", *nearest]))
-        self.python_names = _names_in(self.python_roots, self.files)
+        self.python_names = _index_names(self.python_roots, self.files)
 
     def first(self, paths: Iterable[str]) -> str | None:
         """The first of these paths that there is."""
         return next((path for path in paths if path in self.files), None)
 
     def ending_in(self, tail: str) -> str | None:
-        """The file whose path is `tail` or ends in it, when there is only one."""
+        """The file with a path that is `tail` or ends in it, if there is only one."""
         if tail in self.files:
             return tail
         named = self.by_name.get(posixpath.basename(tail), ())
-        found = [path for path in named if path.endswith("/" + tail)]
-        return found[0] if len(found) == 1 else None
+        matches = [path for path in named if path.endswith("/" + tail)]
+        return matches[0] if len(matches) == 1 else None
 
     def folder_ending_in(self, tail: str) -> str | None:
-        """The folder whose path is `tail` or ends in it, when there is only one."""
+        """The folder with a path that is `tail` or ends in it, if there is only one."""
         if tail in self.folders:
             return tail
-        found = [path for path in self.folders if path.endswith("/" + tail)]
-        return found[0] if len(found) == 1 else None
+        matches = [path for path in self.folders if path.endswith("/" + tail)]
+        return matches[0] if len(matches) == 1 else None
 
 
 def resolve(
     path: str, language: str | None, imports: Iterable[Import], layout: ProjectLayout
 ) -> tuple[ImportTarget, ...]:
-    """What the imports of the file at `path` mean, each target once, the file itself left out."""
+    """The targets of the imports of the file at `path`, each once, without the file itself."""
     resolver = _RESOLVERS.get(language or "")
     if resolver is None:
         return ()
-    found = dict.fromkeys(
-        target for one in imports for target in resolver(path, one, layout) if target.name != path
+    targets = dict.fromkeys(
+        target
+        for statement in imports
+        for target in resolver(path, statement, layout)
+        if target.name != path
     )
-    return tuple(found)
+    return tuple(targets)
 
 
-def _resolve_python(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    parts = [part for part in one.module.split(".") if part]
-    if one.level:
+def _resolve_python(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+    parts = [part for part in imported.module.split(".") if part]
+    if imported.level:
         base = posixpath.dirname(path)
-        for _ in range(one.level - 1):
+        for _ in range(imported.level - 1):
             base = posixpath.dirname(base)
-        yield from _python_at(base, parts, one.names, layout)
+        yield from _find_python(base, parts, imported.names, layout)
         return
     if not parts or parts[0] == "__future__":
         return
     for root in (*layout.python_names.get(parts[0], ()), posixpath.dirname(path)):
-        found = list(_python_at(root, parts, one.names, layout))
-        if found:
-            yield from found
+        targets = list(_find_python(root, parts, imported.names, layout))
+        if targets:
+            yield from targets
             return
     if parts[0] not in sys.stdlib_module_names:
         yield ImportTarget("package", parts[0])
 
 
-def _names_in(roots: Iterable[str], files: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """What of Python lies directly in these folders: name of a module or package to folders."""
-    wanted = {root: place for place, root in enumerate(roots)}
-    found: dict[str, set[str]] = {}
+def _index_names(roots: Iterable[str], files: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The Python modules directly in these folders: name of a module or package to folders."""
+    ranks = {root: position for position, root in enumerate(roots)}
+    roots_by_name: dict[str, set[str]] = {}
     for path in files:
         if not path.endswith(_PYTHON_ENDINGS):
             continue
         inner, above = path, ""
         while inner:
-            if above in wanted:
-                found.setdefault(inner.partition("/")[0].partition(".")[0], set()).add(above)
+            if above in ranks:
+                roots_by_name.setdefault(inner.partition("/")[0].partition(".")[0], set()).add(
+                    above
+                )
             folder, _, inner = inner.partition("/")
             above = f"{above}/{folder}" if above else folder
-    return {name: tuple(sorted(some, key=wanted.__getitem__)) for name, some in found.items()}
+    return {
+        name: tuple(sorted(owners, key=ranks.__getitem__)) for name, owners in roots_by_name.items()
+    }
 
 
-def _python_at(
+def _find_python(
     root: str, parts: list[str], names: tuple[str, ...], layout: ProjectLayout
 ) -> Iterator[ImportTarget]:
     """`names` that are modules of their own are meant, and else the module that has them."""
     base = posixpath.join(root, *parts)
-    inner = [found for name in names if (found := _python_file(posixpath.join(base, name), layout))]
-    own = _python_file(base, layout) if parts or root else None
+    inner = [
+        file for name in names if (file := _find_python_file(posixpath.join(base, name), layout))
+    ]
+    module = _find_python_file(base, layout) if parts or root else None
     # A package of which only submodules are taken is not what the file works with.
-    whole = own if own is not None and len(inner) < max(1, len(names)) else None
-    for found in [*([whole] if whole else []), *inner]:
-        yield ImportTarget("file", found)
-    if own is None and not inner and len(parts) > 1:
+    used_module = module if module is not None and len(inner) < max(1, len(names)) else None
+    for file in [*([used_module] if used_module else []), *inner]:
+        yield ImportTarget("file", file)
+    if module is None and not inner and len(parts) > 1:
         # `import a.b.name`: the last part may be something that a module has.
-        outer = _python_file(posixpath.join(root, *parts[:-1]), layout)
+        outer = _find_python_file(posixpath.join(root, *parts[:-1]), layout)
         if outer is not None:
             yield ImportTarget("file", outer)
 
 
-def _python_file(base: str, layout: ProjectLayout) -> str | None:
+def _find_python_file(base: str, layout: ProjectLayout) -> str | None:
     return layout.first(f"{base}{end}".lstrip("/") for end in _PYTHON_FILES)
 
 
-def _resolve_javascript(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    name = one.module.partition("?")[0]
+def _resolve_javascript(
+    path: str, imported: Import, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
+    name = imported.module.partition("?")[0]
     if name.startswith((".", "/")):
-        base = _joined(posixpath.dirname(path), name.lstrip("/") if name[0] == "/" else name)
-        found = _javascript_file(base, layout)
+        base = _join(posixpath.dirname(path), name.lstrip("/") if name[0] == "/" else name)
+        file = _find_javascript_file(base, layout)
     elif name.startswith(("@/", "~/", "#/")):
         # A habit of bundlers; only what is there counts.
-        found = _javascript_file("src/" + name[2:], layout) or _javascript_file(name[2:], layout)
+        file = _find_javascript_file("src/" + name[2:], layout) or _find_javascript_file(
+            name[2:], layout
+        )
     else:
         parts = name.split("/")
         package = "/".join(parts[: 2 if name.startswith("@") else 1])
         if package and not package.startswith("node:") and package not in _NODE:
             yield ImportTarget("package", package)
         return
-    if found is not None:
-        yield ImportTarget("file", found)
+    if file is not None:
+        yield ImportTarget("file", file)
 
 
-def _javascript_file(base: str, layout: ProjectLayout) -> str | None:
+def _find_javascript_file(base: str, layout: ProjectLayout) -> str | None:
     stem, ending = posixpath.splitext(base)
     bases = [base, stem] if ending in {".js", ".jsx", ".mjs", ".cjs"} else [base]
-    named = [one + end for one in bases for end in ("", *_JS_ENDINGS)]
+    named = [candidate + end for candidate in bases for end in ("", *_JS_ENDINGS)]
     return layout.first((*named, *(f"{base}/index{end}" for end in _JS_ENDINGS)))
 
 
-def _resolve_go(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_go(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     for folder, module in layout.go_modules.items():
-        if one.module == module or one.module.startswith(module + "/"):
-            inner = posixpath.join(folder, one.module[len(module) :].lstrip("/")).rstrip("/")
+        if imported.module == module or imported.module.startswith(module + "/"):
+            inner = posixpath.join(folder, imported.module[len(module) :].lstrip("/")).rstrip("/")
             if inner in layout.folders:
                 yield ImportTarget("module", inner)
             return
-    first, *rest = one.module.split("/")
+    first, *segments = imported.module.split("/")
     if first.startswith("."):
-        folder = _joined(posixpath.dirname(path), one.module)
+        folder = _join(posixpath.dirname(path), imported.module)
         if folder in layout.folders:
             yield ImportTarget("module", folder)
     elif "." in first:
         # What is hosted at these is named by owner and repository.
         hosted = first in {"github.com", "gitlab.com", "bitbucket.org"}
-        yield ImportTarget("package", "/".join([first, *rest[: 2 if hosted else 1]]))
+        yield ImportTarget("package", "/".join([first, *segments[: 2 if hosted else 1]]))
 
 
-def _resolve_rust(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    first, *rest = [part for part in one.module.split("::") if part] or [""]
-    names = [name.split("::")[0] for name in one.names if name not in {"*", "self"}]
-    own = _rust_folder(path)
-    if first == "crate":
-        base = _rust_root(path, layout)
-    elif first in {"self", "super"}:
-        base = own
-        for part in (first, *rest):
-            base = posixpath.dirname(base) if part == "super" else base
-        rest = [part for part in rest if part != "super"]
+def _resolve_rust(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+    first, *segments = [part for part in imported.module.split("::") if part] or [""]
+    names = [name.split("::")[0] for name in imported.names if name not in {"*", "self"}]
+    folder, name = posixpath.split(path)
+    if name in {"mod.rs", "lib.rs", "main.rs", "build.rs"}:
+        own_folder = folder
     else:
-        base, rest = own, [first, *rest]
-        if layout.first(f"{posixpath.join(own, first)}{end}" for end in _RUST_FILES) is None:
+        own_folder = posixpath.join(folder, name.removesuffix(".rs"))
+    if first == "crate":
+        base = posixpath.dirname(path)
+        while base and not {f"{base}/lib.rs", f"{base}/main.rs"} & layout.files:
+            base = posixpath.dirname(base)
+    elif first in {"self", "super"}:
+        base = own_folder
+        for part in (first, *segments):
+            base = posixpath.dirname(base) if part == "super" else base
+        segments = [part for part in segments if part != "super"]
+    else:
+        base, segments = own_folder, [first, *segments]
+        if layout.first(f"{posixpath.join(own_folder, first)}{end}" for end in _RUST_FILES) is None:
             if first and first not in {"std", "core", "alloc", "proc_macro", "test"}:
                 yield ImportTarget("package", first)
             return
-    for parts in [[*rest, name] for name in names] or [rest]:
+    for parts in [[*segments, name] for name in names] or [segments]:
         # The last names may be of what a module holds.
         inner = [posixpath.join(base, *parts[:n]) for n in range(len(parts), 0, -1)]
-        found = layout.first(f"{one}{end}" for one in inner for end in _RUST_FILES)
-        if found is not None:
-            yield ImportTarget("file", found)
+        file = layout.first(f"{candidate}{end}" for candidate in inner for end in _RUST_FILES)
+        if file is not None:
+            yield ImportTarget("file", file)
 
 
-def _rust_folder(path: str) -> str:
-    """The folder in which the modules of a file lie."""
-    folder, name = posixpath.split(path)
-    if name in {"mod.rs", "lib.rs", "main.rs", "build.rs"}:
-        return folder
-    return posixpath.join(folder, name.removesuffix(".rs"))
-
-
-def _rust_root(path: str, layout: ProjectLayout) -> str:
-    folder = posixpath.dirname(path)
-    while folder and not {f"{folder}/lib.rs", f"{folder}/main.rs"} & layout.files:
-        folder = posixpath.dirname(folder)
-    return folder
-
-
-def _resolve_java(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    parts = one.module.split(".")
-    if one.names:
+def _resolve_java(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+    parts = imported.module.split(".")
+    if imported.names:
         folder = layout.folder_ending_in("/".join(parts))
         if folder is not None:
             yield ImportTarget("module", folder)
             return
     # A static import, or a class within a class, names more than the file.
     for end in range(len(parts), max(1, len(parts) - 2), -1):
-        found = layout.ending_in("/".join(parts[:end]) + ".java")
-        if found is not None:
-            yield ImportTarget("file", found)
+        file = layout.ending_in("/".join(parts[:end]) + ".java")
+        if file is not None:
+            yield ImportTarget("file", file)
             return
-    if not one.module.startswith(_OWN_OF_PLATFORM):
+    if not imported.module.startswith(_OWN_OF_PLATFORM):
         lower = [part for part in parts if part[:1].islower()]
-        yield ImportTarget("package", ".".join(lower[:3]) or one.module)
+        yield ImportTarget("package", ".".join(lower[:3]) or imported.module)
 
 
-def _resolve_c(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    found = _near(path, one.module, layout)
-    if found is not None:
-        yield ImportTarget("file", found)
-    elif "/" in one.module and not one.module.startswith((".", "sys/", "bits/")):
-        yield ImportTarget("package", one.module.split("/")[0])
+def _resolve_c(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+    file = _find_near(path, imported.module, layout)
+    if file is not None:
+        yield ImportTarget("file", file)
+    elif "/" in imported.module and not imported.module.startswith((".", "sys/", "bits/")):
+        yield ImportTarget("package", imported.module.split("/")[0])
 
 
-def _resolve_ruby(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    name = one.module.removesuffix(".rb")
+def _resolve_ruby(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+    name = imported.module.removesuffix(".rb")
     if name.startswith("."):
-        found = _joined(posixpath.dirname(path), name) + ".rb"
-        if found in layout.files:
-            yield ImportTarget("file", found)
+        file = _join(posixpath.dirname(path), name) + ".rb"
+        if file in layout.files:
+            yield ImportTarget("file", file)
         return
     within = layout.ending_in(f"lib/{name}.rb")
     if within is not None:
@@ -457,13 +463,13 @@ def _resolve_ruby(path: str, one: Import, layout: ProjectLayout) -> Iterator[Imp
         yield ImportTarget("package", name.split("/")[0])
 
 
-def _resolve_php(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    if one.module.endswith((".php", ".inc")) or "/" in one.module:
-        if found := _near(path, one.module.lstrip("/"), layout):
-            yield ImportTarget("file", found)
+def _resolve_php(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+    if imported.module.endswith((".php", ".inc")) or "/" in imported.module:
+        if file := _find_near(path, imported.module.lstrip("/"), layout):
+            yield ImportTarget("file", file)
         return
-    for name in one.names or ("",):
-        parts = [part for part in (*one.module.split("\\"), name) if part]
+    for name in imported.names or ("",):
+        parts = [part for part in (*imported.module.split("\\"), name) if part]
         # A namespace begins above the folder of its files: names are matched from their end.
         tails = ("/".join(parts[start:]) + ".php" for start in range(max(1, len(parts) - 1)))
         fit = next((hit for tail in tails if (hit := layout.ending_in(tail))), None)
@@ -473,35 +479,35 @@ def _resolve_php(path: str, one: Import, layout: ProjectLayout) -> Iterator[Impo
             yield ImportTarget("package", "/".join(parts[:2]).lower())
 
 
-def _resolve_c_sharp(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
-    parts = one.module.split(".")
+def _resolve_c_sharp(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+    parts = imported.module.split(".")
     if parts[0] in {"System", "Microsoft"} and len(parts) < 3:
         return
     tails = ("/".join(parts[start:]) for start in range(len(parts)))
-    folders = [one.module, *tails]
-    found = next((hit for tail in folders if (hit := layout.folder_ending_in(tail))), None)
-    if found is not None:
-        yield ImportTarget("module", found)
+    folders = [imported.module, *tails]
+    folder = next((hit for tail in folders if (hit := layout.folder_ending_in(tail))), None)
+    if folder is not None:
+        yield ImportTarget("module", folder)
     elif parts[0] != "System":
         yield ImportTarget("package", ".".join(parts[:2]))
 
 
-def _resolve_bash(path: str, one: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_bash(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
     # "$(dirname "$0")/x.sh" and the like: what follows the last variable is beside the file.
-    name = re.sub(r"^.*[})\"]/|^\$\w+/", "", one.module)
-    if found := _near(path, name, layout):
-        yield ImportTarget("file", found)
+    name = re.sub(r"^.*[})\"]/|^\$\w+/", "", imported.module)
+    if file := _find_near(path, name, layout):
+        yield ImportTarget("file", file)
 
 
-def _near(path: str, name: str, layout: ProjectLayout) -> str | None:
+def _find_near(path: str, name: str, layout: ProjectLayout) -> str | None:
     """The file of this name seen from the file at `path`, else the only one that ends in it."""
-    near = _joined(posixpath.dirname(path), name)
+    near = _join(posixpath.dirname(path), name)
     return near if near in layout.files else layout.ending_in(name.lstrip("./"))
 
 
-def _joined(folder: str, name: str) -> str:
-    found = posixpath.normpath(posixpath.join(folder, name))
-    return "" if found == "." else found
+def _join(folder: str, name: str) -> str:
+    path = posixpath.normpath(posixpath.join(folder, name))
+    return "" if path == "." else path
 
 
 _RESOLVERS: Final[Mapping[str, Callable[[str, Import, ProjectLayout], Iterator[ImportTarget]]]] = {

@@ -35,21 +35,24 @@ class _Heading:
 
 def markdown_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
     """The sections of a Markdown file; `name` is the title of what is before any heading."""
-    return _starts(lines, list(_markdown_headings(lines)), name)
+    return _make_starts(lines, list(_find_markdown_headings(lines)), name)
 
 
 def rst_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
     """The sections of a reStructuredText file. Levels are in the order in which styles appear."""
-    return _starts(lines, list(_rst_headings(lines)), name)
+    return _make_starts(lines, list(_find_rst_headings(lines)), name)
 
 
-def _starts(lines: Sequence[str], headings: list[_Heading], name: str) -> list[SectionStart]:
+def _make_starts(lines: Sequence[str], headings: list[_Heading], name: str) -> list[SectionStart]:
     starts: list[SectionStart] = []
     if not headings:
         return starts
     before = [line for line in lines[: headings[0].line - 1] if not _LABEL.match(line)]
     if any(line.strip() for line in before):
-        starts.append(SectionStart(1, "lines", _front_title(lines) or first_words(before) or name))
+        front_matter = lines[: _skip_front_matter(lines) - 1]
+        titles = (match[1] for line in front_matter if (match := _TITLE.match(line)))
+        title = next(titles, "") or first_words(before) or name
+        starts.append(SectionStart(1, "lines", title))
     above: list[_Heading] = []
     waiting: int | None = None
     for number, heading in enumerate(headings):
@@ -57,82 +60,63 @@ def _starts(lines: Sequence[str], headings: list[_Heading], name: str) -> list[S
             above.pop()
         following = headings[number + 1] if number + 1 < len(headings) else None
         start = waiting if waiting is not None else heading.line
-        if _is_bare(lines, heading, following):
+        if (
+            following is not None
+            and following.level > heading.level
+            and not any(line.strip() for line in lines[heading.body - 1 : following.line - 1])
+        ):
             waiting = start
         else:
             waiting = None
-            path = tuple(each.title for each in above)
+            path = tuple(outer.title for outer in above)
             starts.append(SectionStart(start, "heading", heading.title or name, path))
         above.append(heading)
     return starts
 
 
-def _is_bare(lines: Sequence[str], heading: _Heading, following: _Heading | None) -> bool:
-    if following is None or following.level <= heading.level:
-        return False
-    return not any(line.strip() for line in lines[heading.body - 1 : following.line - 1])
-
-
-def _plain(title: str) -> str:
+def _strip_marks(title: str) -> str:
     """A heading's words without the marks of links, code and emphasis."""
-    shown = _LINK.sub(r"\1", title)
-    shown = _EMPHASIS.sub(r"\2", shown.replace("`", "")).replace("**", "")
-    return shown.strip(" \t*_\r") or title.strip()
+    plain = _LINK.sub(r"\1", title)
+    plain = _EMPHASIS.sub(r"\2", plain.replace("`", "")).replace("**", "")
+    return plain.strip(" \t*_\r") or title.strip()
 
 
-def _front_title(lines: Sequence[str]) -> str:
-    """The title that front matter gives, or ""."""
-    for line in lines[: _after_front_matter(lines) - 1]:
-        found = _TITLE.match(line)
-        if found is not None:
-            return found[1]
-    return ""
-
-
-def _markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
-    start = _after_front_matter(lines)
+def _find_markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
+    start = _skip_front_matter(lines)
     paragraph: int | None = None
     """The first line of the paragraph that goes on, which an underline makes a heading."""
-    for number, line in _outside_blocks(lines, start):
+    for number, line in _skip_blocks(lines, start):
         if line is None:
             paragraph = None
             continue
         atx = _ATX.match(line)
         if atx is not None:
             paragraph = None
-            yield _Heading(number, len(atx[1]), _plain(_atx_title(line[atx.end() :])), number + 1)
+            # Without the closing marks. No pattern: it would look for them from each position, in
+            # quadratic time.
+            text = line[atx.end() :]
+            title = text.removesuffix("\r").strip(" \t")
+            unclosed = title.rstrip("#")
+            closed = unclosed != title and unclosed.endswith((" ", "\t"))
+            title = unclosed.rstrip(" \t") if closed else title
+            yield _Heading(number, len(atx[1]), _strip_marks(title), number + 1)
             continue
         underline = _UNDERLINE.match(line)
         if underline is not None and paragraph is not None:
-            title = " ".join(each.strip() for each in lines[paragraph - 1 : number - 1])
+            title = " ".join(part.strip() for part in lines[paragraph - 1 : number - 1])
             level = 1 if underline[1][0] == "=" else 2
-            yield _Heading(paragraph, level, _plain(title), number + 1)
+            yield _Heading(paragraph, level, _strip_marks(title), number + 1)
             paragraph = None
             continue
-        paragraph = _paragraph(line, number, paragraph)
+        if not line.strip() or _RULE.match(line):
+            paragraph = None
+        elif paragraph is not None and paragraph > 0:
+            paragraph = paragraph if not _NOT_PARAGRAPH.match(line) or line[:1] in " \t" else None
+        else:
+            paragraph = None if _NOT_PARAGRAPH.match(line) else number
 
 
-def _atx_title(rest: str) -> str:
-    """What follows the marks of a heading, without those that close it.
-
-    A pattern that looks for these from each place on takes the square of the blanks in a line.
-    """
-    title = rest.removesuffix("\r").strip(" \t")
-    unclosed = title.rstrip("#")
-    closed = unclosed != title and unclosed.endswith((" ", "\t"))
-    return unclosed.rstrip(" \t") if closed else title
-
-
-def _paragraph(line: str, number: int, paragraph: int | None) -> int | None:
-    """Where the paragraph began that `line` belongs to, or None if it belongs to none."""
-    if not line.strip() or _RULE.match(line):
-        return None
-    if paragraph is not None and paragraph > 0:
-        return paragraph if not _NOT_PARAGRAPH.match(line) or line[:1] in " \t" else None
-    return None if _NOT_PARAGRAPH.match(line) else number
-
-
-def _outside_blocks(lines: Sequence[str], start: int) -> Iterator[tuple[int, str | None]]:
+def _skip_blocks(lines: Sequence[str], start: int) -> Iterator[tuple[int, str | None]]:
     """The lines that may be headings; None for those in a code fence or an HTML comment."""
     fence = ""
     comment = False
@@ -155,7 +139,7 @@ def _outside_blocks(lines: Sequence[str], start: int) -> Iterator[tuple[int, str
 
 
 def end_of_open_block(lines: Sequence[str]) -> str:
-    """What closes a code fence or an HTML comment that is still open at the end, "" if none is."""
+    """The end of a code fence or an HTML comment that is still open at the end, "" if none is."""
     fence, comment = "", False
     for line in lines:
         if fence:
@@ -175,7 +159,7 @@ def _closes(line: str, fence: str) -> bool:
     return indentation <= 3 and len(stripped) >= len(fence) and not stripped.strip(fence[0])
 
 
-def _after_front_matter(lines: Sequence[str]) -> int:
+def _skip_front_matter(lines: Sequence[str]) -> int:
     """The line after `---` … `---` (or `+++`) at the top of the file, else 1."""
     mark = lines[0].rstrip()
     if mark in {"---", "+++"}:
@@ -185,22 +169,24 @@ def _after_front_matter(lines: Sequence[str]) -> int:
     return 1
 
 
-def _rst_headings(lines: Sequence[str]) -> Iterator[_Heading]:
+def _find_rst_headings(lines: Sequence[str]) -> Iterator[_Heading]:
     styles: list[tuple[str, bool]] = []
     number = 1
     while number < len(lines):
-        found = _rst_heading(lines, number)
-        if found is None:
+        heading = _read_rst_heading(lines, number)
+        if heading is None:
             number += 1
             continue
-        style, title, body = found
+        style, title, body = heading
         if style not in styles:
             styles.append(style)
         yield _Heading(number, styles.index(style) + 1, title, body)
         number = body
 
 
-def _rst_heading(lines: Sequence[str], number: int) -> tuple[tuple[str, bool], str, int] | None:
+def _read_rst_heading(
+    lines: Sequence[str], number: int
+) -> tuple[tuple[str, bool], str, int] | None:
     """The style, title and first line after the heading that begins at `number`, if one does."""
     line = lines[number - 1]
     if not line.strip():
@@ -214,14 +200,14 @@ def _rst_heading(lines: Sequence[str], number: int) -> tuple[tuple[str, bool], s
             return None
         if width < max(len(title.strip()), 3):
             return None
-        return (line[0], True), _rst_plain(title), number + 3
+        return (line[0], True), _strip_rst_marks(title), number + 3
     under = lines[number]
     before = lines[number - 2].strip() if number > 1 else ""
     long_enough = len(under.rstrip()) >= max(min(len(line.rstrip()), 40), 3)
     if before or line[0] in " \t" or not _ADORNMENT.match(under) or not long_enough:
         return None
-    return (under[0], False), _rst_plain(line), number + 2
+    return (under[0], False), _strip_rst_marks(line), number + 2
 
 
-def _rst_plain(title: str) -> str:
+def _strip_rst_marks(title: str) -> str:
     return re.sub(r":[\w:-]+:`([^`]*)`", r"\1", title).replace("`", "").strip(" \t*\r")

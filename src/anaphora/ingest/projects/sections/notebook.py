@@ -33,46 +33,52 @@ def notebook_starts(
 ) -> tuple[list[SectionStart], tuple[Symbol, ...], tuple[Import, ...]]:
     """The sections, symbols and imports of a notebook's text; `name` is that of its file."""
     starts = markdown_starts(lines, name)
-    headings = [one for one in starts if one.kind == "heading"]
+    headings = [section for section in starts if section.kind == "heading"]
     symbols: list[Symbol] = []
     imports: list[Import] = []
     ends: list[int] = []
-    for cell in _cells(lines):
+    for cell in _find_cells(lines):
         if not can_parse(cell.language):
             continue
         # Commands of the notebook itself are no code.
         code = ["" if _COMMAND.match(line) else line for line in lines[cell.start : cell.end - 1]]
-        own, defined, imported = code_starts(cell.language, name, code)
-        around = _heading_at(headings, cell.start)
+        code_sections, defined, imported = code_starts(cell.language, name, code)
+        around = _find_heading(headings, cell.start)
         # What is before the first symbol has the fence with it.
         starts += [
-            replace(one, start=cell.start + (one.start if number else 0), heading=around)
-            for number, one in enumerate(own)
+            replace(section, start=cell.start + (section.start if number else 0), heading=around)
+            for number, section in enumerate(code_sections)
         ]
-        ends += [cell.end + 1] if own else []
+        ends += [cell.end + 1] if code_sections else []
         symbols += [
-            replace(one, start_line=one.start_line + cell.start, end_line=one.end_line + cell.start)
-            for one in defined
+            replace(
+                symbol,
+                start_line=symbol.start_line + cell.start,
+                end_line=symbol.end_line + cell.start,
+            )
+            for symbol in defined
         ]
         # How a module of another language is found depends on where its program runs.
         if cell.language == "python":
-            imports += [replace(one, line=one.line + cell.start) for one in imported]
+            imports += [
+                replace(statement, line=statement.line + cell.start) for statement in imported
+            ]
     if not starts:
         return [], tuple(symbols), tuple(imports)
-    begun = sorted(one.start for one in starts)
+    begun = sorted(section.start for section in starts)
     if begun[0] > 1:
         starts.append(SectionStart(1, "lines", first_words(lines) or name))
     for end in ends:
         until = next((start for start in begun if start >= end), len(lines) + 1)
-        rest = lines[end - 1 : until - 1]
-        if any(line.strip() for line in rest):
-            around = _heading_at(headings, end)
-            title = around[-1] if around else first_words(rest) or name
+        remaining = lines[end - 1 : until - 1]
+        if any(line.strip() for line in remaining):
+            around = _find_heading(headings, end)
+            title = around[-1] if around else first_words(remaining) or name
             starts.append(SectionStart(end, "lines", title, around[:-1]))
     return starts, tuple(symbols), tuple(imports)
 
 
-def _cells(lines: Sequence[str]) -> Iterator[_Cell]:
+def _find_cells(lines: Sequence[str]) -> Iterator[_Cell]:
     number = 0
     while number < len(lines):
         number += 1
@@ -86,7 +92,7 @@ def _cells(lines: Sequence[str]) -> Iterator[_Cell]:
         yield _Cell(opened[2], start, number)
 
 
-def _heading_at(headings: Sequence[SectionStart], line: int) -> tuple[str, ...]:
+def _find_heading(headings: Sequence[SectionStart], line: int) -> tuple[str, ...]:
     """The titles that a line stands under, outermost first."""
-    above = [one for one in headings if one.start <= line]
+    above = [heading for heading in headings if heading.start <= line]
     return (*above[-1].heading, above[-1].title) if above else ()
