@@ -37,14 +37,15 @@ def test_pages_and_results_agree() -> None:
 @pytest.mark.promise("docs.claims")
 def test_what_a_page_says_wrongly_is_noticed_and_renewed(copy: Path) -> None:
     """A wrong figure in a sentence and in a table, and a sentence that is gone."""
-    readme = copy / "README.md"
-    right = readme.read_text("utf-8")
+    readme, comparison = copy / "README.md", copy / "docs" / "comparison.md"
+    texts = [page.read_text("utf-8") for page in (readme, comparison)]
     change(readme, r"and Anaphora 0\.\d\d;", "and Anaphora 0.11;")
-    change(readme, r"precision of injected context \| 0\.\d\d", "precision of injected context | 9")
+    change(
+        comparison, r"precision of injected context \| 0\.\d\d", "precision of injected context | 9"
+    )
     lines = problems(copy)
-    assert len(lines) == 2
-    assert all(line.startswith("README.md:") for line in lines)
-    assert renewed(copy, readme.read_text("utf-8")) == right
+    assert [line.split(":")[0] for line in lines] == ["README.md", "docs/comparison.md"]
+    assert [renewed(copy, page.read_text("utf-8")) for page in (readme, comparison)] == texts
     change(readme, r"turns acknowledged by processes", "turns kept by processes")
     assert any(line.startswith("no page says: of {turns} turns") for line in problems(copy))
 
