@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 ValueT = TypeVar("ValueT", str, bytes)
 Row = Mapping[str, Any]
-# Of the way in which rows are sealed. Not Alembic's revision: every migration would have to seal
-# every row again.
+# Of the way in which rows are sealed. Not the schema's revision: every change of that would have to
+# seal every row again.
 _VERSION = "1"
 # The same for values that are bound to the rest of their row.
 _OF_ROW: Final = "2"
@@ -100,19 +100,14 @@ CLEAR = ClearRows()
 
 
 class SealedRows(HomeForm):
-    """Seals and opens rows with keys derived from one data key.
-
-    `older` also opens rows from before rows had anchors, which are not bound to the rest of their
-    row: for the conversion of such a home alone.
-    """
+    """Seals and opens rows with keys derived from one data key."""
 
     sealed = True
 
-    def __init__(self, keys: Keys, guard: Guard | None = None, *, older: bool = False) -> None:
+    def __init__(self, keys: Keys, guard: Guard | None = None) -> None:
         super().__init__(guard)
         self._cipher = keys.cipher("records")
         self._finder = Finder(keys.of("lookup", 64))
-        self._older = older
 
     def seal_row(self, table: str, row: Row) -> dict[str, Any]:
         """The row as it is stored; a column that is None stays None, unless it is `filled`.
@@ -200,8 +195,6 @@ class SealedRows(HomeForm):
     ) -> str | bytes | None:
         value, what = row[column], f"{table}.{column} of {list(key[1:])}"
         anchor = column == plan.anchor
-        if self._older and _is_older(plan, column, value):
-            return self._open_older(plan, column, value, (table, column, *key), what)
         place = (table, column, *key, _rest_of(plan, row)) if anchor else (table, column, *key)
         if isinstance(value, str):
             if column in plan.filled and value.startswith(NOTHING_PREFIX):
@@ -218,13 +211,6 @@ class SealedRows(HomeForm):
             return None
         reason = "it was emptied" if value is None else "it is not encrypted"
         raise Tampered(what, f"{reason}, but the home is encrypted")
-
-    def _open_older(
-        self, plan: Table, column: str, value: str | None, place: tuple[Any, ...], what: str
-    ) -> str | None:
-        if value is None or column in plan.late:
-            return value
-        return self._cipher.open_text(value, binding(_VERSION, *place), what)
 
 
 def _rest_of(plan: Table, row: Row) -> str:
@@ -247,16 +233,6 @@ def _as_any_database(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() else float(value)
     return int(value) if isinstance(value, int) else value
-
-
-def _is_older(plan: Table, column: str, value: Any) -> bool:
-    """Whether a cell is as it was written before rows had anchors."""
-    if column != plan.anchor and column not in plan.filled:
-        return False
-    newer = (ANCHOR_PREFIX, NOTHING_PREFIX)
-    if column in plan.filled and value is None:
-        return True
-    return column == plan.anchor and isinstance(value, str) and not value.startswith(newer)
 
 
 Sealer = ClearRows | SealedRows

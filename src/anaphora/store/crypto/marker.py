@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from anaphora.errors import SealChanged, StoreError, Tampered
+from anaphora.errors import SchemaTooOld, SealChanged, StoreError, Tampered
 from anaphora.store.disk import (
     identity_at,
     identity_of,
@@ -27,8 +27,8 @@ from anaphora.store.disk import (
 
 MARKER = "sealed.json"
 FORMAT = 2
-"""The format of sealed rows: 2 since a row's anchor is bound to the whole row."""
-State = Literal["sealed", "encrypting", "decrypting", "rekeying", "renewing"]
+"""The format of sealed rows, of which one column is bound to the whole row."""
+State = Literal["sealed", "encrypting", "decrypting", "rekeying"]
 Kept = Literal["keychain", "file"]
 """Where a master key is."""
 _TEMPORARY_KEY = "1" * 24
@@ -44,8 +44,8 @@ class Marker:
     `home` is the id of the home; `kept` is where the master key is; `generation` counts master
     keys. `wrapped` is the data key, sealed by the master key, and `check` identifies it; `next`
     and `next_check` are those of the data key that a deep rotation moves to. `conversion` is the
-    number of the conversion under way, 0 for none. `version` is the format of the rows; an older
-    one is renewed when the home is opened ("renewing"). `mac` covers all the rest.
+    number of the conversion under way, 0 for none. `version` is the format of the rows. `mac`
+    covers all the rest.
     """
 
     home: str
@@ -65,11 +65,6 @@ class Marker:
         """The name under which the master key is kept."""
         return f"{self.home}.{self.generation}"
 
-    @property
-    def older(self) -> bool:
-        """Whether there can be rows of an older format."""
-        return self.version < FORMAT or self.state == "renewing"
-
 
 def place_of(home: Path) -> Place:
     """The identity of the marker in `home`; None for none. `StoreError` if unknown."""
@@ -83,7 +78,10 @@ def place_of(home: Path) -> Place:
 
 
 def read(home: Path) -> Marker | None:
-    """The marker of a home; None when the home is not sealed. `Tampered` when it makes no sense."""
+    """The marker of a home; None when the home is not sealed.
+
+    `Tampered` when it makes no sense, `SchemaTooOld` for rows of an older format.
+    """
     path = home / MARKER
     try:
         found = json.loads(path.read_bytes())
@@ -94,7 +92,10 @@ def read(home: Path) -> Marker | None:
         raise translate(error, "read", path) from error
     except (ValueError, TypeError) as error:
         raise Tampered(str(path), "it was not written by this program") from error
-    if marker.version not in range(1, FORMAT + 1):
+    # "renewing": a build that read the older format was stopped while it sealed the rows anew.
+    if marker.version in range(1, FORMAT) or marker.state == "renewing":
+        raise SchemaTooOld(path, str(FORMAT - 1), str(FORMAT))
+    if marker.version != FORMAT:
         raise StoreError("open", path, f"its format {marker.version} is newer than this program")
     if marker.state not in get_args(State) or marker.kept not in get_args(Kept):
         raise Tampered(str(path), "it was not written by this program")

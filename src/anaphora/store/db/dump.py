@@ -57,8 +57,8 @@ def dump(truth: Database, member: OpenMember) -> dict[str, Any]:
     return {"database": "postgresql", "schema": REVISION, "rows": rows}
 
 
-def load(members: Iterable[str], read: ReadMember, schema: str, database: Path | str) -> None:
-    """Make a database of revision `schema` at `database` and fill it from a dump, all or nothing.
+def load(members: Iterable[str], read: ReadMember, database: Path | str) -> None:
+    """Make a database at `database` and fill it from a dump, all or nothing.
 
     `NotEmpty` where there are tables of ours already; `StoreError` and its kinds.
     """
@@ -69,7 +69,7 @@ def load(members: Iterable[str], read: ReadMember, schema: str, database: Path |
         with begun as connection, connection.begin():
             if inspect(connection).has_table(REVISION_TABLE):
                 raise NotEmpty("restore into", place, "it already contains an Anaphora home")
-            _make(connection, schema)
+            make_tables(connection)
             for name in _in_order(members):
                 _fill(connection, read, name)
     except SQLAlchemyError as error:
@@ -86,15 +86,6 @@ def _engine(database: Path | str) -> Engine:
         return create_engine(url, poolclass=NullPool)
     except ModuleNotFoundError as error:
         raise MissingExtra("postgresql", "psycopg") from error
-
-
-def _make(connection: Connection, schema: str) -> None:
-    if schema == REVISION:
-        make_tables(connection)
-        return
-    from anaphora.store.db.migrate import upgrade
-
-    upgrade(connection, to=schema)
 
 
 def _in_order(members: Iterable[str]) -> Iterator[str]:

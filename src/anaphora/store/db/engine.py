@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.errors import AnaphoraError, Closed, InvalidInput, StoreError
 from anaphora.store.db import sqlite
 from anaphora.store.db.faults import BUSY_SECONDS, explain, was_in_the_way
-from anaphora.store.db.revision import REVISION, REVISION_TABLE
+from anaphora.store.db.revision import check_revision
 from anaphora.store.escaping import escape_cell, unescape_rows
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ _inherited: list[object] = []
 def open_database(database: Path | str) -> Database:
     """The truth at `database`: a path, a `sqlite:///` URL or a `postgresql://` URL.
 
-    Touches nothing yet: the file and its tables are made, and older ones migrated, when truth is
-    first used. `InvalidInput` for any other kind of URL.
+    Touches nothing yet: the file and its tables are made when truth is first used. `InvalidInput`
+    for any other kind of URL.
     """
     if isinstance(database, Path):
         return Database(path=database)
@@ -206,24 +206,8 @@ class Database:
         """
         return self.path is None or not sqlite.exists(self.path) or sqlite.cut_log(self.path)
 
-    def has_own_schema(self) -> bool:
-        """Whether it has this program's schema already; nothing is made or migrated to tell.
-
-        Always True on a server, which is migrated as it is reached.
-        """
-        self._check()
-        if self.path is None or self._reader is not None or self._engine is not None:
-            return True
-        if not sqlite.exists(self.path):
-            return False
-        reader = sqlite.Reader(self.path)
-        try:
-            return _is_current(reader)
-        finally:
-            reader.close()
-
     def ensure(self) -> None:
-        """Make or migrate the database now. `SchemaTooNew` when a newer program wrote it."""
+        """Make the database now. `SchemaTooNew` or `SchemaTooOld` for one of another revision."""
         self._sqlalchemy()
 
     def close(self) -> None:
@@ -282,8 +266,11 @@ class Database:
             if self._reader is None and self.path is not None and sqlite.exists(self.path):
                 reader = sqlite.Reader(self.path)
                 try:
-                    if not _is_current(reader):
+                    revision = reader.revision()
+                    if revision is None:
                         self._sqlalchemy()
+                    else:
+                        check_revision(revision, self.path)
                 except AnaphoraError:
                     reader.close()
                     raise
@@ -374,16 +361,6 @@ def _refuse_other_files(path: Path, opened: dict[Any, Any]) -> None:
     if files != opened["files"]:
         reason = "its file was deleted or replaced: this change may be lost; reopen the home"
         raise StoreError("write", path, reason)
-
-
-def _is_current(reader: sqlite.Reader) -> bool:
-    known = reader.rows(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name",
-        {"name": REVISION_TABLE},
-    )
-    if not known:
-        return False
-    return reader.rows(f"SELECT version_num FROM {REVISION_TABLE}", {}) == [(REVISION,)]  # noqa: S608
 
 
 def _hide_password(url: str) -> str:

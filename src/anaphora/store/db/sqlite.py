@@ -15,6 +15,7 @@ from typing import Any, Final
 from anaphora.errors import StoreError
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.db.faults import BUSY_SECONDS, explain
+from anaphora.store.db.revision import REVISION_TABLE
 from anaphora.store.disk import make_directory, sync_directory
 
 # A reader in another process is done in milliseconds; one that is not must not stop forgetting.
@@ -138,6 +139,17 @@ class Reader:
         except Error as error:
             raise explain(error, "read", self._path) from error
         return rows
+
+    def revision(self) -> str | None:
+        """The revision of the schema; None as long as there are no tables of ours."""
+        tables = self.rows(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name",
+            {"name": REVISION_TABLE},
+        )
+        if not tables:
+            return None
+        rows = self.rows(f"SELECT version_num FROM {REVISION_TABLE}", {})  # noqa: S608 - ours
+        return str(rows[0][0]) if rows else None
 
     def close(self) -> None:
         """Close the connection; a second time does nothing."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, select, update
 from sqlalchemy.dialects import sqlite
 
-from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
-from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
+from anaphora.store.db.revision import REVISION, REVISION_TABLE, check_revision
 from anaphora.store.db.schema import metadata
 from anaphora.store.escaping import escape_cell, unescape_rows
 
@@ -188,15 +187,15 @@ def lock(connection: Connection, namespace: str) -> tuple[int, str | None]:
     """Lock the namespace's head, made with 0 when it is new; its number, and its audit trail's.
 
     On a server nothing waits for ever, neither here nor for a writer that is gone. SQLite's own
-    busy timeout does the like. `SchemaTooNew` where a newer program has migrated the database
-    since this one opened it.
+    busy timeout does the like. `SchemaTooNew` where a newer program has changed the schema since
+    this one opened it.
     """
     if connection.dialect.name == "postgresql":
         *_, found = connection.exec_driver_sql(_LIMITS).one()
     else:
         (found,) = driver(connection).execute(_FOUND).fetchone()
     if found != REVISION:
-        _refuse(str(found))
+        check_revision(str(found), "the database")
     if connection.dialect.name == "sqlite":
         taken = driver(connection).execute(_LOCK, (escape_cell(namespace),)).fetchall()
         ((seq, audit),) = unescape_rows(taken)
@@ -204,13 +203,6 @@ def lock(connection: Connection, namespace: str) -> tuple[int, str | None]:
         statement = _locking(connection.dialect.name)
         seq, audit = connection.execute(statement, {"namespace": namespace}).one()
     return int(seq), audit
-
-
-def _refuse(found: str) -> NoReturn:
-    if is_older(found):
-        reason = f"it was migrated to schema revision {found}: reopen it"
-        raise StoreError("write", "the database", reason)
-    raise SchemaTooNew("the database", found)
 
 
 def advance(connection: Connection, namespace: str, seq: int) -> None:

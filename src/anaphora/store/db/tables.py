@@ -2,8 +2,7 @@
 
 The SQLAlchemy schema (`schema`), what a sealed home does with each column (`crypto.columns`), the
 columns of a SELECT, and how rows become values (`store.mapping`) are made from it. Plain data:
-importing it imports no SQLAlchemy, as the first reads of every command come through here. Only
-migrations repeat it: they are of their time.
+importing it imports no SQLAlchemy, as the first reads of every command come through here.
 
 `namespace` leads every key and every index: it is the distribution column where truth outgrows one
 machine. Each row has a number (`seq`) of its namespace, drawn with its last change. Ids are
@@ -387,7 +386,7 @@ ENTITY_ALIAS = _table(
     lookup("alias_key", needed=True, digest=True),
     clear("entity_id"),
     # A label of ours; sealed, it ties the name to the entity.
-    sealed("kind", needed=True, late=True),
+    sealed("kind", needed=True),
     clear("seq", "big"),
     anchor="kind",
     references=(Reference("entity_alias_of", "entity_id", "entity", "entity_id"),),
@@ -522,7 +521,7 @@ SESSION_JOB = _table(
     clear("seq", "big"),
     lookup("conversation_id"),
     # A label of ours; sealed, it ties the conversation to the job.
-    sealed("kind", needed=True, late=True),
+    sealed("kind", needed=True),
     moment("made_at"),
     clear("attempts", "integer"),
     anchor="kind",

@@ -1,4 +1,4 @@
-"""A whole home from one form into another: clear, encrypted, other keys, a newer form of rows.
+"""A whole home from one form into another: clear, encrypted, other keys.
 
 The marker says what is under way before anything changes; whoever opens the home after a crash
 finishes it. Truth changes in one transaction; a thread's old file goes only when its new one was
@@ -20,7 +20,7 @@ from anaphora.errors import EncryptionError, InvalidInput, StoreError
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.key_stores import KEY_FILE
 from anaphora.store.crypto.marker import MARKER, Kept, Marker
-from anaphora.store.home.convert_rows import convert_rows, renew_rows
+from anaphora.store.home.convert_rows import convert_rows
 from anaphora.store.home.convert_threads import FolderConversion
 from anaphora.store.home.master_key import (
     load_keys,
@@ -95,19 +95,11 @@ def rekey(home: Home, progress: Progress | None = None) -> Converted:
 
 
 def finish_conversion(home: Home) -> None:
-    """Finish a conversion that was interrupted, and seal older rows anew."""
+    """Finish a conversion that was interrupted."""
     with home.locked():
         marker = markers.read(home.root)
         if marker is not None and marker.state != "sealed":
             _run(home, marker, None)
-            marker = markers.read(home.root)
-        if marker is not None and marker.older:
-            keys = load_keys(home, marker)
-            # The newer version is said at once: an older program must not write here meanwhile.
-            marker = replace(
-                marker, state="renewing", version=markers.FORMAT, conversion=_number(home)
-            )
-            _run(home, put_marker(home, marker, keys), None)
 
 
 def _convert(home: Home, state: markers.State, progress: Progress | None) -> Converted:
@@ -130,10 +122,6 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
     """Do what the marker says, from wherever it stopped. The caller holds the home's lock."""
     tell = progress or no_progress
     source, target = _sides(home, marker)
-    if marker.state == "renewing":
-        rows = renew_rows(home.truth, source.rows, target.rows, tell)
-        _finish(home, marker, target)
-        return Converted(rows)
     try:
         rows = convert_rows(home.truth, source.rows, target.rows, marker.conversion, tell)
     except EncryptionError:
@@ -154,14 +142,12 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
 
 def _sides(home: Home, marker: Marker) -> tuple[Sealing, Sealing]:
     keys = load_keys(home, marker)
-    present = sealing_of(home, keys, guarded=False, older=marker.older)
+    present = sealing_of(home, keys, guarded=False)
     clear = clear_sealing(home, guarded=False)
     if marker.state == "encrypting":
         return clear, present
     if marker.state == "decrypting":
         return present, clear
-    if marker.state == "renewing":
-        return present, sealing_of(home, keys, guarded=False)
     return present, sealing_of(home, load_next_keys(home, marker), guarded=False)
 
 

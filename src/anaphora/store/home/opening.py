@@ -39,7 +39,7 @@ def open_home(home: Home, encrypt: bool | Kept | None = None) -> Sealing:
     `encrypt` makes a new home sealed (True: the key goes into the keychain; "file": into a file
     of the home, in clear); a sealed home opens as one whatever it says but False. `NoKeyringError`
     where there is no keychain, `MissingKey` or `WrongKey` where the key is not there,
-    `InvalidInput` for a home that has clear contents. Rows of an older format are sealed anew.
+    `InvalidInput` for a home that has clear contents.
     """
     marker = markers.read(home.root)
     if marker is None and not encrypt:
@@ -49,7 +49,7 @@ def open_home(home: Home, encrypt: bool | Kept | None = None) -> Sealing:
         raise InvalidInput("encrypt", False, "the home is encrypted: decrypt it first")
     if marker is None:
         marker = _begin_sealed(home, "file" if encrypt == "file" else "keychain")
-    if marker.state != "sealed" or marker.older:
+    if marker.state != "sealed":
         from anaphora.store.home.conversion import finish_conversion
 
         finish_conversion(home)

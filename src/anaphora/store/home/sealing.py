@@ -135,10 +135,7 @@ def clear_sealing(home: Home, *, guarded: bool) -> Sealing:
     return Sealing(ClearRows(guard), guard=guard)
 
 
-def sealing_of(home: Home, keys: Keys, *, guarded: bool, older: bool = False) -> Sealing:
-    """How a home with these keys is written; `guarded` watches whether it keeps them.
-
-    `older` opens rows of an older format, too: for conversions.
-    """
+def sealing_of(home: Home, keys: Keys, *, guarded: bool) -> Sealing:
+    """How a home with these keys is written; `guarded` watches whether it keeps them."""
     guard = Guard(home.root, keys.check) if guarded else None
-    return Sealing(SealedRows(keys, guard, older=older), keys, guard)
+    return Sealing(SealedRows(keys, guard), keys, guard)
