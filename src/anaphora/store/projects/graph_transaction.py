@@ -110,16 +110,6 @@ class GraphTransaction(NamespaceTransaction):
         self._close(active, "invalidated", to_micros(at))
         return len(active)
 
-    def erase(self, project: str, unwanted: Callable[[str], bool]) -> int:
-        """Delete entities of a project by their names or summaries, with their relations."""
-        doomed = [
-            row["entity_id"]
-            for row in self._entities(project).values()
-            if unwanted(row["name"]) or unwanted(row["summary"] or "")
-        ]
-        self._delete(ENTITY, entity_id=doomed)
-        return len(doomed)
-
     def _entities(self, project: str) -> dict[str, Row]:
         rows = self._found_rows(ENTITY, project_id=project)
         return {row["entity_key"]: row for row in rows}

@@ -71,9 +71,6 @@ _LAST_FILE = (
     "SELECT COALESCE(MAX(seq), 0), COUNT(*) FROM source_file "
     "WHERE namespace = :namespace AND project_id = :project"
 )
-_OLDER = (
-    "SELECT DISTINCT project_id FROM source_file WHERE namespace = :namespace AND parser < :parser"
-)
 
 
 def holds_any(truth: Database, namespace: str) -> bool:
@@ -136,11 +133,6 @@ class Projects(NamespaceReader):
             for row in self.rows()
         ]
         return tuple(sorted(found, key=lambda one: (one.name, one.id)))
-
-    def read_by_older(self, parser: int) -> tuple[ProjectRow, ...]:
-        """The projects with a file that a version before `parser` has read."""
-        ids = {row[0] for row in self._rows(_OLDER, parser=parser)}
-        return tuple(row for row in self.rows() if row.id in ids) if ids else ()
 
     def find(self, project: str) -> ProjectRow:
         """The project of this id, name or root folder. `NotFound` when there is none."""

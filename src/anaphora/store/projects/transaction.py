@@ -199,10 +199,6 @@ class ProjectTransaction(NamespaceTransaction):
         )
         return len(fresh)
 
-    def change_history(self, rows: Sequence[HistoryRow]) -> None:
-        """Write items of history that are there anew."""
-        self._update(HISTORY_ITEM, [HISTORY_MAPPING.row(row) for row in rows])
-
     def flush(self) -> None:
         """Write the files and sections that were put."""
         for table, new, changed in (
