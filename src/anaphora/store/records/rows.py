@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
-from anaphora.core.names import composed, folded_path, forms_of
+from anaphora.core.names import composed, folded_path
 from anaphora.store.codecs import DAMAGE, as_json, parsed
 from anaphora.store.db.table import Column
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT
@@ -116,7 +116,7 @@ RECORD_MAPPING: Final = RowMapping(
     packed={"origin": ("sources", "conversation_id", "turn_index", "pin")},
     read={"forgotten": ("forgotten_at", lambda at: at is not None)},
     written={
-        "path_key": lambda record: path_key_of(record.path),
+        "path_key": lambda record: None if record.path is None else path_key_of(record.path),
         "core": _core_mark,
     },
 )
@@ -141,15 +141,9 @@ def session_key(conversation_id: str) -> str:
     return digest("tool calls of", conversation_id)
 
 
-def path_key_of(path: str | None) -> str | None:
+def path_key_of(path: str) -> str:
     """The digest to find the versions of a path by, and those of paths in another case."""
-    return None if path is None else digest("path", folded_path(path))
-
-
-def path_keys_of(path: str) -> tuple[str, ...]:
-    """All digests that rows of this path may have: earlier releases took the path as it came."""
-    forms = dict.fromkeys((folded_path(path), *forms_of(path)))
-    return tuple(digest("path", form) for form in forms)
+    return digest("path", folded_path(path))
 
 
 def is_at(record: MemoryRecord, path: str) -> bool:

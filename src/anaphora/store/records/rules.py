@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any, Final, Literal
 
 from anaphora.core.names import composed
@@ -262,7 +261,7 @@ def _stands(record: MemoryRecord, at: datetime) -> bool:
 def _put_at_path(
     work: RecordTransaction, draft: MemoryDraft, path: str, new_id: NewId
 ) -> PutResult:
-    line = _one_line(work, path)
+    line = work.versions(path)
     draft = _after(work, draft, line)
     if draft.is_now and _settle_coming(work, line, draft.at):
         line = work.versions(path)
@@ -316,18 +315,6 @@ def _settle_coming(work: RecordTransaction, line: Sequence[MemoryRecord], now: d
     if coming and (earlier := [one for one in line if one.valid_from <= now]):
         work.change(earlier[-1].id, valid_to=now - _NEXT * len(coming))
     return bool(coming)
-
-
-def _one_line(work: RecordTransaction, path: str) -> Sequence[MemoryRecord]:
-    """The values of a path, of which the last alone stands.
-
-    An earlier release took one path in two Unicode forms for two, and let a value of each stand.
-    """
-    line = work.versions(path)
-    left = [(one, after) for one, after in pairwise(line) if one.valid_to is None]
-    for one, after in left:
-        work.change(one.id, valid_to=after.valid_from, superseded_by=after.id)
-    return work.versions(path) if left else line
 
 
 def _is_same(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft) -> bool:

@@ -35,7 +35,7 @@ from anaphora.store.records.rows import (
     as_mapping,
     is_at,
     is_near,
-    path_keys_of,
+    path_key_of,
 )
 from anaphora.values.memories import MemoryRecord, Page
 
@@ -264,12 +264,8 @@ class Records(RecordReader[MemoryRecord]):
 
         Those of a path that differs only in case, where this one had none.
         """
-        keys = [self._lookup("path_key", key) for key in path_keys_of(path)]
-        stored = [
-            record
-            for some, names in ids_named(keys)
-            for record in self._records(f"AND path_key IN ({names})", **some)
-        ]
+        key = self._lookup("path_key", path_key_of(path))
+        stored = list(self._records("AND path_key = :path_key", path_key=key))
         found = [one for one in stored if is_at(one, path)]
         found = found or [one for one in stored if is_near(one, path)]
         return tuple(

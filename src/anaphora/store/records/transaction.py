@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from anaphora.core.names import composed
 from anaphora.errors import Unreadable
 from anaphora.store.audit import ToldChanges, is_kept
 from anaphora.store.codecs import from_micros, readable, to_micros
@@ -35,8 +34,7 @@ from anaphora.store.records.rows import (
     is_at,
     is_near,
     mended_row,
-    path_keys_of,
-    same_key_of,
+    path_key_of,
 )
 from anaphora.store.records.vectors import VectorRow, VectorTransaction
 from anaphora.store.records.written import WrittenRecords
@@ -92,7 +90,7 @@ class RecordTransaction(NamespaceTransaction):
         self._fetch("same_key", keys)
         self._known_same |= keys
         names = set(paths) - self._known_paths
-        self._fetch("path_key", {key for path in names for key in path_keys_of(path)})
+        self._fetch("path_key", set(map(path_key_of, names)))
         self._known_paths |= names
         wanted = {one for one in ids if one not in self._held} - self._missing
         self._fetch("record_id", wanted)
@@ -364,9 +362,6 @@ class RecordTransaction(NamespaceTransaction):
             at = record.last_reinforced
             self.tell(RecordEvent(record.id, "updated", at, details={"was": was}))
         of = dict(zip(RECORD.names, row, strict=True))
-        if of["same_key"] and record.path is not None and composed(record.path) != record.path:
-            # An earlier release took the path as it came.
-            of["same_key"] = same_key_of(record)
         return _Held(record, of["same_key"], from_micros(of["forgotten_at"]), dirty=bool(was))
 
     @staticmethod

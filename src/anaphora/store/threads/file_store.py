@@ -8,7 +8,7 @@ docs/decisions/0003-thread-files.
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -97,7 +97,7 @@ class ConversationStore(Conversations):
         blank = directory is None or not str(directory).strip()
         self._directory = None if blank else Path(str(directory))
         self._enabled, self._suffix = not blank, form.suffix
-        self._folder = ThreadFolder(self._directory or Path(), form, self._reseat_notes)
+        self._folder = ThreadFolder(self._directory or Path(), form)
         self._strict = strict
         self._mutex = Lock()
         self._swept = False
@@ -253,20 +253,6 @@ class ConversationStore(Conversations):
             return turns
         notes = self._sidecar.turn_notes(conversation_id, start)
         return [_with_note(turn, notes.get(place)) for place, turn in enumerate(turns, start)]
-
-    def _reseat_notes(self, conversation_id: str, turns: Sequence[Turn]) -> None:
-        """Give each note the place that its turn has now, before the turns are written."""
-        if self._sidecar is None:
-            return
-        places: dict[str, deque[int]] = {}
-        for place, turn in enumerate(turns):
-            places.setdefault(stored_turn_hash(turn.role, turn.text), deque()).append(place)
-        notes = self._sidecar.turn_notes(conversation_id).values()
-        self._sidecar.note_turns(
-            replace(note, index=left.popleft())
-            for note in notes
-            if not note.forgotten and (left := places.get(note.turn_hash))
-        )
 
     def _set_aside(self, file: ThreadFile, reason: str) -> CorruptThread:
         """Move an unreadable file out of the way; the error that says so.

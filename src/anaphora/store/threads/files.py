@@ -44,7 +44,7 @@ from anaphora.store.threads.gojson import (
     render,
 )
 from anaphora.store.threads.ids import lock_name, spellings, unfit_for_windows
-from anaphora.store.threads.joining import join_histories, restore_lost
+from anaphora.store.threads.joining import restore_lost
 from anaphora.store.threads.written import WrittenCopy, second_names
 from anaphora.values.conversations import ThreadProblem, Turn
 
@@ -279,30 +279,21 @@ class ThreadFile:
 
 
 class ThreadFolder:
-    """Names and places in one directory of threads, whose files have one form; and their locks.
+    """Names and places in one directory of threads, whose files have one form; and their locks."""
 
-    `on_joined` is called with the id and the turns of a thread of which two files were joined.
-    """
-
-    def __init__(
-        self,
-        directory: Path,
-        form: ThreadForm = PLAIN,
-        on_joined: Callable[[str, Sequence[Turn]], object] | None = None,
-    ) -> None:
+    def __init__(self, directory: Path, form: ThreadForm = PLAIN) -> None:
         self.directory = directory
         self.form = form
         self.corrupt = directory / CORRUPT
         self.locks = ThreadLocks(directory)
-        self._on_joined = on_joined
         # Whether names that differ only in case or normal form were seen side by side.
         self._tells_spellings = False
 
     def file(self, conversation_id: str) -> ThreadFile:
         """The one file of this conversation, there or not. Raises InvalidId.
 
-        What an earlier release kept under another name is renamed or joined first, and what
-        another program's write took away is put back. The caller does not hold its lock.
+        What another program's write took away is put back first. The caller does not hold its
+        lock.
         """
         file = self._file(conversation_id)
         if self._is_unsettled(file):
@@ -311,19 +302,13 @@ class ThreadFolder:
             with suppress(OSError), self.locks.try_hold(file.key) as is_free:
                 if is_free:
                     return self.settle(conversation_id)
-            former = self._former(file)
-            if former is not None and not file.path.exists():
-                return replace(file, path=former)
         self._refuse_unfit(file)
         return file
 
     def settle(self, conversation_id: str) -> ThreadFile:
         """As `file`, for a caller that holds the lock of the thread. Raises InvalidId, OSError."""
         file = self._file(conversation_id)
-        former = self._former(file)
         self._refuse_unfit(file)
-        if former is not None:
-            self._adopt(file, former)
         for _ in range(_TRIES):
             if file.written is None or not file.written.differs():
                 break
@@ -338,8 +323,6 @@ class ThreadFolder:
         except InvalidId:
             # Another form of an id may be too long for one.
             return False
-        if self._former(file) is not None:
-            return True
         if not os.path.lexists(file.path):
             return False
         return self.form.id_in(file.path.name, file.path) == conversation_id
@@ -370,50 +353,9 @@ class ThreadFolder:
         name = self.form.file_name(conversation_id)
         return ThreadFile(conversation_id, self.directory / name, self.form)
 
-    def _former(self, file: ThreadFile) -> Path | None:
-        """Where an earlier release kept this conversation, if it still does."""
-        name = self.form.former_name(file.conversation_id)
-        if name is None or not os.path.lexists(path := self.directory / name):
-            return None
-        return path if self.form.id_in(name, path) == file.conversation_id else None
-
-    def _is_unsettled(self, file: ThreadFile) -> bool:
-        written = file.written
-        return written is not None and (written.differs() or self._former(file) is not None)
-
-    def _adopt(self, file: ThreadFile, former: Path) -> None:
-        """Give the file of an earlier release its name, or join it with the file that has it."""
-        try:
-            # Never over a file that another program makes at this moment.
-            os.link(former, file.path)
-        except FileExistsError:
-            if not self._join(file, former):
-                return
-        except OSError:
-            if os.path.lexists(file.path):
-                raise
-            former.rename(file.path)
-            sync_directory(self.directory)
-            return
-        former.unlink()
-        sync_directory(self.directory)
-
-    def _join(self, file: ThreadFile, former: Path) -> bool:
-        """Write the turns of both into one file; False where one of them cannot be read."""
-        for _ in range(_TRIES):
-            try:
-                theirs, identity = file.document()
-                ours, _ = replace(file, path=former).document()
-                joined = join_histories(ours, theirs)
-                if self._on_joined is not None:
-                    self._on_joined(file.conversation_id, joined.turns)
-                file.rewrite(joined, identity, adding=True)
-            except FileChanged:
-                continue
-            except NotAThread:
-                return False
-            return True
-        raise FileChanged(errno.EAGAIN, "another program goes on writing the file", str(file.path))
+    @staticmethod
+    def _is_unsettled(file: ThreadFile) -> bool:
+        return file.written is not None and file.written.differs()
 
     def _refuse_unfit(self, file: ThreadFile) -> None:
         """Raise InvalidId where this file system cannot hold the file beside what is there."""
@@ -435,8 +377,8 @@ class ThreadFolder:
 
     def copies(self, conversation_id: str) -> list[Path]:
         """What was set aside of this conversation."""
-        names = {self.form.file_name(conversation_id), self.form.former_name(conversation_id)}
-        return [place for place in self.copies_of_all() if place.stem in names]
+        name = self.form.file_name(conversation_id)
+        return [place for place in self.copies_of_all() if place.stem == name]
 
     def set_aside(self, path: Path) -> Path:
         """Move an unreadable thread file out of the way. Raises OSError."""
@@ -471,8 +413,7 @@ class ThreadFolder:
         file = self._file(conversation_id)
         if file.written is not None:
             file.written.drop()
-        former = self._former(file)
-        places = [file.path, *self.copies(conversation_id), *([former] if former else [])]
+        places = [file.path, *self.copies(conversation_id)]
         found = [place for place in places if os.path.lexists(place)]
         for place in found:
             place.unlink()

@@ -21,11 +21,9 @@ from anaphora.store.crypto.marker import Guard, HomeForm
 from anaphora.store.threads.ids import (
     SUFFIX,
     check_id,
-    escaped_name,
     file_name,
-    former_name,
     id_of,
-    id_of_escaped,
+    id_of_unreadable,
     lock_name,
     needs_content,
 )
@@ -77,10 +75,6 @@ class PlainThreads(HomeForm):
         """The id and ".json". Raises InvalidId."""
         return file_name(conversation_id)
 
-    def former_name(self, conversation_id: str) -> str | None:
-        """The name under which an earlier release kept it; None if it is the same."""
-        return former_name(conversation_id)
-
     def lock_name(self, conversation_id: str) -> str:
         """What its lock is named by."""
         return lock_name(conversation_id)
@@ -91,10 +85,10 @@ class PlainThreads(HomeForm):
             return id_of(name)
         conversation_id = _id_inside(path)
         if conversation_id is None:
-            # Another program's layout, or damage: a name that is no escape of ours is an id.
-            return id_of_escaped(name)
-        names = (file_name(conversation_id), escaped_name(conversation_id))
-        return conversation_id if name in names or not name.isascii() else None
+            # Another program's layout, or damage.
+            return id_of_unreadable(name)
+        is_own_name = name == file_name(conversation_id) or not name.isascii()
+        return conversation_id if is_own_name else None
 
     def decode(self, conversation_id: str, data: bytes) -> DecodedThread:
         """The bytes themselves."""
@@ -146,10 +140,6 @@ class SealedThreads(HomeForm):
     def file_name(self, conversation_id: str) -> str:
         """32 hex digits (HMAC-SHA256 of namespace and id, 128 bits) and ".json.sealed"."""
         return self._name("id", check_id(conversation_id))
-
-    def former_name(self, conversation_id: str) -> str | None:
-        """None: the names of sealed files never changed."""
-        return None
 
     def lock_name(self, conversation_id: str) -> str:
         """What its lock is named by, which does not tell the id."""

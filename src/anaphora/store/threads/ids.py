@@ -4,8 +4,7 @@ A thread lies under the name that Neo's daemon gives it: the id and ".json", cap
 beyond ASCII included. An id whose name no file system holds (255 bytes, those of the daemon's
 temporary file included) gets an escaped name that ends in a hash; the id is read from the file.
 
-Earlier releases escaped more: `escaped_name` is the name they gave, and still the name of a
-namespace's folder, which no other program shares.
+`escaped_name` is the name of a namespace's folder, which no other program shares.
 """
 
 from __future__ import annotations
@@ -77,20 +76,12 @@ def file_name(conversation_id: str) -> str:
 
 
 def escaped_name(conversation_id: str) -> str:
-    """The name that earlier releases gave; raises InvalidId for an invalid id.
+    """The name of a namespace's folder, with ".json"; raises InvalidId for an invalid id.
 
     Lower-case ASCII letters, digits, ".", "_" and "-" stand for themselves, anything else as %xx,
     the hex of its UTF-8 bytes.
     """
     return _escaped_stem(check_id(conversation_id)) + SUFFIX
-
-
-def former_name(conversation_id: str) -> str | None:
-    """The name under which an earlier release kept this conversation; None if it is the same."""
-    if _is_simple(conversation_id):
-        return None
-    name = escaped_name(conversation_id)
-    return None if name == file_name(conversation_id) else name
 
 
 def unfit_for_windows(conversation_id: str) -> str | None:
@@ -129,8 +120,19 @@ def id_of(name: str) -> str | None:
         return None
 
 
+def id_of_unreadable(name: str) -> str | None:
+    """The id by the name alone, of a file that does not tell it; None where the name is hashed."""
+    stem = name[: -len(SUFFIX)]
+    if stem.startswith(".") or _HASHED.match(stem):
+        return None
+    try:
+        return check_id(stem)
+    except InvalidId:
+        return None
+
+
 def needs_content(name: str) -> bool:
-    """Whether only the file tells its id: it may be escaped, hashed, or not be a thread at all."""
+    """Whether only the file tells its id: its name may be hashed, or it may be no thread at all."""
     if not name.endswith(SUFFIX):
         return False
     # A leading dot marks what other programs hide, "._x.json" of macOS among them.

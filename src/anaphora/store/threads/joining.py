@@ -1,4 +1,4 @@
-"""Two files of one conversation made one, so that no turn of either is lost. Pure.
+"""What another program's write has taken out of a thread, put back: no turn is lost. Pure.
 
 Neo's daemon takes no lock: it reads a thread, adds a turn and puts the whole file back. What this
 store wrote in between is then missing from the file. It is told from a change that was meant: a
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from heapq import merge
 
 from anaphora.store.threads.gojson import Document, nanoseconds
 from anaphora.values.conversations import Turn
@@ -36,19 +35,6 @@ def restore_lost(ours: Document, theirs: Document) -> Document | None:
         return None
     start = [(ours, place) for place in range(len(mine))]
     return _joined(ours, theirs, start, [(theirs, place) for place in added])
-
-
-def join_histories(first: Document, second: Document) -> Document:
-    """Every turn of two files of one conversation once, what follows their common start by time."""
-    mine, others = _keys(first.turns), _keys(second.turns)
-    shared = _shared_start(mine, others)
-    added = _without(others, shared, Counter(mine[shared:]))
-    rest = merge(
-        ((first, place) for place in range(shared, len(mine))),
-        ((second, place) for place in added),
-        key=lambda source: nanoseconds(source[0].turns[source[1]].ts_text),
-    )
-    return _joined(first, second, [(first, i) for i in range(shared)], list(rest))
 
 
 def _joined(
