@@ -156,11 +156,11 @@ def make_directory(directory: Path) -> None:
     while not missing.exists():
         above.append(missing)
         missing = missing.parent
-    for place in reversed(above):
+    for folder in reversed(above):
         # Another process may make it at the same moment.
         with suppress(FileExistsError):
-            place.mkdir(mode=0o700)
-        sync_directory(place.parent)
+            folder.mkdir(mode=0o700)
+        sync_directory(folder.parent)
     if not directory.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
 
@@ -328,15 +328,15 @@ def copy_start(source: int, target: BinaryIO, count: int) -> None:
 def set_aside(path: Path, folder: Path) -> Path:
     """Move a file into `folder` under the first free number; what lies there is never replaced."""
     make_directory(folder)
-    place = next(
-        place
+    target = next(
+        target
         for n in itertools.count(1)
-        if not os.path.lexists(place := folder / f"{path.name}.{n}")
+        if not os.path.lexists(target := folder / f"{path.name}.{n}")
     )
-    path.rename(place)
+    path.rename(target)
     sync_directory(folder)
     sync_directory(path.parent)
-    return place
+    return target
 
 
 def _copy_in_kernel(source: int, target: int, count: int) -> int:

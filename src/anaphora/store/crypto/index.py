@@ -70,8 +70,8 @@ class SealedIndex:
 
     def token_key(self, token: str) -> str:
         """32 hex digits: HMAC-SHA256 of namespace and token, cut to 128 bits. About 1 µs."""
-        data = self._start + token.encode("utf-8", "surrogatepass")
-        return hmac.digest(self._tokens, data, "sha256").hex()[:32]
+        keyed_text = self._start + token.encode("utf-8", "surrogatepass")
+        return hmac.digest(self._tokens, keyed_text, "sha256").hex()[:32]
 
     def name(self, text: str) -> bytes:
         """The keyed form of a text, equal for equal texts of one namespace."""

@@ -147,7 +147,7 @@ def path_key_of(path: str) -> str:
 
 
 def is_at(record: MemoryRecord, path: str) -> bool:
-    """Whether a record is a value of this path, in whatever Unicode form either is written."""
+    """Whether a record is a value of this path, in any Unicode form."""
     return record.path is not None and composed(record.path) == composed(path)
 
 
@@ -167,17 +167,17 @@ def as_mapping(record: MemoryRecord) -> dict[str, Any]:
 def mended_row(row: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A row of RECORD that can be read, and by name what stood in the columns that were changed.
 
-    What makes no sense is as if it had not been given; a time that must be there is that of
-    another column, or 1970.
+    An invalid value is as if it had not been given; a time that must be there is that of another
+    column, or 1970.
     """
-    kept, was = list(row), dict[str, Any]()
+    mended, was = list(row), dict[str, Any]()
     needed = [_is_time(column) and column.needed for column in RECORD.columns[1:]]
     times = [v for v, is_one in zip(row, needed, strict=True) if is_one and isinstance(v, int)]
-    for at, (column, value) in enumerate(zip(RECORD.columns[1:], row, strict=True)):
-        if not _is_sound(column, value):
-            was[column.name] = value if isinstance(value, str | int | float) else repr(value)
-            kept[at] = _instead(column, value, times)
-    return tuple(kept), was
+    for at, (column, cell) in enumerate(zip(RECORD.columns[1:], row, strict=True)):
+        if not _is_sound(column, cell):
+            was[column.name] = cell if isinstance(cell, str | int | float) else repr(cell)
+            mended[at] = _repaired(column, cell, times)
+    return tuple(mended), was
 
 
 def _is_time(column: Column) -> bool:
@@ -200,7 +200,7 @@ def _is_sound(column: Column, value: Any) -> bool:
     return isinstance(value, str) or not _is_words(column)
 
 
-def _instead(column: Column, value: Any, times: Sequence[int]) -> Any:
+def _repaired(column: Column, value: Any, times: Sequence[int]) -> Any:
     if _is_words(column):
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     if _is_time(column) and column.needed:
