@@ -88,7 +88,7 @@ class NamespaceReader(_NamespaceRows):
 
     @contextmanager
     def _writing(self) -> Iterator[Write]:
-        """A write transaction, kept whole or not.
+        """A write transaction, kept compared or not.
 
         When it ends, everything is on the disk. `ReadOnly`, `DiskFull` or `StoreError` when the
         database refuses; `SealChanged`, `MissingKey` or `Tampered` where the rows that are there
@@ -219,15 +219,15 @@ class NamespaceTransaction(_NamespaceRows):
 
     def _compared(self, values: Mapping[str, Any]) -> Iterator[tuple[Where, Row]]:
         """Columns and what they are compared with, some items of a list at a time."""
-        whole = {"namespace": self.namespace, **values}
-        where = tuple((name, isinstance(cell, list)) for name, cell in whole.items())
+        compared = {"namespace": self.namespace, **values}
+        where = tuple((name, isinstance(cell, list)) for name, cell in compared.items())
         # The first list is cut into batches; a second one is a short one.
         several = next((name for name, is_list in where if is_list), None)
         batches: Iterable[Row] = (
-            [{}] if several is None else ({several: batch} for batch in portions(whole[several]))
+            [{}] if several is None else ({several: batch} for batch in portions(compared[several]))
         )
         for batch in batches:
-            yield where, {f"of_{name}": cell for name, cell in {**whole, **batch}.items()}
+            yield where, {f"of_{name}": cell for name, cell in {**compared, **batch}.items()}
 
     def _numbered(self, table: Table, rows: Sequence[Row]) -> list[Row]:
         """Rows as they are stored, with their namespace and the next numbers."""

@@ -84,8 +84,8 @@ def read(home: Path) -> Marker | None:
     """
     path = home / MARKER
     try:
-        found = json.loads(path.read_bytes())
-        marker = Marker(**found)
+        fields = json.loads(path.read_bytes())
+        marker = Marker(**fields)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -105,17 +105,17 @@ def read(home: Path) -> Marker | None:
 def signed(marker: Marker, key: bytes) -> Marker:
     """The marker with the MAC that belongs to it under `key`."""
     fields = asdict(replace(marker, mac=""))
-    data = json.dumps(fields, sort_keys=True).encode()
-    return replace(marker, mac=hmac.digest(key, data, "sha256").hex())
+    text = json.dumps(fields, sort_keys=True).encode()
+    return replace(marker, mac=hmac.digest(key, text, "sha256").hex())
 
 
 def write(home: Path, marker: Marker) -> None:
     """Put the marker in place, in one step, for good. `StoreError` and its kinds."""
     path = home / MARKER
-    data = json.dumps(asdict(marker), indent=1).encode() + b"\n"
+    text = json.dumps(asdict(marker), indent=1).encode() + b"\n"
     try:
         make_directory(home)
-        replace_file(path, _TEMPORARY_KEY, identity_at(path), data)
+        replace_file(path, _TEMPORARY_KEY, identity_at(path), text)
     except OSError as error:
         raise translate(error, "write", path) from error
 
@@ -140,16 +140,16 @@ class Guard:
 
     def check(self) -> None:
         """Raise `SealChanged` when the home was sealed, opened up or given another data key."""
-        place = place_of(self._home)
-        if place == self._place:
+        position = place_of(self._home)
+        if position == self._place:
             return
-        found = read(self._home)
-        same = found.check if found is not None and found.state == "sealed" else None
-        if same != self._key_check or (found is not None and same is None):
+        marker = read(self._home)
+        same = marker.check if marker is not None and marker.state == "sealed" else None
+        if same != self._key_check or (marker is not None and same is None):
             reason = "it was encrypted, decrypted or re-keyed meanwhile: reopen it"
             raise SealChanged(str(self._home), reason)
         # A new master key alone changes nothing for a process that has the data key.
-        self._place = place
+        self._place = position
 
 
 class HomeForm:

@@ -42,11 +42,11 @@ def open_sqlite(path: Path) -> Engine:
     # A pool bound to threads or shared in memory is what SQLAlchemy would take without a path.
     engine = sqlite_engine(path, poolclass=QueuePool, pool_size=4, max_overflow=-1)
     event.listen(engine, "connect", lambda _, made: made.info.update(files=sqlite.files_of(path)))
-    return _prepared(engine, str(path))
+    return _prepare(engine, str(path))
 
 
 def sqlite_engine(path: Path, **pool: Any) -> Engine:
-    """An engine on the file at `path`, made if need be, whatever is in it."""
+    """An engine on the file at `path`, made if need be, without a look at what is in it."""
     sqlite.prepare_file(path)
     engine = create_engine(
         "sqlite+pysqlite://", module=dbapi2, creator=lambda: sqlite.connect(path), **pool
@@ -65,13 +65,13 @@ def open_postgresql(url: str, location: str) -> Engine:
     anything else.
     """
     try:
-        target, options = _pooling(make_url(url))
+        target, options = _split_url(make_url(url))
         engine = create_engine(target, pool_pre_ping=True, max_overflow=-1, **options)
     except ModuleNotFoundError as error:
         raise MissingExtra("postgresql", "psycopg") from error
     except SQLAlchemyError as error:
         raise explain(error, "open", location) from error
-    return _prepared(engine, location)
+    return _prepare(engine, location)
 
 
 def make_tables(connection: Connection) -> None:
@@ -80,7 +80,7 @@ def make_tables(connection: Connection) -> None:
     connection.execute(revision.insert().values(version_num=REVISION))
 
 
-def _pooling(url: URL) -> tuple[URL, dict[str, Any]]:
+def _split_url(url: URL) -> tuple[URL, dict[str, Any]]:
     """The URL without the parameters that are ours, and what they say to `create_engine`."""
     query = dict(url.query)
     options: dict[str, Any] = {
@@ -88,8 +88,8 @@ def _pooling(url: URL) -> tuple[URL, dict[str, Any]]:
     }
     threshold = query.pop("prepare_threshold", None)
     if threshold is not None:
-        kept = None if threshold == "none" else _count("prepare_threshold", threshold)
-        options["connect_args"] = {"prepare_threshold": kept}
+        limit = None if threshold == "none" else _count("prepare_threshold", threshold)
+        options["connect_args"] = {"prepare_threshold": limit}
     return url.set(query=query), options
 
 
@@ -105,7 +105,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(options.get("anaphora_begin", "BEGIN"))
 
 
-def _prepared(engine: Engine, location: str) -> Engine:
+def _prepare(engine: Engine, location: str) -> Engine:
     try:
         with engine.connect() as connection:
             revision_found = _revision(connection)
@@ -138,8 +138,8 @@ def _make_schema(engine: Engine, location: str) -> None:
             if revision_found is not None:
                 check_revision(revision_found, location)
                 return
-            if taken := _tables_in_the_way(connection):
-                names = ", ".join(sorted(taken))
+            if foreign_tables := _tables_in_the_way(connection):
+                names = ", ".join(sorted(foreign_tables))
                 reason = f"it contains tables of another program: {names}"
                 raise StoreError("open", location, reason)
             make_tables(connection)

@@ -75,12 +75,12 @@ def files_of(path: Path) -> Files:
 
 def _identity(place: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(place)  # noqa: PTH116 - called at every write; Path is slower
+        status = os.stat(place)  # noqa: PTH116 - called at every write; Path is slower
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise explain(error, "open", place) from error
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def exists(path: Path) -> bool:
@@ -113,12 +113,12 @@ def cut_log(path: Path) -> bool:
     connection = connect(path)
     try:
         connection.execute(f"PRAGMA busy_timeout = {_CUT_MILLISECONDS}")
-        held, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except Error as error:
         raise explain(error, "scrub", path) from error
     finally:
         connection.close()
-    return not held
+    return not busy
 
 
 class Reader:
@@ -215,7 +215,7 @@ def _is_prepared(path: Path) -> bool:
 def _set_journal(path: Path) -> None:
     connection = connect(path)
     try:
-        # Who holds the database open in its present mode keeps it there; the next one tries again.
+        # Another process that has it open keeps it in its present mode; the next one tries again.
         connection.execute(f"PRAGMA journal_mode = {_wanted_journal()}")
     except Error as error:
         explained = explain(error, "open", path)

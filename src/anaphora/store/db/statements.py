@@ -8,7 +8,7 @@ namespace takes numbers meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -40,40 +40,43 @@ def insert(connection: Connection, table: str, rows: Sequence[Row], *, once: boo
         connection.execute(_inserting(table, dialect if once else ""), one_or_many(rows))
         return
     names = tuple(rows[0])
-    given = [tuple(map(escape_cell, map(row.__getitem__, names))) for row in rows]
-    driver(connection).executemany(_plain_insert(table, names, once=once), given)
+    cells = [tuple(map(escape_cell, map(row.__getitem__, names))) for row in rows]
+    driver(connection).executemany(_plain_insert(table, names, once=once), cells)
 
 
 @cache
 def _plain_insert(table: str, names: tuple[str, ...], *, once: bool) -> str:
-    made = metadata.tables[table]
-    columns, marks = ", ".join(made.c[name].name for name in names), ", ".join("?" * len(names))
+    described = metadata.tables[table]
+    columns, marks = (
+        ", ".join(described.c[name].name for name in names),
+        ", ".join("?" * len(names)),
+    )
     end = " ON CONFLICT DO NOTHING" if once else ""
-    return f"INSERT INTO {made.name} ({columns}) VALUES ({marks}){end}"  # noqa: S608 - names of ours
+    return f"INSERT INTO {described.name} ({columns}) VALUES ({marks}){end}"  # noqa: S608 - names of ours
 
 
 @cache
 def _inserting(table: str, once: str = "") -> Any:
-    """Adds rows. With `once`, the name of a dialect, those whose keys are there are left out."""
-    made = metadata.tables[table]
-    return insert_into(once, made).on_conflict_do_nothing() if once else made.insert()
+    """Adds rows. With `once`, the name of a dialect, existing keys are left out."""
+    described = metadata.tables[table]
+    return insert_into(once, described).on_conflict_do_nothing() if once else described.insert()
 
 
 @cache
 def replacing(table: str, dialect: str) -> Any:
     """Adds rows, or puts them in the place of those that have their primary keys."""
-    made = metadata.tables[table]
-    keys = [column.name for column in made.primary_key.columns]
-    insert = insert_into(dialect, made)
-    others = {c.name: insert.excluded[c.name] for c in made.columns if c.name not in keys}
-    if not others:
+    described = metadata.tables[table]
+    keys = [column.name for column in described.primary_key.columns]
+    insert = insert_into(dialect, described)
+    updates = {c.name: insert.excluded[c.name] for c in described.columns if c.name not in keys}
+    if not updates:
         return insert.on_conflict_do_nothing(index_elements=keys)
-    return insert.on_conflict_do_update(index_elements=keys, set_=others)
+    return insert.on_conflict_do_update(index_elements=keys, set_=updates)
 
 
 @cache
 def changing(table: str, names: tuple[str, ...]) -> Any:
-    """Sets these columns to `new_…`, in the row whose primary key is `of_…`."""
+    """Sets these columns to `new_…`, in the row with the primary key `of_…`."""
     key = tuple((column.name, False) for column in metadata.tables[table].primary_key.columns)
     return setting(table, names, key)
 
@@ -87,58 +90,55 @@ def read(
     values: list[Any] = []
     counts = []
     for name, several in where:
-        value = given[f"of_{name}"]
-        counts.append(len(value) if several else -1)
-        values += value if several else (value,)
+        cell = given[f"of_{name}"]
+        counts.append(len(cell) if several else -1)
+        values += cell if several else (cell,)
     statement = _plain_select(table, columns, where, tuple(counts))
-    found = driver(connection).execute(statement, tuple(map(escape_cell, values)))
-    return unescape_rows(found.fetchall())
+    cursor = driver(connection).execute(statement, tuple(map(escape_cell, values)))
+    return unescape_rows(cursor.fetchall())
 
 
 @lru_cache(maxsize=1024)
 def _plain_select(
     table: str, columns: tuple[str, ...], where: Where, counts: tuple[int, ...]
 ) -> str:
-    made = metadata.tables[table]
+    described = metadata.tables[table]
     tests = [
-        f"{made.c[name].name} IN ({', '.join('?' * count)})"
+        f"{described.c[name].name} IN ({', '.join('?' * count)})"
         if count >= 0
-        else f"{made.c[name].name} = ?"
+        else f"{described.c[name].name} = ?"
         for (name, _), count in zip(where, counts, strict=True)
     ]
-    names = ", ".join(made.c[name].name for name in columns)
-    return f"SELECT {names} FROM {made.name} WHERE {' AND '.join(tests)}"  # noqa: S608 - ours
+    names = ", ".join(described.c[name].name for name in columns)
+    return f"SELECT {names} FROM {described.name} WHERE {' AND '.join(tests)}"  # noqa: S608 - ours
 
 
 @cache
 def selecting(table: str, columns: tuple[str, ...], where: Where) -> Any:
     """Reads these columns of the rows that have the values."""
-    made = metadata.tables[table]
-    return select(*(made.c[name] for name in columns)).where(*_tests(made, where))
+    described = metadata.tables[table]
+    return select(*(described.c[name] for name in columns)).where(*_comparisons(described, where))
 
 
 @cache
 def deleting(table: str, where: Where) -> Any:
     """Deletes the rows that have the values."""
-    made = metadata.tables[table]
-    return delete(made).where(*_tests(made, where))
+    described = metadata.tables[table]
+    return delete(described).where(*_comparisons(described, where))
 
 
 @cache
 def setting(table: str, names: tuple[str, ...], where: Where) -> Any:
     """Sets these columns to `new_…`, in the rows that have the values."""
-    made = metadata.tables[table]
-    return update(made).where(*_tests(made, where)).values(_new(names))
+    described = metadata.tables[table]
+    new = {name: bindparam(f"new_{name}") for name in names}
+    return update(described).where(*_comparisons(described, where)).values(new)
 
 
-def _tests(table: Table, where: Where) -> Iterator[ColumnElement[bool]]:
+def _comparisons(table: Table, where: Where) -> Iterator[ColumnElement[bool]]:
     for name, several in where:
-        given: Any = bindparam(f"of_{name}", expanding=several)
-        yield table.c[name].in_(given) if several else table.c[name] == given
-
-
-def _new(names: Iterable[str]) -> dict[str, Any]:
-    return {name: bindparam(f"new_{name}") for name in names}
+        operand: Any = bindparam(f"of_{name}", expanding=several)
+        yield table.c[name].in_(operand) if several else table.c[name] == operand
 
 
 def insert_into(dialect: str, table: Table) -> Any:
@@ -191,14 +191,14 @@ def lock(connection: Connection, namespace: str) -> tuple[int, str | None]:
     this one opened it.
     """
     if connection.dialect.name == "postgresql":
-        *_, found = connection.exec_driver_sql(_LIMITS).one()
+        *_, revision = connection.exec_driver_sql(_LIMITS).one()
     else:
-        (found,) = driver(connection).execute(_FOUND).fetchone()
-    if found != REVISION:
-        check_revision(str(found), "the database")
+        (revision,) = driver(connection).execute(_FOUND).fetchone()
+    if revision != REVISION:
+        check_revision(str(revision), "the database")
     if connection.dialect.name == "sqlite":
-        taken = driver(connection).execute(_LOCK, (escape_cell(namespace),)).fetchall()
-        ((seq, audit),) = unescape_rows(taken)
+        rows = driver(connection).execute(_LOCK, (escape_cell(namespace),)).fetchall()
+        ((seq, audit),) = unescape_rows(rows)
     else:
         statement = _locking(connection.dialect.name)
         seq, audit = connection.execute(statement, {"namespace": namespace}).one()
@@ -208,7 +208,7 @@ def lock(connection: Connection, namespace: str) -> tuple[int, str | None]:
 def advance(connection: Connection, namespace: str, seq: int) -> None:
     """Set the head of a namespace that `lock` has locked."""
     if connection.dialect.name == "sqlite":
-        given = (seq, escape_cell(namespace))
-        driver(connection).execute("UPDATE head SET seq = ? WHERE namespace = ?", given)
+        parameters = (seq, escape_cell(namespace))
+        driver(connection).execute("UPDATE head SET seq = ? WHERE namespace = ?", parameters)
     else:
         connection.execute(_ADVANCE, {"here": namespace, "upto": seq})

@@ -29,9 +29,9 @@ def _table(
     by_key: bool = False,
 ) -> Table:
     columns = (clear("namespace"), *columns)
-    made = Table(name, ("namespace", *key), columns, anchor, references, indexes, by_key=by_key)
-    TABLES[name] = made
-    return made
+    table = Table(name, ("namespace", *key), columns, anchor, references, indexes, by_key=by_key)
+    TABLES[name] = table
+    return table
 
 
 # `audit` says whether an audit trail is kept, and its tip ("on 12 <link>"), NULL if never.
@@ -73,7 +73,7 @@ TURN_NOTE = _table(
     ("conversation_id", "position"),
     lookup("conversation_id", needed=True),
     clear("position", "integer"),
-    # Sealed, because who guesses a short turn could check the guess against its hash.
+    # Sealed, because a guess of a short turn could be checked against its hash.
     sealed("turn_hash", needed=True, digest=True),
     sealed("speaker"),
     clear("source", needed=False),
@@ -551,8 +551,8 @@ FACT_TURN = _table(
 )
 
 # A token is the home's, not a namespace's: all rows lie in the default one, and `scopes` is a JSON
-# list of the namespaces that it opens. `token_hash` is the SHA-256 of 256 random bits: nobody can
-# guess what it was made of, so it needs no salt. `last_used` is coarse, an hour or so.
+# list of the namespaces that it opens. `token_hash` is the SHA-256 of 256 random bits, which cannot
+# be guessed, so it needs no salt. `last_used` is coarse, an hour or so.
 TOKEN = _table(
     "token",
     ("token_id",),
@@ -681,8 +681,8 @@ AUDIT_STATE = _table(
     sealed("value", needed=True),
 )
 
-# Who connects by OAuth, as `token` the home's: a `kind` of client that registered, or of grant that
-# the owner gave one. `body` is JSON; of a secret it has the SHA-256 alone.
+# Access by OAuth, as `token` the home's: a `kind` of client that registered, or of grant that the
+# owner gave one. `body` is JSON; of a secret it has the SHA-256 alone.
 OAUTH = _table(
     "oauth",
     ("kind", "item_id"),

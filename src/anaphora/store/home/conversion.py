@@ -69,8 +69,11 @@ def encrypt(home: Home, kept: Kept = "keychain", progress: Progress | None = Non
                 return _run(home, marker, progress)
             raise InvalidInput("home", str(home.root), "it is already encrypted")
         _refuse_server(home)
-        _check_threads_open(home)
-        marker = new_marker(home, kept, "encrypting", _number(home))
+        # Before anything is changed: it would leave the conversion stuck half-way.
+        for _, folder in home.folders():
+            if folder.exists() and not folder.is_dir():
+                raise StoreError("convert", folder, "it is not a directory")
+        marker = new_marker(home, kept, "encrypting", _draw_number(home))
         markers.write(home.root, marker)
         return _run(home, marker, progress)
 
@@ -114,7 +117,7 @@ def _convert(home: Home, state: markers.State, progress: Progress | None) -> Con
         keys = load_keys(home, marker)
         if state == "rekeying":
             marker = wrap_next(home, marker)
-        marker = replace(marker, state=state, conversion=_number(home))
+        marker = replace(marker, state=state, conversion=_draw_number(home))
         return _run(home, put_marker(home, marker, keys), progress)
 
 
@@ -136,8 +139,8 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
         problems += done.problems
     home.forget_index()
     _finish(home, marker, target)
-    left = left_in_clear(home) if target.sealed else ()
-    return Converted(rows, threads, tuple(problems), left)
+    foreign = left_in_clear(home) if target.sealed else ()
+    return Converted(rows, threads, tuple(problems), foreign)
 
 
 def _sides(home: Home, marker: Marker) -> tuple[Sealing, Sealing]:
@@ -181,34 +184,27 @@ def _refuse_server(home: Home) -> None:
         raise InvalidInput("database", "a server", reason)
 
 
-def _check_threads_open(home: Home) -> None:
-    """Refuse before anything is changed what would leave the conversion stuck half-way."""
-    for _, folder in home.folders():
-        if folder.exists() and not folder.is_dir():
-            raise StoreError("convert", folder, "it is not a directory")
-
-
-def _number(home: Home) -> int:
+def _draw_number(home: Home) -> int:
     """A number that no earlier conversion of this home has left in the file."""
     return 1 + int.from_bytes(home.random(4), "big") % (2**31 - 2)
 
 
 def left_in_clear(home: Home) -> tuple[str, ...]:
     """What is not ours, by path, in order; a folder stands for all that is in it."""
-    return tuple(sorted(map(str, _strangers(home))))
+    return tuple(sorted(map(str, _foreign_paths(home))))
 
 
-def _strangers(home: Home) -> Iterator[Path]:
+def _foreign_paths(home: Home) -> Iterator[Path]:
     threads = [folder for _, folder in home.folders()]
     yield from (p for p in _entries(home.root) if p.name not in _OURS and p not in threads)
     yield from (path for path in _entries(home.root / "namespaces") if not path.is_dir())
     for folder in threads:
-        yield from _beside_threads(folder)
+        yield from _foreign_beside_threads(folder)
         if folder != home.conversations:
             yield from (path for path in _entries(folder.parent) if path != folder)
 
 
-def _beside_threads(folder: Path) -> Iterator[Path]:
+def _foreign_beside_threads(folder: Path) -> Iterator[Path]:
     for path in _entries(folder):
         if path.name not in (LOCKS_FOLDER, CORRUPT) and not path.name.endswith(SEALED_SUFFIX):
             yield path

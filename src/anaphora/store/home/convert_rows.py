@@ -34,7 +34,7 @@ def convert_rows(
     try:
         connection.execute("BEGIN IMMEDIATE")
         done = 0
-        # `user_version` is a number in the file that belongs to nobody, and it commits with rows.
+        # `user_version` is a free number in the file, and it commits with the rows.
         if connection.execute("PRAGMA user_version").fetchone()[0] != number:
             for table in TABLES.values():
                 if table.sealed or table.lookup:
@@ -59,28 +59,30 @@ def _convert_table(
 ) -> int:
     name, columns, changed = table.name, table.sealing, (*table.sealed, *table.lookup)
     # A key may change as its row is converted; that of a table without row numbers never does.
-    place: tuple[str, ...] = table.key if table.by_key else ("rowid",)
-    placed, marks = ", ".join(place), ", ".join("?" for _ in place)
+    key_columns: tuple[str, ...] = table.key if table.by_key else ("rowid",)
+    placed, marks = ", ".join(key_columns), ", ".join("?" for _ in key_columns)
     chosen = f"SELECT {placed}, {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
     settings = ", ".join(f"{column} = ?" for column in changed)
     update = f"UPDATE {name} SET {settings} WHERE ({placed}) = ({marks})"  # noqa: S608
     total = connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]  # noqa: S608
     batch = f"{chosen} WHERE ({placed}) > ({marks}) ORDER BY {placed} LIMIT {_BATCH}"
-    last: tuple[Any, ...] = tuple("" if table.by_key and one != "seq" else -1 for one in place)
-    done, cut = 0, len(place)
+    last: tuple[Any, ...] = tuple(
+        "" if table.by_key and column != "seq" else -1 for column in key_columns
+    )
+    done, cut = 0, len(key_columns)
     while True:
-        found = connection.execute(batch, last).fetchall()
-        if not found:
+        rows = connection.execute(batch, last).fetchall()
+        if not rows:
             return done
-        clear = {row[:cut]: source.open_row(name, _row(columns, row[cut:])) for row in found}
-        for own, row in clear.items():
+        clear = {row[:cut]: source.open_row(name, _row(columns, row[cut:])) for row in rows}
+        for own_key, row in clear.items():
             stored = target.seal_row(name, row)
-            connection.execute(update, (*(escape_cell(stored[c]) for c in changed), *own))
-        again = connection.execute(batch, last).fetchall()
-        opened = {row[:cut]: target.open_row(name, _row(columns, row[cut:])) for row in again}
+            connection.execute(update, (*(escape_cell(stored[c]) for c in changed), *own_key))
+        stored_rows = connection.execute(batch, last).fetchall()
+        opened = {row[:cut]: target.open_row(name, _row(columns, row[cut:])) for row in stored_rows}
         if opened != clear:
             raise StoreError("convert", name, "a row was not read back as it was written")
-        last, done = found[-1][:cut], done + len(found)
+        last, done = rows[-1][:cut], done + len(rows)
         tell(name, done, total)
 
 

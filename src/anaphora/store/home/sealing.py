@@ -65,15 +65,15 @@ class Home:
     def folders(self) -> Iterator[tuple[str, Path]]:
         """Folder name of the namespace, and folder, of all threads. `StoreError` if unknown."""
         yield DEFAULT_NAMESPACE, self.conversations
-        others = self.root / "namespaces"
+        namespaces = self.root / "namespaces"
         try:
-            found = sorted(others.iterdir())
+            folders = sorted(namespaces.iterdir())
         except FileNotFoundError:
             return
         except OSError as error:
-            raise translate(error, "read", others) from error
-        for place in found:
-            yield place.name, place / "conversations"
+            raise translate(error, "read", namespaces) from error
+        for folder in folders:
+            yield folder.name, folder / "conversations"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -93,12 +93,12 @@ class Home:
 
     def forget_index(self) -> None:
         """Remove everything derived."""
-        place = self.root / "index"
+        index = self.root / "index"
         try:
-            if place.exists():
-                shutil.rmtree(place)
+            if index.exists():
+                shutil.rmtree(index)
         except OSError as error:
-            raise translate(error, "remove", place) from error
+            raise translate(error, "remove", index) from error
 
 
 @dataclass(frozen=True, slots=True)

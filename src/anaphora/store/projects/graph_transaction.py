@@ -178,20 +178,20 @@ class GraphTransaction(NamespaceTransaction):
         self, stored: Mapping[str, Row], keys: set[str], files: Collection[str] | None, at: int
     ) -> bool:
         """Delete symbols that are gone and that no note names; mark everything else as gone."""
-        gone = [
+        missing = [
             row
             for key, row in stored.items()
             if key not in keys
             and row["gone_at"] is None
             and (files is None or row["file_id"] in files)
         ]
-        symbols = [row["entity_id"] for row in gone if row["kind"] == "symbol"]
+        symbols = [row["entity_id"] for row in missing if row["kind"] == "symbol"]
         noted = self._with_notes(symbols)
         doomed = [symbol for symbol in symbols if symbol not in noted]
         self._delete(ENTITY, entity_id=doomed)
-        marked = [row | {"gone_at": at} for row in gone if row["entity_id"] not in set(doomed)]
+        marked = [row | {"gone_at": at} for row in missing if row["entity_id"] not in set(doomed)]
         self._update(ENTITY, marked)
-        return bool(gone)
+        return bool(missing)
 
     def _with_notes(self, entity_ids: Iterable[str]) -> set[str]:
         notes = ["concerns", "applies_to"]

@@ -86,7 +86,7 @@ def escaped_name(conversation_id: str) -> str:
 
 def unfit_for_windows(conversation_id: str) -> str | None:
     """Why Windows cannot hold the file of this conversation; None where it can."""
-    # Windows looks at what stands before the first dot, whatever follows it.
+    # Windows looks only at what stands before the first dot.
     if conversation_id.split(".", 1)[0].rstrip(" ").lower() in _RESERVED:
         return "Windows reserves this name for a device"
     if not _REFUSED_BY_WINDOWS.isdisjoint(conversation_id):
