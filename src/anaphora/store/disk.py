@@ -242,7 +242,8 @@ def _written(
     temporary: Path, path: Path, content: bytes | Callable[[BinaryIO], object]
 ) -> Iterator[BinaryIO]:
     """A new file with this content, on the disk in whole; it is removed if the body fails."""
-    with open(temporary, "xb", opener=_private) as target:
+    # For this user alone from the first moment on.
+    with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as target:
         try:
             _keep_mode(path, target.fileno())
             if isinstance(content, bytes):
@@ -355,10 +356,6 @@ def _copy_in_kernel(source: int, target: int, count: int) -> int:
             return done
         done += copied
     return done
-
-
-def _private(name: str, flags: int) -> int:
-    return os.open(name, flags, 0o600)
 
 
 def _keep_mode(path: Path, target: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,12 @@ def load(members: Iterable[str], read: ReadMember, database: Path | str) -> None
             if inspect(connection).has_table(REVISION_TABLE):
                 raise NotEmpty("restore into", location, "it already contains an Anaphora home")
             make_tables(connection)
-            for name in _in_order(members):
+            # Those first that others refer to.
+            order = [table.name for table in metadata.sorted_tables]
+            names = [
+                name[len(FOLDER) : -len(_SUFFIX)] for name in members if name.startswith(FOLDER)
+            ]
+            for name in sorted(names, key=lambda name: order.index(name) if name in order else -1):
                 _fill(connection, read, name)
     except SQLAlchemyError as error:
         raise explain(error, "restore into", location) from error
@@ -88,13 +93,6 @@ def _engine(database: Path | str) -> Engine:
         raise MissingExtra("postgresql", "psycopg") from error
 
 
-def _in_order(members: Iterable[str]) -> Iterator[str]:
-    """The tables of the dump, those first that others refer to."""
-    order = [table.name for table in metadata.sorted_tables]
-    named = [name[len(FOLDER) : -len(_SUFFIX)] for name in members if name.startswith(FOLDER)]
-    yield from sorted(named, key=lambda name: order.index(name) if name in order else -1)
-
-
 def _fill(connection: Connection, read: ReadMember, name: str) -> None:
     columns: list[str] = []
     waiting: list[dict[str, Any]] = []
@@ -108,7 +106,10 @@ def _fill(connection: Connection, read: ReadMember, name: str) -> None:
 
     def take(line: bytes) -> None:
         try:
-            cells = [_from_json(cell) for cell in json.loads(line)]
+            cells = [
+                base64.b64decode(cell["base64"]) if isinstance(cell, dict) else cell
+                for cell in json.loads(line)
+            ]
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedBackup("read", name, "a row is invalid") from error
         if not columns:
@@ -152,10 +153,6 @@ def _to_json(cell: Any) -> Any:
     if isinstance(cell, (bytes, memoryview)):
         return {"base64": base64.b64encode(cell).decode("ascii")}
     return cell
-
-
-def _from_json(cell: Any) -> Any:
-    return base64.b64decode(cell["base64"]) if isinstance(cell, dict) else cell
 
 
 def _line(cells: list[Any]) -> bytes:

@@ -228,9 +228,9 @@ class Database:
         """A write that has its namespace's head, begun again where another one was in the way.
 
         A database that knows no READ COMMITTED refuses a writer that has waited for the head
-        (40001). By then nothing was done, so nothing is done twice. Such waiting is in no order, and
-        one writer of several may lose any number of times: only time ends it, as it ends a wait for
-        a lock.
+        (40001). By then nothing was done, so nothing is done twice. Such waiting is in no order,
+        and one writer of several may lose any number of times: only time ends it, as it ends a wait
+        for a lock.
         """
         from anaphora.store.db import statements
 

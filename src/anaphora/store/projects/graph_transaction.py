@@ -49,7 +49,8 @@ class GraphTransaction(NamespaceTransaction):
         """
         at = to_micros(now)
         if files is None:
-            stored = self._entities(project)
+            rows = self._found_rows(ENTITY, project_id=project)
+            stored = {row["entity_key"]: row for row in rows}
         else:
             stored = self._entities_near(project, entities, relations, files)
         by_key, came = self._put_entities(project, entities, stored, ids)
@@ -111,10 +112,6 @@ class GraphTransaction(NamespaceTransaction):
         active = [row for row in self._of_source(sources) if row["status"] == "active"]
         self._close(active, "invalidated", to_micros(at))
         return len(active)
-
-    def _entities(self, project: str) -> dict[str, Row]:
-        rows = self._found_rows(ENTITY, project_id=project)
-        return {row["entity_key"]: row for row in rows}
 
     def _entities_near(
         self,
@@ -186,17 +183,13 @@ class GraphTransaction(NamespaceTransaction):
             and (files is None or row["file_id"] in files)
         ]
         symbols = [row["entity_id"] for row in missing if row["kind"] == "symbol"]
-        noted = self._with_notes(symbols)
-        doomed = [symbol for symbol in symbols if symbol not in noted]
-        self._delete(ENTITY, entity_id=doomed)
-        marked = [row | {"gone_at": at} for row in missing if row["entity_id"] not in set(doomed)]
+        notes = ["concerns", "applies_to"]
+        rows = self._rows(RELATION, ("object_id",), object_id=symbols, predicate=notes)
+        doomed = set(symbols) - {row[0] for row in rows}
+        self._delete(ENTITY, entity_id=[symbol for symbol in symbols if symbol in doomed])
+        marked = [row | {"gone_at": at} for row in missing if row["entity_id"] not in doomed]
         self._update(ENTITY, marked)
         return bool(missing)
-
-    def _with_notes(self, entity_ids: Iterable[str]) -> set[str]:
-        notes = ["concerns", "applies_to"]
-        rows = self._rows(RELATION, ("object_id",), object_id=list(entity_ids), predicate=notes)
-        return {row[0] for row in rows}
 
     def _put_relations(
         self,

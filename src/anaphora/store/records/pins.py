@@ -51,11 +51,11 @@ def pin(work: RecordTransaction, record_id: str, position: int | None, now: date
             return target.id
         order.remove(target.id)
     at = len(order) if position is None else min(position - 1, len(order))
-    number = _between(
-        positions[order[at - 1]] if at else KEPT_OUT,
-        positions[order[at]] if at < len(order) else None,
-    )
-    if number is None:
+    low = positions[order[at - 1]] if at else KEPT_OUT
+    high = positions[order[at]] if at < len(order) else None
+    number = low + 1.0 if high is None else (low + high) / 2
+    if high is not None and not low < number < high:
+        # No number is left between the two.
         order.insert(at, target.id)
         for rank, pinned_id in enumerate(order, 1):
             change_in_place(work, pinned_id, {"pin": float(rank)}, now)
@@ -99,11 +99,3 @@ def _follow(record: MemoryRecord, find: Find, current: Find) -> MemoryRecord | N
         at_path = None if later.path is None else current(later.path)
         record = at_path or later
     return None if record.forgotten else record
-
-
-def _between(low: float, high: float | None) -> float | None:
-    """A number between two; None where none is left."""
-    if high is None:
-        return low + 1.0
-    middle = (low + high) / 2
-    return middle if low < middle < high else None

@@ -24,21 +24,17 @@ def record_title(record: MemoryRecord) -> str:
     named = (str(label) for label in labels if label and label not in imported)
     properties = (record.payload or {}).get("properties")
     properties = properties if isinstance(properties, dict) else {}
+    file, mark, part = (record.path or "").partition("#")
+    for ending in (".md", ".markdown", ".mdown"):
+        # It only says that this is a note.
+        file = file.removesuffix(ending)
     called = (
-        _without_ending(record.path or ""),
+        f"{file}{mark}{part}",
         *_names_of_note(record, properties),
         *named,
         *_other_properties(properties, record.text),
     )
     return "\n".join(dict.fromkeys(label for label in called if label))
-
-
-def _without_ending(path: str) -> str:
-    """A path without what only says that it is a note."""
-    file, mark, part = path.partition("#")
-    for ending in (".md", ".markdown", ".mdown"):
-        file = file.removesuffix(ending)
-    return f"{file}{mark}{part}"
 
 
 def _names_of_note(record: MemoryRecord, properties: Mapping[str, object]) -> Iterator[str]:

@@ -111,7 +111,12 @@ class ConversationStore(Conversations):
 
     def problems(self) -> tuple[ThreadProblem, ...]:
         """Files that could not be read: set aside, or in their place where that failed too."""
-        return self._look(self._list_problems)
+        return self._look(
+            lambda: (
+                *(problem for path, problem in self._stuck.items() if path.exists()),
+                *self._folder.problems(),
+            )
+        )
 
     def path(self, conversation_id: str) -> Path:
         """The file of a conversation, whether or not it exists. Raises InvalidId.
@@ -200,10 +205,6 @@ class ConversationStore(Conversations):
         self._summaries = fresh
         ordered = sorted(fresh.values(), key=lambda f: (-f[1], f[2].conversation_id))
         return tuple(summary for _, _, summary in ordered)
-
-    def _list_problems(self) -> tuple[ThreadProblem, ...]:
-        stuck = [problem for path, problem in self._stuck.items() if path.exists()]
-        return (*stuck, *self._folder.problems())
 
     def _document(self, file: ThreadFile) -> Document | None:
         try:

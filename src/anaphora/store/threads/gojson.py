@@ -398,7 +398,14 @@ def _turn(element: Any) -> Turn:
         element = _Object()
     if not isinstance(element, _Object):
         raise NotAThread("a turn is not an object")
-    fields = _turn_fields(element)
+    fields: dict[str, str] = {}
+    for key, content in element:
+        name = key if key in _TURN_FIELDS else _field_name(key, _TURN_FIELDS)
+        if name is None or content is None:
+            continue
+        if not isinstance(content, str):
+            raise NotAThread(f'"{name}" of a turn is not a string')
+        fields[name] = content
     ts_text = fields.get("ts", ZERO_TIME)
     ts: datetime = read_time(ts_text)
     return Turn(
@@ -408,18 +415,6 @@ def _turn(element: Any) -> Turn:
         ts_text=ts_text,
         intent_id=fields.get("intent_id", ""),
     )
-
-
-def _turn_fields(pairs: list[tuple[str, Any]]) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for key, content in pairs:
-        name = key if key in _TURN_FIELDS else _field_name(key, _TURN_FIELDS)
-        if name is None or content is None:
-            continue
-        if not isinstance(content, str):
-            raise NotAThread(f'"{name}" of a turn is not a string')
-        fields[name] = content
-    return fields
 
 
 def redact_turn(document: Document, index: int) -> list[int]:

@@ -177,7 +177,9 @@ def _escaped_stem(conversation_id: str) -> str:
 
 def _hashed_stem(conversation_id: str) -> str:
     digest = hashlib.sha256(conversation_id.encode("utf-8")).hexdigest()[:32]
-    return _whole_escapes(_escape(conversation_id)[:_KEPT_OF_LONG]) + _HASH_MARK + digest
+    # Without the escape that the cut has split.
+    start = re.sub(r"%[0-9a-f]?\Z", "", _escape(conversation_id)[:_KEPT_OF_LONG])
+    return start + _HASH_MARK + digest
 
 
 def _escape(conversation_id: str) -> str:
@@ -189,11 +191,6 @@ def _escape(conversation_id: str) -> str:
 
 def _percent(character: str) -> str:
     return "".join(f"%{byte:02x}" for byte in character.encode("utf-8"))
-
-
-def _whole_escapes(cut: str) -> str:
-    """Without the escape that the cut has split."""
-    return re.sub(r"%[0-9a-f]?\Z", "", cut)
 
 
 def _unescape(stem: str) -> str | None:

@@ -428,17 +428,14 @@ class SqlConversationStore(NamespaceReader, Conversations):
         Equal identities mean equal turns and titles, also after truth was put back to an earlier
         moment.
         """
-        return {
-            self._id_of(row[0]): self._identity(*row) for row in self._rows(_CHANGED, since=seq)
-        }
-
-    def _identity(
-        self, stored_id: str, stamp: int, count: int, deleted: int, title: str | None
-    ) -> Identity | None:
-        if deleted:
-            return None
-        opened = self._open_row("thread", stored_id, title=title)["title"] if title else ""
-        return identity_of_state(stamp, count, opened)
+        identities: dict[str, Identity | None] = {}
+        for stored_id, stamp, count, deleted, title in self._rows(_CHANGED, since=seq):
+            identity = None
+            if not deleted:
+                opened = self._open_row("thread", stored_id, title=title)["title"] if title else ""
+                identity = identity_of_state(stamp, count, opened)
+            identities[self._id_of(stored_id)] = identity
+        return identities
 
     def stored(self, conversation_id: str, start: int = 0) -> StoredThread | None:
         """A conversation with its turns from `start` on, and the stamps of their writes."""
