@@ -93,7 +93,7 @@ def read(home: Path) -> Marker | None:
     except (ValueError, TypeError) as error:
         raise Tampered(str(path), "it was not written by this program") from error
     # "renewing": a build that read the older format was stopped while it sealed the rows anew.
-    if marker.version in range(1, FORMAT) or marker.state == "renewing":
+    if marker.version in range(1, FORMAT) or str(marker.state) == "renewing":
         raise SchemaTooOld(path, str(FORMAT - 1), str(FORMAT))
     if marker.version != FORMAT:
         raise StoreError("open", path, f"its format {marker.version} is newer than this program")

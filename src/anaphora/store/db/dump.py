@@ -106,7 +106,7 @@ def _fill(connection: Connection, read: ReadMember, name: str) -> None:
 
     def take(line: bytes) -> None:
         try:
-            cells = [
+            cells: list[Any] = [
                 base64.b64decode(cell["base64"]) if isinstance(cell, dict) else cell
                 for cell in json.loads(line)
             ]

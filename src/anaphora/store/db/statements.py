@@ -131,7 +131,7 @@ def deleting(table: str, where: Where) -> Any:
 def setting(table: str, names: tuple[str, ...], where: Where) -> Any:
     """Sets these columns to `new_…`, in the rows that have the values."""
     described = metadata.tables[table]
-    new = {name: bindparam(f"new_{name}") for name in names}
+    new: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
     return update(described).where(*_comparisons(described, where)).values(new)
 
 
