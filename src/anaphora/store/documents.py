@@ -1,4 +1,4 @@
-"""Documents in truth: versions of files and their sections, as records of kinds of their own.
+"""Documents: versions of files and their sections, as records of kinds of their own.
 
 A document is a record whose text is its title and whose path is its name; its sections name it as
 their parent, and stand or are past as it does. So they share tables, versions, forgetting, vectors
@@ -65,8 +65,8 @@ class Documents(NamespaceReader):
         self.versions = Records(truth, namespace, sealer, kinds=(DOCUMENT,))
         self.sections = Records(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
         self.vectors = RecordVectors(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
-        # As of a number of truth: each search asks, and looks through every record where there are
-        # none.
+        # As of a number of the database: each search asks, and looks through every record where
+        # there are none.
         self._holds_any: tuple[int, bool] = (-1, False)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The digests that truth keeps: 32 lower-case hex digits, the first 128 bits of a SHA-256.
+"""The digests that the database keeps: 32 lower-case hex digits, the first 128 bits of a SHA-256.
 
 They are persisted: none of them may ever change. Lone surrogates count as themselves.
 """

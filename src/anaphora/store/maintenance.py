@@ -78,7 +78,7 @@ def probe(truth: Database, token: str) -> None:
         # same number waits until this transaction has ended, and taken the row out again.
         row = {"namespace": "default", "seq": -1, "kind": "probe", "owner_id": token}
         statements.insert(write.connection, "tombstone", [row])
-        deletion = statements.deleting("tombstone", (("namespace", False), ("seq", False)))
+        deletion = statements.delete_statement("tombstone", (("namespace", False), ("seq", False)))
         write.connection.execute(deletion, {"of_namespace": "default", "of_seq": -1})
 
 

@@ -151,7 +151,7 @@ class NamespaceTransaction(_NamespaceRows):
 
         if rows:
             dialect = self.write.connection.dialect.name
-            statement = statements.replacing(table.name, dialect)
+            statement = statements.upsert_statement(table.name, dialect)
             stored = statements.one_or_many(self._numbered(table, rows))
             self.write.connection.execute(statement, stored)
 
@@ -167,7 +167,7 @@ class NamespaceTransaction(_NamespaceRows):
 
         count = 0
         for where, parameters in self._compared(values):
-            statement = statements.deleting(table.name, where)
+            statement = statements.delete_statement(table.name, where)
             count += self.write.connection.execute(statement, parameters).rowcount
         return count
 
@@ -177,7 +177,7 @@ class NamespaceTransaction(_NamespaceRows):
 
         new, count = {f"new_{name}": cell for name, cell in changed.items()}, 0
         for where, parameters in self._compared(values):
-            statement = statements.setting(table.name, tuple(changed), where)
+            statement = statements.update_statement(table.name, tuple(changed), where)
             count += self.write.connection.execute(statement, new | parameters).rowcount
         return count
 
@@ -254,5 +254,5 @@ class NamespaceTransaction(_NamespaceRows):
             | {f"new_{name}": row[name] for name in names}
             for row in stored
         ]
-        statement = statements.changing(table.name, names)
+        statement = statements.update_statement_by_key(table.name, names)
         self.write.connection.execute(statement, statements.one_or_many(parameters))

@@ -54,16 +54,16 @@ class TableRows(NamespaceReader):
         self.sealer.check()
         # Some columns alone do not show how they are sealed.
         self._refuse_another_form()
-        described, columns = TABLES[table], tuple(only) or TABLES[table].names
+        table_spec, columns = TABLES[table], tuple(only) or TABLES[table].names
         stored = _stored(self.sealer, self.namespace, table, where or {})
         tests = "".join(f"AND {name} = :w_{name} " for name in stored)
         # In the order of a key SQLite would rather go through all of them than use an index.
-        order = "ORDER BY seq" if "seq" in described.names else ""
+        order = "ORDER BY seq" if "seq" in table_spec.names else ""
         order += " DESC" if order and newest else ""
         cut = "" if limit is None else f" LIMIT {limit:d}"
         parameters = {f"w_{name}": cell for name, cell in stored.items()}
-        rows = self._rows(described.select(columns) + tests + order + cut, **parameters)
-        opened = self._opened(described, rows, columns)
+        rows = self._rows(table_spec.select(columns) + tests + order + cut, **parameters)
+        opened = self._opened(table_spec, rows, columns)
         return [dict(zip(columns, row, strict=True)) for row in opened]
 
     @contextmanager
@@ -97,10 +97,10 @@ class TableTransaction(NamespaceTransaction):
 
     def put(self, table: str, rows: Iterable[Row]) -> None:
         """Write rows, each in place of the one with its key; each takes the next number."""
-        described = TABLES[table]
+        table_spec = TABLES[table]
         for row in rows:
-            self.drop(table, {name: row[name] for name in described.own_key})
-            self._insert(described, [row])
+            self.drop(table, {name: row[name] for name in table_spec.own_key})
+            self._insert(table_spec, [row])
 
     def replace(self, table: str, rows: Sequence[Row]) -> None:
         """Write many rows of all columns, each in place of the one with its key."""

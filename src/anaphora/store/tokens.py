@@ -1,8 +1,8 @@
 """Tokens: access to a home through its server, and to which of its namespaces.
 
-The secret is 256 random bits, given out once: truth keeps its SHA-256 alone. A token that was
-revoked, here or by another process, opens nothing from that moment on: every check reads truth. It
-never logs a secret.
+The secret is 256 random bits, given out once: the database keeps its SHA-256 alone. A token that
+was revoked, here or by another process, opens nothing from that moment on: every check reads the
+database. It never logs a secret.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token just made, with its `secret`, which cannot be shown again."""
+    """A token just made, with its `secret`: nobody can be shown it again."""
 
     token: Token
     secret: str
@@ -196,7 +196,7 @@ class Tokens(NamespaceReader):
         return tuple(readable(self._found(TOKEN, _LIST), _MAPPING.value))
 
     def readers_of(self, namespace: str) -> tuple[NamespaceAccess, ...]:
-        """The people and programs with a token that opens a namespace now, in order of their names.
+        """Each person or program whose token opens a namespace now, in the order of their names.
 
         The user who runs the server can read it, too, and is not among them.
         """
@@ -257,7 +257,7 @@ class Tokens(NamespaceReader):
 
     @property
     def grants(self) -> Grants:
-        """The grants of OAuth, each with a token of these."""
+        """Who connects by OAuth, each with a token of these."""
 
         def end(token_id: str) -> None:
             # It may have been revoked before.

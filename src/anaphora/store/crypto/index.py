@@ -65,7 +65,7 @@ class SealedIndex:
         self._finder = Finder(keys.of("lookup", 64))
         self._namespace = namespace
         self._start = binding(namespace)
-        # "index" keeps these apart from the lookups of truth, which have the same key.
+        # "index" keeps these apart from the lookups of the database, which have the same key.
         self._name_bound = binding("index", "name", namespace)
 
     def token_key(self, token: str) -> str:

@@ -1,4 +1,4 @@
-"""Truth of a database server as text, and back: one member of a backup for each table.
+"""The database of a server as text, and back: one member of a backup for each table.
 
 Values are those that the database has (escaped, and sealed in a sealed home); the first line of a
 member names the columns, every other one is a row, a JSON list in which bytes stand as

@@ -35,10 +35,10 @@ _inherited: list[object] = []
 
 
 def open_database(database: Path | str) -> Database:
-    """The truth at `database`: a path, a `sqlite:///` URL or a `postgresql://` URL.
+    """The database at `database`: a path, a `sqlite:///` URL or a `postgresql://` URL.
 
-    Touches nothing yet: the file and its tables are made when truth is first used. `InvalidInput`
-    for any other kind of URL.
+    Touches nothing yet: the file and its tables are made when the database is first used.
+    `InvalidInput` for any other kind of URL.
     """
     if isinstance(database, Path):
         return Database(path=database)
@@ -117,7 +117,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Database]:
-        """Truth as of now, for several reads that must agree: by `rows` and what stands on it.
+        """The database as of now, for several reads that must agree: by `rows`.
 
         A file that does not exist yet is not made: it has no rows anyway.
         """

@@ -77,7 +77,7 @@ def _index(one: table.Index) -> Index:
 
 metadata = MetaData()
 
-# A table of this name, not `alembic_version`: truth may share a database with another program.
+# A table of this name, not `alembic_version`: the database may be shared with another program.
 revision = Table(
     REVISION_TABLE,
     metadata,

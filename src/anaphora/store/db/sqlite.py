@@ -1,4 +1,4 @@
-"""SQLite as truth needs it: how a file is made, how a connection is set up, plain reads.
+"""SQLite for the database: how a file is made, how a connection is set up, plain reads.
 
 It never imports SQLAlchemy (0.5 s), so that a command which has nothing to write starts without
 it, and it never creates a file when asked to read.

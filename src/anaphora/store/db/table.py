@@ -1,4 +1,4 @@
-"""What a table of truth is: its columns, what they hold, and what a sealed home does with each.
+"""A table of the database: its columns, their content, and what a sealed home does with each.
 
 Plain data, without SQLAlchemy: the first reads of every command come through here.
 """

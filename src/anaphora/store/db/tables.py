@@ -1,12 +1,12 @@
-"""The tables of truth: one description of each, from which everything else about them follows.
+"""The tables of the database: one description of each, from which all else about them follows.
 
 The SQLAlchemy schema (`schema`), what a sealed home does with each column (`crypto.columns`), the
 columns of a SELECT, and how rows become values (`store.mapping`) are made from it. Plain data:
 importing it imports no SQLAlchemy, as the first reads of every command come through here.
 
-`namespace` leads every key and every index: it is the distribution column where truth outgrows one
-machine. Each row has a number (`seq`) of its namespace, drawn with its last change. Ids are
-random, never made from names: a sealed home must not let anybody check a guess.
+`namespace` leads every key and every index: it is the distribution column where the database
+outgrows one machine. Each row has a number (`seq`) of its namespace, drawn with its last change.
+Ids are random, never made from names: a sealed home must not let anybody check a guess.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ FORGOTTEN_TURN = _table(
 )
 
 # A conversation, where threads live in the database. `stamp` is a random number drawn with each
-# change of its turns: equal stamps mean the same turns, also after truth was put back to an earlier
-# moment and went on differently. A deleted one keeps its row, for followers. `opening` is the place
-# of the first words of the user, which name a conversation without a title.
+# change of its turns: equal stamps mean the same turns, also after the database was put back to an
+# earlier moment and went on differently. A deleted one keeps its row, for followers. `opening` is
+# the place of the first words of the user, which name a conversation without a title.
 THREAD = _table(
     "thread",
     ("conversation_id",),

@@ -1,9 +1,9 @@
 """A whole home from one form into another: clear, encrypted, other keys.
 
 The marker says what is under way before anything changes; whoever opens the home after a crash
-finishes it. Truth changes in one transaction; a thread's old file goes only when its new one was
-read back and compared. Other processes that have the home open are refused from the first moment
-on (`Guard`). It never leaves an index of the old form behind.
+finishes it. The database changes in one transaction; a thread's old file goes only when its new one
+was read back and compared. Other processes that have the home open are refused from the first
+moment on (`Guard`). It never leaves an index of the old form behind.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Converted:
 def encrypt(home: Home, kept: Kept = "keychain", progress: Progress | None = None) -> Converted:
     """Seal a clear home, its key in the keychain or in a file of the home.
 
-    `InvalidInput` for a sealed one, and where truth is not a file. `NoKeyringError` before
+    `InvalidInput` for a sealed one, and where the database is not a file. `NoKeyringError` before
     anything was changed. What the disk itself keeps of overwritten blocks is beyond reach.
     """
     with home.locked():

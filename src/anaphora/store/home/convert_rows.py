@@ -1,4 +1,4 @@
-"""The rows of truth from one form into another."""
+"""The rows of the database from one form into another."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def open_conversations(
 ) -> ConversationStore | SqlConversationStore:
     """The conversations of the sidecar's namespace: files in `folder`, or rows of `truth`. Strict.
 
-    `folder` is None where truth is a server, from which other machines must see them too. A home
-    that was restored from such a server's backup has them in its own database, and keeps them.
+    `folder` is None where the database is a server, from which other machines must see them too. A
+    home that was restored from such a server's backup has them in its own database, and keeps them.
     """
     has_rows = "SELECT 1 FROM thread WHERE namespace = :namespace LIMIT 1"
     if folder is None or truth.rows(has_rows, {"namespace": sidecar.namespace}):

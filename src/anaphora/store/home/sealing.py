@@ -37,7 +37,7 @@ def folder_name(namespace: str) -> str:
 class Home:
     """Where everything of a home lies, and where its keys may be kept.
 
-    `conversations` has the threads of the default namespace; `database` is truth: a path, or a
+    `conversations` has the threads of the default namespace; `database` is a path, or a
     PostgreSQL URL; by default the file in `root`.
     """
 

@@ -1,4 +1,4 @@
-"""The graph in truth: what projects consist of, what notes concern, and since when.
+"""The graph in the database: what projects consist of, what notes concern, and since when.
 
 Names are compared by `alias_of`. Every walk is bounded. It never decides what is related:
 `anaphora.ingest` does.

@@ -1,4 +1,4 @@
-"""Notes of projects in truth: observations and diary entries, as records of kinds of their own.
+"""Notes of projects: observations and diary entries, as records of kinds of their own.
 
 The type of such a record is the note's kind, and its payload has importance, project and subject.
 Notes share tables, events, supersession and forgetting with lasting memories, and no reader of
@@ -38,7 +38,7 @@ _ABOVE = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class NoteRow:
-    """A note as truth has it: which kind of record, and the record."""
+    """A note as the database has it: which kind of record, and the record."""
 
     kind: NoteRecordKind
     record: MemoryRecord

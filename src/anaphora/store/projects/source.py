@@ -1,4 +1,4 @@
-"""What an index of sections follows: short columns of truth, and the texts of some files.
+"""What an index of sections follows: short columns of the database, and the texts of some files.
 
 Files, sections and notes are read by the numbers that they changed at, deletions by their
 tombstones. In a sealed home paths, titles and texts are opened as they are read. It never writes,

@@ -1,9 +1,9 @@
-"""Projects in truth: their files, sections and history, and how a change to them begins.
+"""Projects in the database: their files, sections and history, and how a change to them begins.
 
 A section that changes, moves or gets another path gets the next number of its namespace, and one
-that goes leaves a tombstone, so that an index follows truth (`projects.source`). Vectors belong to
-a text, not to a section: what was moved is not embedded again. It never reads a file of a project
-or a clock.
+that goes leaves a tombstone, so that an index follows the database (`projects.source`). Vectors
+belong to a text, not to a section: what was moved is not embedded again. It never reads a file of a
+project or a clock.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Projects(NamespaceReader):
 
     def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         super().__init__(truth, namespace, sealer)
-        # Every project as of a number of truth: each question of all projects asks for them.
+        # Every project as of a number of the database: each question of all projects asks for them.
         self._all: tuple[int, tuple[ProjectRow, ...]] = (-1, ())
 
     @contextmanager
@@ -101,7 +101,7 @@ class Projects(NamespaceReader):
             work.flush()
 
     def rows(self) -> tuple[ProjectRow, ...]:
-        """Every project as truth has it, in order of their ids."""
+        """Every project as the database has it, in order of their ids."""
         self.sealer.check()
         version = self.version()
         if not version or self._all[0] != version:
@@ -156,7 +156,7 @@ class Projects(NamespaceReader):
     def files(self, project_id: str, *, facts: bool = False, since: int = -1) -> dict[str, FileRow]:
         """The files of a project by path, those that were skipped too; `facts` only if asked.
 
-        With `since` those that changed after that number of truth.
+        With `since` those that changed after that number of the database.
         """
         columns = SOURCE_FILE.names if facts else FILE_COLUMNS
         statement = SOURCE_FILE.select(columns) + "AND project_id = :id AND seq > :since"

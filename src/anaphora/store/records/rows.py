@@ -1,4 +1,4 @@
-"""Records as truth has them: the values that their rows stand for, and what tells them apart.
+"""Records as the database has them: what their rows stand for, and what tells them apart.
 
 A row that makes no sense is `Unreadable`; `mended_row` makes one of it that can be read. Nothing
 here reads a database, and nothing imports SQLAlchemy.

@@ -1,9 +1,9 @@
-"""Memories in truth: how they are read, and how a change to them begins and ends.
+"""Memories in the database: how they are read, and how a change to them begins and ends.
 
-Every change to a record gives it the next number of its namespace, so that an index follows truth
-by `changed_since` and `tombstones_since`. In a sealed home rows are opened as they are read; what
-was changed or moved raises `Tampered`, and nothing of it is returned. It never reads a clock, and
-it never embeds.
+Every change to a record gives it the next number of its namespace, so that an index follows the
+database by `changed_since` and `tombstones_since`. In a sealed home rows are opened as they are
+read; what was changed or moved raises `Tampered`, and nothing of it is returned. It never reads a
+clock, and it never embeds.
 """
 
 from __future__ import annotations

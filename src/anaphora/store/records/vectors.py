@@ -1,7 +1,8 @@
-"""Vectors of memories in truth: float16 rows, little-endian, by record, embedder and part.
+"""Vectors of memories in the database: float16 rows, little-endian, by record, embedder and part.
 
-Vectors belong to truth, so nothing is embedded twice, but they may come later than the record:
-`owners_without` names what is missing. Vectors of different embedders are never given together.
+Vectors belong to the database, so nothing is embedded twice, but they may come later than the
+record: `owners_without` names what is missing. Vectors of different embedders are never given
+together.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class RecordVectors(NamespaceReader):
         """Keep vectors, in place of what their records had; return for how many records.
 
         All in one transaction. A record that is gone meanwhile is left out. `StoreError` and its
-        kinds when truth cannot be written.
+        kinds when the database cannot be written.
         """
         rows_to_write = list(rows)
         if not rows_to_write:

@@ -197,7 +197,7 @@ class Sidecar(NamespaceReader):
         """Write notes, all or none, in `write` where that is under way.
 
         A note replaces the one at its place; a message that was forgotten and is noted again is
-        no longer forgotten. `StoreError` and its kinds when truth cannot be written.
+        no longer forgotten. `StoreError` and its kinds when the database cannot be written.
         """
         written = list(notes)
         if written:

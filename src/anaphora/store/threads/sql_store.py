@@ -78,8 +78,8 @@ _CHANGED = """
 SELECT conversation_id, stamp, turn_count, deleted, title FROM thread
  WHERE namespace = :namespace AND seq > :since
 """
-# The newest number that was seen comes again, so that truth that was put back to an earlier moment
-# is noticed: there no number is as high.
+# The newest number that was seen comes again, so that a database that was put back to an earlier
+# moment is noticed: there no number is as high.
 _LISTED = f"""
 SELECT {THREAD.listed("t")}, f.text, l.text
   FROM thread t
@@ -425,8 +425,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
     def changes_since(self, seq: int) -> dict[str, Identity | None]:
         """What tells the state of each conversation written after `seq`; None for a deleted one.
 
-        Equal identities mean equal turns and titles, also after truth was put back to an earlier
-        moment.
+        Equal identities mean equal turns and titles, also after the database was put back to an
+        earlier moment.
         """
         identities: dict[str, Identity | None] = {}
         for stored_id, stamp, count, deleted, title in self._rows(_CHANGED, since=seq):
