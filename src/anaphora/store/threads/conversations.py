@@ -288,10 +288,11 @@ class Conversations(ABC):
         Raises InvalidTurn for a role that is empty or has control characters, a time without an
         offset, and a speaker or a source that nothing could keep.
         """
-        if not isinstance(turn.role, str) or not turn.role.strip():
-            raise InvalidTurn("role", turn.role, "must be a non-empty string")
-        if any(unicodedata.category(character) in {"Cc", "Cs"} for character in turn.role):
-            raise InvalidTurn("role", turn.role, "must not contain control characters")
+        role: object = turn.role
+        if not isinstance(role, str) or not role.strip():
+            raise InvalidTurn("role", role, "must be a non-empty string")
+        if any(unicodedata.category(character) in {"Cc", "Cs"} for character in role):
+            raise InvalidTurn("role", role, "must not contain control characters")
         if not isinstance(turn.intent_id, str):
             raise InvalidTurn("intent_id", turn.intent_id, "must be a string")
         if self._sidecar is None and (turn.speaker is not None or turn.source is not None):
