@@ -1,7 +1,7 @@
 """`sealed.json`: the file that says that a home is encrypted, by which key, and in which state.
 
 It holds no secret: the data key in it is wrapped by the master key. A MAC under the data key covers
-every field, so that nobody without the key can tell a program to decrypt a home. A `Guard` tells a
+every field, so that without the key no program can be told to decrypt a home. A `Guard` tells a
 process that has the home open when the marker changes: it must not write clear rows into a home
 that another process has encrypted, nor the other way round.
 """

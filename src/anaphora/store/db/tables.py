@@ -6,7 +6,7 @@ importing it imports no SQLAlchemy, as the first reads of every command come thr
 
 `namespace` leads every key and every index: it is the distribution column where the database
 outgrows one machine. Each row has a number (`seq`) of its namespace, drawn with its last change.
-Ids are random, never made from names: a sealed home must not let anybody check a guess.
+Ids are random, never made from names: in a sealed home no guess must be checkable.
 """
 
 from __future__ import annotations

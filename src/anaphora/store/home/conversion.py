@@ -1,6 +1,6 @@
 """A whole home from one form into another: clear, encrypted, other keys.
 
-The marker says what is under way before anything changes; whoever opens the home after a crash
+The marker says what is under way before anything changes; the next opening after a crash
 finishes it. The database changes in one transaction; a thread's old file goes only when its new one
 was read back and compared. Other processes that have the home open are refused from the first
 moment on (`Guard`). It never leaves an index of the old form behind.

@@ -82,7 +82,7 @@ OPEN: Final = "differs"
 """The kind of a link between two that seem to contradict each other."""
 
 SETTLED: Final = get_args(Verdict)
-"""What `OPEN` becomes when somebody has said what holds."""
+"""What `OPEN` becomes once it was settled what holds."""
 
 CONTRADICTION: Final = (OPEN, *SETTLED)
 

@@ -49,7 +49,7 @@ LinkRow: TypeAlias = tuple[RecordLink, int]
 _LINK_SEQ = LINK.names.index("seq")
 _SEQ, _TEXT = RECORD.names.index("seq"), RECORD.names.index("text")
 CURRENT = "AND valid_until IS NULL AND forgotten_at IS NULL "
-"""Of records: those that nothing has replaced and nobody has forgotten."""
+"""Of records: those that were neither replaced nor forgotten."""
 
 _SHORT = (
     "record_id", "seq", "type", "created_at", "last_reinforced", "reinforced", "valid_from",

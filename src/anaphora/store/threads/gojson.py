@@ -4,7 +4,7 @@ What Go would read is read: any order and case of keys, white space, unknown mem
 Go would refuse raises NotAThread. Members that Go does not know are carried along as raw text.
 What is written is what Go writes, but for lone surrogates: they are written as \\udXXX so that
 they survive (Go reads them as U+FFFD). A datetime holds microseconds and Go writes nanoseconds:
-whoever must give back the same bytes keeps a time's text, whoever compares uses `nanoseconds`.
+to give back the same bytes keep a time's text, to compare use `nanoseconds`.
 """
 
 from __future__ import annotations
