@@ -90,7 +90,7 @@ PROMISES: dict[str, str] = {
     "durable.places": "Q File systems and server settings that break the promises are told by doctor.",
     # Truth in SQL
     "truth.round_trip": "D NUL, lone surrogates and all of BLNS round-trip on both databases.",
-    "truth.migrates": "D A home of an older schema opens; one of a newer schema says so.",
+    "truth.refuses": "D A home of an older or a newer schema is refused, says so, and stays as it is.",
     "truth.sequence": "D Sequence numbers are dense and in commit order, per namespace.",
     "truth.processes": "Q Eight processes write at once: no 'locked', no lost write.",
     # The embedder
@@ -314,7 +314,6 @@ PROMISES: dict[str, str] = {
     "sealed.rows_whole": "D A sealed row is whole: a cell emptied or put into another is an error.",
     "sealed.index_moved": "D Moving rows of a sealed index about changes no word that is shown.",
     "sealed.rights": "D What a token may do cannot be widened without the key of the home.",
-    "sealed.renews": "D A sealed home of an older version opens, whole, and is sealed as a new one.",
     "sealed.left": "D What lies in a sealed home in clear, not being ours, is named.",
     "sealed.converts": "D A home is encrypted and decrypted without loss, killed at any moment.",
     # Adapters

@@ -30,7 +30,6 @@ __all__ = ["is_one_mistake", "program", "program_folder", "run_command", "run_co
 _LENGTH = 1 << 20
 _SHIM = Path(__file__).with_name("forked_program.py")
 _PRELOADED = (
-    "alembic.command",
     "numpy",
     "sqlalchemy",
     "tantivy",

@@ -36,7 +36,7 @@ ROOMS = {
     "sync",
     "values",
 }
-HEAVY = ("numpy", "onnxruntime", "tantivy", "sqlalchemy", "alembic", "typer", "rich")
+HEAVY = ("numpy", "onnxruntime", "tantivy", "sqlalchemy", "typer", "rich")
 
 
 @pytest.mark.promise("package.rooms")

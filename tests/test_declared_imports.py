@@ -100,9 +100,6 @@ NOT_IMPORTED = {
 }
 """What is declared without an import of ours, and why."""
 
-RUN_BY_ALEMBIC = "store.db.migrations.env"
-"""A script that only works inside of alembic."""
-
 
 def extras_of(scope: str) -> tuple[str, ...]:
     """The extras that the code in a scope is of; nothing for the base."""
@@ -208,7 +205,7 @@ def failures(extra: str, names: Iterable[str]) -> dict[str, str]:
 @pytest.mark.promise("package.declared")
 def test_the_base_imports_with_what_the_base_brings() -> None:
     """Every module that is of no extra; the others fail as code does whose extra is missing."""
-    names = [name for name, _ in modules() if name != RUN_BY_ALEMBIC]
+    names = [name for name, _ in modules()]
     failed = failures(BASE, names)
     missing = ("ModuleNotFoundError: No module named", "MissingExtra: ")
     for module, error in failed.items():

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import sqlite3
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
-from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +143,7 @@ def test_a_namespace_is_one_in_every_form(
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="its disks take both forms for one name")
-def test_threads_of_an_earlier_release_stand(memory: Memory, home: Path) -> None:
+def test_threads_of_another_program_stand(memory: Memory, home: Path) -> None:
     """A file whose name is in NFD is found by either form, goes on, and stays what it is."""
     memory.conversations.append("other", "user", "Begun.")
     folder = memory.conversations.directory
@@ -169,52 +165,6 @@ def test_threads_of_an_earlier_release_stand(memory: Memory, home: Path) -> None
         thread = memory.conversations.get(form("réunion"))
         assert thread is not None
         assert len(thread.turns) == count
-
-
-def old_digest(*parts: str) -> str:
-    made = hashlib.sha256()
-    for part in parts:
-        made.update(len(part.encode()).to_bytes(8, "big") + part.encode())
-    return made.hexdigest()[:32]
-
-
-@BOTH
-def test_rows_of_an_earlier_release_stand(
-    home: Path, clock: Clock, first: Form, second: Form
-) -> None:
-    """A path that was kept as it was typed is found, restated and superseded by either form."""
-    path, text = "café.opens", "It opens at 7."
-    with Memory.open(home, clock=clock, embedder="hashing") as memory:
-        old = memory.remember(text, path=nfc(path), tags=[nfc("café")], category=nfc("café"))
-        memory.scoped(nfc("josé")).remember("One.")
-    with sqlite3.connect(home / "anaphora.db") as database:
-        key, same = old_digest("path", first(path)), old_digest("same", "semantic", first(path), "")
-        same = old_digest("same", "semantic", first(path), "", text)
-        database.execute(
-            "UPDATE record SET path = ?, path_key = ?, same_key = ?, category = ?, tags = ?"
-            " WHERE record_id = ?",
-            (first(path), key, same, first("café"), json.dumps([first("café")]), old.id),
-        )
-        for (table,) in database.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table'"
-        ).fetchall():
-            if "namespace" in [row[1] for row in database.execute(f"PRAGMA table_info({table})")]:
-                database.execute(
-                    f"UPDATE {table} SET namespace = ? WHERE namespace = ?",
-                    (first("josé"), nfc("josé")),
-                )
-    clock.advance(days=1)
-    with Memory.open(home, clock=clock, embedder="hashing") as memory:
-        for form in (first, second):
-            assert [one.id for one in memory.history(form(path))] == [old.id]
-            assert [one.id for one in memory.list({"category": form("café")})] == [old.id]
-            assert [one.id for one in memory.list({"tags": {"contains": form("café")}})]
-            assert len(list(memory.scoped(form("josé")).list())) == 1
-        assert memory.remember(text, path=second(path)).action == "reinforced"
-        assert memory.remember("It opens at 8.", path=second(path)).action == "superseded"
-        assert len(memory.history(first(path))) == 2
-        assert [one.text for one in memory.list()] == ["It opens at 8."]
-        assert len(memory.namespaces()) == 2
 
 
 @BOTH
@@ -286,29 +236,6 @@ def test_a_path_that_ends_in_a_dot_is_refused(memory: Memory, path: str) -> None
     with pytest.raises(InvalidInput, match="path"):
         memory.update(kept.id, path=path)
     assert len(list(memory.list())) == 1
-
-
-@pytest.mark.promise("remember.out_of_order")
-def test_two_forms_that_stood_become_one_line(home: Path, clock: Clock) -> None:
-    """Where an earlier release let a value of each form stand, the next value ends both."""
-    with Memory.open(home, clock=clock, embedder="hashing") as memory:
-        memory.remember("It opens at 6.", path="placeholder")
-        clock.advance(days=1)
-        memory.remember("It opens at 7.", path=nfc("café"))
-    with sqlite3.connect(home / "anaphora.db") as database:
-        values = (nfd("café"), old_digest("path", nfd("café")))
-        database.execute(
-            "UPDATE record SET path = ?, path_key = ? WHERE path = 'placeholder'", values
-        )
-    clock.advance(days=1)
-    with Memory.open(home, clock=clock, embedder="hashing") as memory:
-        assert len(list(memory.list())) == 2
-        memory.remember("It opens at 8.", path="café")
-        assert [one.text for one in memory.list()] == ["It opens at 8."]
-        line = memory.history("café")
-        assert [one.text for one in line] == [f"It opens at {hour}." for hour in (6, 7, 8)]
-        assert all(a.valid_to == b.valid_from for a, b in pairwise(line))
-        assert line[0].valid_to == line[0].valid_from + timedelta(days=1)
 
 
 def test_what_an_adapter_puts_keeps_its_case(memory: Memory) -> None:

@@ -5,7 +5,6 @@ Every secret is made up and joined here from pieces, so that no scanner takes th
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,13 +12,10 @@ import pytest
 from tests.ingest.project_files import git, write
 
 from anaphora import Memory
-from anaphora.ingest.projects import cleaning, file_sync, git_history
-from anaphora.ingest.projects.files import walking
 from anaphora.ingest.projects.files.walking import is_secret_file
-from anaphora.ingest.secrets.redacting import RedactedText
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
-from anaphora.values.projects import IndexReport, RecallPackage
+from anaphora.values.projects import RecallPackage
 
 pytestmark = pytest.mark.internal
 
@@ -150,52 +146,6 @@ def test_a_file_that_is_changed_is_cleaned(memory: Memory, root: Path, tmp_path:
     paths = [one.path for one in memory.recall_context("heron", budget=9_000).primary_targets]
     assert "late.py" in paths
     assert ".env.production" not in paths
-
-
-def indexed_by_an_older_version(
-    home: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> IndexReport:
-    """A home as a version that took nothing out has left it."""
-    # Loaded before the patches: what cleans must keep the functions that find secrets.
-    assert callable(cleaning.clean)
-    with monkeypatch.context() as patched:
-        for module in (file_sync, git_history):
-            patched.setattr(module, "redact", lambda text, keep_lines=False: RedactedText(text))
-        patched.setattr(git_history, "without_secret_names", lambda path: path)
-        patched.setattr(walking, "without_secret_names", lambda path: path)
-        patched.setattr(walking, "is_secret_file", lambda path: False)
-        with Memory.open(home, embedder="hashing") as memory:
-            report = memory.index_project(root)
-            memory.observe("Herons nest in settings.py.")
-    with sqlite3.connect(home / "anaphora.db") as database:
-        database.execute("UPDATE source_file SET parser = 1")
-    database.close()
-    return report
-
-
-@pytest.mark.promise("project.secrets")
-@pytest.mark.parametrize("moved", [False, True])
-def test_an_older_index_is_cleaned(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, moved: bool
-) -> None:
-    """What an older version has kept goes with the first use, though the folder be elsewhere."""
-    home = tmp_path / "home"
-    report = indexed_by_an_older_version(home, root, monkeypatch)
-    assert report.files == len(FILES)
-    assert kept(home) >= set(SECRETS)
-    if moved:
-        root.rename(tmp_path / "elsewhere")
-    with Memory.open(home, embedder="hashing") as memory:
-        text = shown(memory)
-        assert leaks(text) == set()
-        assert kept(home) == set()
-        target = asked(memory).primary_targets[0]
-        assert (target.path, target.title) == ("settings.py", "after_the_key")
-        assert "Herons nest in settings.py." in text
-        if not moved:
-            again = memory.index_project(root)
-            assert (again.changed, again.unchanged) == (0, len(FILES) - len(SKIPPED))
-            assert leaks(shown(memory)) == set()
 
 
 @pytest.mark.promise("project.secrets")

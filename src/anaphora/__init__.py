@@ -36,9 +36,6 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Modules that have moved are found under their old names for one release.
-__path__.append(f"{__path__[0]}/_renamed")
-
 # What not every user needs is imported when it is first asked for: importing the package is part
 # of the time to an agent's first answer.
 _LAZY = {

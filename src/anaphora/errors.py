@@ -16,6 +16,7 @@ AnaphoraError
 │   ├── NotEmpty                        the target exists or is not empty
 │   ├── DamagedBackup                   a damaged backup or export
 │   ├── SchemaTooNew                    a home that a newer version wrote
+│   ├── SchemaTooOld                    a home that an older build wrote
 │   └── Unreadable                      an invalid row; all others can be read
 ├── EmbeddingError                      a text could not be turned into a vector
 │   ├── ModelIntegrityError             the model file is not the one that was shipped
@@ -106,6 +107,7 @@ __all__ = [
     "RemoteTampered",
     "SandboxError",
     "SchemaTooNew",
+    "SchemaTooOld",
     "SealChanged",
     "ServerError",
     "ServerUnreachable",
@@ -238,6 +240,22 @@ class SchemaTooNew(StoreError):
     def __init__(self, path: Path | str, found: str) -> None:
         self.found = found
         super().__init__("open", path, f"schema revision {found} is newer than this program")
+
+
+class SchemaTooOld(StoreError):
+    """The home was written by an older build of Anaphora in a form that this one does not read.
+
+    `found` is the version that it has, `needed` the one that this program reads. It is unchanged:
+    an export by the build that wrote it can be imported here.
+    """
+
+    def __init__(self, path: Path | str, found: str, needed: str) -> None:
+        self.found, self.needed = found, needed
+        reason = (
+            f"an older build of Anaphora wrote it (version {found}, this one reads {needed}): "
+            "run `anaphora export FILE` with that build, then `anaphora import FILE` with this one"
+        )
+        super().__init__("open", path, reason)
 
 
 class Unreadable(StoreError):

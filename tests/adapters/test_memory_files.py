@@ -574,22 +574,6 @@ def test_a_rename_stops_where_another_memory_stands(memory: Memory, files: Memor
 
 
 @pytest.mark.promise("adapters.memory_tool")
-def test_sections_of_an_older_version_give_way(memory: Memory, files: MemoryFiles) -> None:
-    """They stood at paths that files may have: an edit, or such a file, moves them."""
-    create(files, "/memories/c", LONG)
-    parent = memory.list({"path": "/memories/c"}).items[0].id
-    for number, old in enumerate(memory.list({"category": SECTION_CATEGORY}).items, 1):
-        text = old.text
-        memory.forget(old.id)
-        memory.remember(
-            text, path=f"/memories/c#{number}", category=SECTION_CATEGORY, parent=parent
-        )
-    assert create(files, "/memories/c#3", "x").startswith("File created")
-    paths = {str(one.path) for one in memory.list({"category": SECTION_CATEGORY}).items}
-    assert paths == {f"/memories/c#//{n}" for n in range(1, 7)}
-
-
-@pytest.mark.promise("adapters.memory_tool")
 @pytest.mark.parametrize("path", ["%" + "25" * 50_000, "/memories/" + "%25" * 50_000 + "41"])
 def test_layers_of_escapes_are_bounded(files: MemoryFiles, path: str) -> None:
     """A path that is far too long is refused before it is decoded, and quoted in part."""

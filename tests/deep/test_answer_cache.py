@@ -254,23 +254,3 @@ def test_no_answer_is_given_to_another_question(
         assert memory.deep_recall(one, scope="all_sessions").supported
         assert not memory.deep_recall(other, scope="all_sessions").cached
         assert memory.deep_recall(one.upper(), scope="all_sessions").cached
-
-
-@pytest.mark.promise("deep.question_form")
-def test_an_answer_of_an_older_program_goes_to_its_own_question(
-    tmp_path: Path, clock: Clock, script: Script
-) -> None:
-    """Rows whose key stood for several questions are given back to the words that were asked."""
-    with opening(tmp_path, clock)(script) as memory:
-        tell(memory)
-        memory.deep_recall("Which tea in total: A/B?")
-        rows = memory._services().deep_rows
-        (row,) = rows.find("answer")
-        plain = QuestionContext(
-            "which tea in total a b", "recent_sessions", None, True, ("scripted",) * 2
-        )
-        with rows.change() as work:
-            work.drop("answer")
-            work.put("answer", [{**row, "answer_key": answer_key("default", plain)}])
-        assert not memory.deep_recall(plain.question).cached
-        assert memory.deep_recall(plain.question).cached

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -56,25 +55,6 @@ def test_another_question_is_another_gap(
         memory.deep_recall(one, scope="all_sessions")
         assert [gap.question for gap in memory.gaps()] == [other]
         assert [gap.question for gap in memory.gaps("closed")] == [one]
-
-
-@pytest.mark.promise("deep.question_form")
-def test_a_gap_of_an_older_program_is_its_own_questions(tmp_path: Path, clock: Clock) -> None:
-    """A row whose key stood for several questions is found by its words alone, and not lost."""
-    script = Script(submits("NOT_FOUND"))
-    with opening(tmp_path, clock)(script) as memory:
-        tell(memory)
-        kept = memory.deep_recall("How many C++?").gap_id
-        rows = memory._services().deep_rows
-        with rows.change() as work:
-            (row,) = work.find("gap")
-            work.put("gap", [{**row, "question_key": sha256(b"how many c").hexdigest()}])
-        assert memory.deep_recall("How many C?").gap_id != kept
-        assert memory.deep_recall("how many C++?").gap_id == kept
-        assert {gap.question: gap.asked for gap in memory.gaps()} == {
-            "How many C++?": 2,
-            "How many C?": 1,
-        }
 
 
 @pytest.mark.promise("deep.gaps")

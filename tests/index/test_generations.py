@@ -24,7 +24,11 @@ GIVEN: dict[str, Any] = {
     "ids": ["a", "b"],
     "digests": f"{'0' * 16}{'1' * 16}",
 }
-MEMORIES: dict[str, Any] = {**GIVEN, "meta": ["generation", 2, 2, [7], 99]}
+MEMORIES: dict[str, Any] = {
+    **GIVEN,
+    "meta": ["generation", 2, 2, [7], 99],
+    "parts": [[1, 2, [7], [["segment", 2]], [], 5]],
+}
 SECTIONS: dict[str, Any] = {**GIVEN, "meta": ["generation", 2, 2, [1, 2, 3], 99]}
 BOTH = pytest.mark.parametrize(
     ("segments", "name", "given"),

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.ingest.project_desk import sections_since
-from tests.sqlite_driver import dbapi2
 
 from anaphora.errors import NotFound
 from anaphora.store.crypto.cipher import Keys
@@ -30,7 +28,6 @@ from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.internal
 
-FIXTURES = Path(__file__).parent / "fixtures"
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 ODD = "a \x00 b \ud800 c \x10 \U0001f600"
 
@@ -231,33 +228,3 @@ def test_a_forgotten_note_leaves_nothing(projects: Projects, ids: Callable[[], s
     assert graph.entities_of_notes([note]) == {}
     assert [one for _, one in notes.tombstones_since(0)] == [note]
     assert Records(truth, "default", sealer).tombstones_since(0) == ()
-
-
-@pytest.mark.promise("truth.migrates")
-@pytest.mark.parametrize(
-    "fixture",
-    sorted(path for path in FIXTURES.glob("truth_*.sql") if path.stem >= "truth_0004"),
-    ids=lambda fixture: fixture.stem,
-)
-def test_projects_of_every_schema_are_read(
-    fixture: Path, tmp_path: Path, ids: Callable[[], str]
-) -> None:
-    """A project in a home that any released version wrote comes back whole, and can be removed."""
-    connection = dbapi2.connect(str(tmp_path / "truth.db"))
-    connection.executescript(fixture.read_text("utf-8"))
-    connection.close()
-    truth = Database(path=tmp_path / "truth.db")
-    projects, graph = Projects(truth, "projects"), Graph(truth, "projects")
-    odd = "a \x00\ud800.py"
-    assert (projects.find("heron").root, list(projects.files("p1"))) == ("/heron", [odd])
-    (row,) = sections_since(projects, 0)
-    assert (row.path, row.text, row.heading) == (odd, "def f(): pass", ("h",))
-    assert SectionSource(truth, "projects").section_vectors("e", 0).blobs == (b"ab",)
-    assert [item.text for item in projects.history_of("p1", [odd])] == ["begun"]
-    (here,) = graph.entities_named([odd])[odd]
-    (link,) = graph.relations([here.id])
-    assert graph.entities([link.object])[link.object].name == "old.py"
-    (note,) = Notes(truth, "projects").list()
-    assert (note.record.text, note.type, note.importance) == ("keep `f`", "decision", 4)
-    assert projects.remove("p1") == 1
-    truth.close()

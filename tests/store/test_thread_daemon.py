@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 from tests.store.daemon_child import append as append_as_daemon
 
-from anaphora import Memory
 from anaphora.errors import InvalidId
 from anaphora.store.threads.file_store import ConversationStore
-from anaphora.store.threads.ids import escaped_name, unfit_for_windows
+from anaphora.store.threads.ids import unfit_for_windows
 from anaphora.store.threads.written import WrittenCopy
 
 HERE = Path(__file__).parent
@@ -64,41 +63,6 @@ def test_either_program_goes_on_where_the_other_stopped(
     assert json_names(tmp_path) == {f"{conversation_id}.json"}
     record = json.loads((tmp_path / f"{conversation_id}.json").read_bytes())
     assert [turn["text"] for turn in record["turns"]] == wanted
-
-
-@pytest.mark.promise("threads.one_file")
-@pytest.mark.parametrize("conversation_id", ["Session-A", "gespräch", "Abc", "a:b", "x" * 200])
-@pytest.mark.parametrize("daemon", ["absent", "before", "after"])
-def test_a_file_of_an_earlier_release_is_joined(
-    tmp_path: Path, conversation_id: str, daemon: str
-) -> None:
-    """An escaped file is renamed, or joins the daemon's by time; notes keep their turns."""
-    home = tmp_path / "home"
-    with Memory.open(home, embedder="hashing") as memory:
-        memory.conversations.append(conversation_id, "user", "ours", speaker="Ada")
-    directory = home / "conversations"
-    plain = directory / f"{conversation_id}.json"
-    former = directory / escaped_name(conversation_id)
-    plain.rename(former)
-    wanted = ["ours"]
-    if daemon == "before":
-        append_as_daemon(directory, conversation_id, "theirs")
-        record = json.loads(plain.read_bytes())
-        record["turns"][0]["ts"] = record["updated"] = "2020-01-01T00:00:00Z"
-        plain.write_text(json.dumps(record), "utf-8")
-        wanted = ["theirs", "ours"]
-    elif daemon == "after":
-        append_as_daemon(directory, conversation_id, "theirs")
-        wanted = ["ours", "theirs"]
-    with Memory.open(home, embedder="hashing") as memory:
-        turns = memory.conversations.recent(conversation_id, 9)
-        assert [turn.text for turn in turns] == wanted
-        assert [turn.speaker for turn in turns if turn.text == "ours"] == ["Ada"]
-        assert [summary.turn_count for summary in memory.conversations.list()] == [len(wanted)]
-        hits = memory.recall_conversation(None, "ours", mode="words")
-        assert [hit.text for hit in hits][:1] == ["ours"]
-    assert not former.exists()
-    assert json_names(directory) == {plain.name}
 
 
 @pytest.mark.promise("threads.one_file")

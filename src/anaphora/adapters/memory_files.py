@@ -51,8 +51,6 @@ _PAGE = 500
 _CONTENT = "file_text"
 # Between a place and a section's number. No path of a file has it: empty names are left out.
 _MARK = "#//"
-# Before, it was this, which can stand in the name of a file.
-_OLDER_MARK = "#"
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _HEADING = re.compile(r"#{1,6} +\S")
 
@@ -117,7 +115,6 @@ class MemoryFiles:
         if place == ROOT or self._file(place) or self._under(place, 1):
             raise taken
         self._refuse_file_above(place)
-        self._move_older_section(place)
         try:
             _, told = self._write(path, [_version(None, place, file_text)])
         except Conflict:
@@ -204,7 +201,6 @@ class MemoryFiles:
             news = [
                 _version(one, new + (one.path or "")[len(old) :], _content(one)) for one in moved
             ]
-            self._move_older_section(new)
             # Not only files: a memory of another kind keeps its path as well.
             if self._memory.list({"path": {"in": [one.path for one in news]}}, limit=1):
                 raise CommandRefused(f"Error: The destination {new_path} already exists")
@@ -286,7 +282,6 @@ class MemoryFiles:
         while True:
             file = self._file(place)
             wanted = [] if file is None else _sections(_content(file))
-            older = [one for one in self._all(_older_sections(place)) if _is_older(one, place)]
             numbered = self._numbered(place)
             there = {one.text: one for one in numbered.values() if one.category == SECTION_CATEGORY}
             fresh = [text for text in wanted if text not in there]
@@ -308,7 +303,7 @@ class MemoryFiles:
                 self._memory.remember_many(news)
             except (Conflict, NotFound):
                 continue
-            if surplus := [one.id for one in (*gone[len(fresh) :], *older)]:
+            if surplus := [one.id for one in gone[len(fresh) :]]:
                 within = [{"category": SECTION_CATEGORY}, {"id": {"in": surplus}}]
                 self._memory.forget(filters={"AND": within})
             now = self._file(place)
@@ -324,12 +319,6 @@ class MemoryFiles:
         within = self._all({"path": {"startswith": start}})
         suffixes = ((record, (record.path or "")[len(start) :]) for record in within)
         return {int(suffix): record for record, suffix in suffixes if _NUMBER.fullmatch(suffix)}
-
-    def _move_older_section(self, place: str) -> None:
-        """Free the path of a new file where a section of an older version stands."""
-        held = {"AND": [{"category": SECTION_CATEGORY}, {"path": place}]}
-        if self._memory.list(held, limit=1):
-            self._renew_sections(place.rpartition(_OLDER_MARK)[0])
 
     def _delete(self, place: str) -> bool:
         """Delete what is there; whether there was anything."""
@@ -440,17 +429,6 @@ _MOST_WRITTEN: Final = 2 * MOST_PATH
 
 def _files(more: Mapping[str, Any]) -> dict[str, Any]:
     return {"AND": [{"category": CATEGORY}, dict(more)]}
-
-
-def _older_sections(place: str) -> dict[str, Any]:
-    path = {"path": {"startswith": f"{place}{_OLDER_MARK}"}}
-    return {"AND": [{"category": SECTION_CATEGORY}, path]}
-
-
-def _is_older(section: MemoryRecord, place: str) -> bool:
-    """Whether an older version kept this as a section of this very place: "c#" begins with "c"."""
-    owner, _, number = (section.path or "").rpartition(_OLDER_MARK)
-    return owner == place and _NUMBER.fullmatch(number) is not None
 
 
 def _version(old: MemoryRecord | None, place: str, content: str) -> NewMemory:

@@ -465,9 +465,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         from anaphora import ops
 
         home = self._container
-        if home.truth.has_own_schema():
-            # An older home has no trail, and stays as it is.
-            self._tell_audit("exported", "backup")
+        self._tell_audit("exported", "backup")
         return ops.backup(home.home, home.truth, path, clock=home.clock, progress=progress)
 
     @staticmethod

@@ -24,7 +24,7 @@ from anaphora.values.projects import (
 )
 
 if TYPE_CHECKING:
-    from anaphora.container.namespace import NamespaceServices
+    pass
 
 
 @checks_arguments
@@ -55,7 +55,7 @@ class ProjectMemories(NamespaceView):
 
     def projects(self) -> tuple[Project, ...]:
         """The projects of this namespace that are known, with their sizes."""
-        return self._with_projects().projects.list()
+        return self._services().projects.list()
 
     def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """The folders of a project (its name, folder or id), and which imports from which.
@@ -65,7 +65,7 @@ class ProjectMemories(NamespaceView):
         """
         from anaphora.recall.project_map import project_map
 
-        services = self._with_projects()
+        services = self._services()
         row = services.projects.find(project)
         known = {one.id: one for one in services.projects.list()}
         return project_map(services.graph, known[row.id], within)
@@ -96,7 +96,7 @@ class ProjectMemories(NamespaceView):
         history; `project` None means all of them. Raises `InvalidInput`, `NotFound`, `StoreError`.
         """
         with span("observe"):
-            return self._with_projects().note_taking.observe(
+            return self._services().note_taking.observe(
                 text,
                 kind=kind,
                 importance=importance,
@@ -112,11 +112,11 @@ class ProjectMemories(NamespaceView):
         With `project` those about it and those about all projects. Raises `InvalidInput`,
         `NotFound`.
         """
-        return self._with_projects().note_taking.observations(project, limit)
+        return self._services().note_taking.observations(project, limit)
 
     def diary(self, project: str | None = None, *, limit: int = 50) -> tuple[DiaryEntry, ...]:
         """At most `limit` diary entries, the latest first. `project` and errors as in `notes`."""
-        return self._with_projects().note_taking.diary(project, limit)
+        return self._services().note_taking.diary(project, limit)
 
     def write_diary(
         self,
@@ -128,7 +128,7 @@ class ProjectMemories(NamespaceView):
     ) -> DiaryEntry:
         """Keep what was done in a session, for the next one. Raises what `observe` does."""
         with span("write_diary"):
-            return self._with_projects().note_taking.write_diary(
+            return self._services().note_taking.write_diary(
                 summary, subject=subject, tags=tags, project=project
             )
 
@@ -153,7 +153,7 @@ class ProjectMemories(NamespaceView):
         """
         with span("recall_context"), limited(timeout):
             found = self._asked(
-                lambda services: services.with_projects().recall_context.recall(
+                lambda services: services.recall_context.recall(
                     focus, project=project, budget=budget, include_sources=include_sources
                 )
             )
@@ -177,7 +177,7 @@ class ProjectMemories(NamespaceView):
         """
         with span("warm_up"):
             found = self._asked(
-                lambda services: services.with_projects().warm_up.warm_up(
+                lambda services: services.warm_up.warm_up(
                     topic,
                     project=project,
                     directory=None if directory is None else os.fspath(directory),
@@ -186,6 +186,3 @@ class ProjectMemories(NamespaceView):
                 )
             )
         return self._told("warm_up", found, topic or "")
-
-    def _with_projects(self) -> NamespaceServices:
-        return self._services().with_projects()

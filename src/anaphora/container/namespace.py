@@ -225,7 +225,7 @@ class NamespaceServices:
                 self.clock,
                 self.ids,
                 self._record_index,
-                lambda: self.with_projects().sections,
+                lambda: self.sections,
                 self.memories.purge,
                 self.deep_forgetting.documents_gone,
                 self.survivors.of,
@@ -395,15 +395,10 @@ class NamespaceServices:
 
     @service
     def upkeep(self) -> ProjectUpkeep:
-        """Keeps truth, vectors and index of projects and notes together.
-
-        The first use takes out what secrets an older version has kept. Raises StoreError.
-        """
+        """Keeps truth, vectors and index of projects and notes together."""
         from anaphora.ingest.projects.upkeep import ProjectUpkeep
 
-        upkeep = ProjectUpkeep(self.projects, self.indexing, self.note_taking, self.sections)
-        upkeep.clean()
-        return upkeep
+        return ProjectUpkeep(self.projects, self.indexing, self.note_taking, self.sections)
 
     @service
     def survivors(self) -> Survivors:
@@ -426,7 +421,7 @@ class NamespaceServices:
         return (self.calls, self.call_index) if len(self.calls.list(limit=1)) else None
 
     def _sections_and_notes(self) -> tuple[SectionIndex, Notes] | None:
-        return (self.with_projects().sections, self.notes) if self._holds_projects() else None
+        return (self.sections, self.notes) if self._holds_projects() else None
 
     @service
     def deep_forgetting(self) -> DeepForgetting:
@@ -556,7 +551,7 @@ class NamespaceServices:
         return answer
 
     def _context_if_any(self) -> ContextRecall | None:
-        return self.with_projects().recall_context if self._holds_projects() else None
+        return self.recall_context if self._holds_projects() else None
 
     @service
     def recall_context(self) -> ContextRecall:
@@ -683,11 +678,6 @@ class NamespaceServices:
         return DreamCycle(self.recall_deep, self.extract, dream, self.jobs)
 
     # What takes several services.
-
-    def with_projects(self) -> NamespaceServices:
-        """These services, for a call about projects: no secret is left from an older version."""
-        _ = self.upkeep
-        return self
 
     def forget_any(
         self,

@@ -1,1 +1,1 @@
-"""Truth: conversation threads as files, and everything else in SQL. Never derived, never lost."""
+"""Stored data: conversation threads as files, everything else in SQL. Never derived, never lost."""

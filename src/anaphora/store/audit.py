@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.caller import call_origin
-from anaphora.errors import AnaphoraError, InvalidInput, StoreError
+from anaphora.errors import AnaphoraError, InvalidInput, StoreError, Tampered
 from anaphora.store.codecs import moment, to_micros
 from anaphora.store.db.tables import AUDIT_ENTRY, AUDIT_STATE, HEAD
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, NamespaceTransaction
@@ -107,12 +107,23 @@ class ToldChanges:
     def add_to(self, write: Write, sealer: Sealer) -> None:
         """Add it to the trail, in this very write."""
         # What came or went in it was not changed as well.
-        more = {one for action, some in self._ids.items() if action != "changed" for one in some}
-        told = {
-            action: [one for one in some if action != "changed" or one not in more]
-            for action, some in self._ids.items()
+        came_or_went = {
+            record_id
+            for action, ids_of_action in self._ids.items()
+            if action != "changed"
+            for record_id in ids_of_action
         }
-        in_order = [(action, told[action]) for action in _DEEDS if told.get(action)]
+        ids_by_action = {
+            action: [
+                record_id
+                for record_id in ids_of_action
+                if action != "changed" or record_id not in came_or_went
+            ]
+            for action, ids_of_action in self._ids.items()
+        }
+        in_order = [
+            (action, ids_by_action[action]) for action in _DEEDS if ids_by_action.get(action)
+        ]
         if not in_order:
             return
         work = _TrailTransaction(write, sealer)
@@ -146,7 +157,11 @@ class AuditTrail(NamespaceReader):
         with self._writing() as write:
             work = _TrailTransaction(write, self.sealer)
             rows = self._rows(_BACKWARDS, before=NO_LIMIT, limit=1)
-            last = (rows[0][0], _link_text(rows[0][2])) if rows else None
+            last = None
+            if rows:
+                number, _, link = rows[0]
+                # The head keeps only a whole link, and no entry follows from a damaged one.
+                last = number, str(link) if _LINK.fullmatch(str(link)) else "0" * 64
             head, key, sound = work.sound_head(last, new_key)
             at = write.now()
             if not sound:
@@ -170,22 +185,25 @@ class AuditTrail(NamespaceReader):
                 return
             work = _TrailTransaction(write, self.sealer)
             key = work.key()
-            named = [digest_of(key, one[1:]) if one.startswith("#") else one for one in ids]
-            asked = digest_of(key, question) if question else ""
-            content = _content(write.now(), action, lane, named, count, asked)
+            named = [
+                digest_of(key, some_id[1:]) if some_id.startswith("#") else some_id
+                for some_id in ids
+            ]
+            question_digest = digest_of(key, question) if question else ""
+            content = _content(write.now(), action, lane, named, count, question_digest)
             work.put_head(work.add(TrailHead.read(write.audit), key, content))
 
     def key(self) -> bytes | None:
         """The key of its digests and links; None where there was never a trail."""
         rows = self._found(AUDIT_STATE, _KEYS, name=_KEY)
-        return _key_of(rows[0][1]) if rows else None
+        return _read_key(rows[0][1]) if rows else None
 
     def entries(self, before: int | None = None) -> Iterator[AuditEntry]:
         """Entries with numbers below `before`, the last first. `StoreError` for damage."""
         before = NO_LIMIT if before is None else before
         while rows := self._found(AUDIT_ENTRY, _BACKWARDS, before=before, limit=STEP):
             for number, body, _ in rows:
-                yield _entry(number, body)
+                yield _read_entry(number, body)
             before = rows[-1][0]
 
     def verify(self, tip: str | None = None) -> AuditReport:
@@ -194,71 +212,66 @@ class AuditTrail(NamespaceReader):
         `tip` is one that was noted elsewhere before: a trail that was cut, or made anew since, has
         never had it. `InvalidInput` for one that is no tip.
         """
-        wanted = None if tip is None else _tip(tip)
+        noted_tip = None if tip is None else _parse_tip(tip)
         # Of one moment: what is written meanwhile is in the head and in the entries, or in neither.
         with self.truth.snapshot() as truth:
             trail = AuditTrail(truth, self.namespace, self.sealer)
-            followed = trail._followed(wanted)
+            followed = trail._follow(noted_tip)
             try:
                 head = trail._head()
             except StoreError as error:
                 damaged = AuditProblem("changed", followed.number, error.reason)
                 return AuditReport(followed.number, "", followed.problem or damaged)
-            return trail._compared(head, followed, wanted)
+            return trail._compare(head, followed, noted_tip)
 
-    def _followed(self, wanted: tuple[int, str] | None) -> _Chain:
+    def _follow(self, tip: tuple[int, str] | None) -> _Chain:
         """The entries from the first one on, as far as each follows from the last."""
-        chain = _Chain(on=False, seen=wanted is None)
+        chain = _Chain(on=False, seen=tip is None)
         try:
             key = self.key() or b""
         except AnaphoraError:
             # No entry follows under another key: the first one is named.
             key = b""
-        for number, body, told in self._forwards():
+        for number, body, stored_link in self._forwards():
             if number != chain.number + 1:
                 detail = f"entry {chain.number + 1} is not there, {number} is"
                 chain.problem = AuditProblem("missing", chain.number + 1, detail)
                 return chain
             link = _link(key, chain.link, number, body)
-            if not hmac.compare_digest(link.encode(), _bytes(str(told))):
+            if not hmac.compare_digest(link.encode(), _bytes(str(stored_link))):
                 detail = f"entry {number} is not what was written, or does not follow {number - 1}"
                 chain.problem = AuditProblem("changed", number, detail)
                 return chain
             chain.number, chain.link = number, link
-            chain.seen = chain.seen or (number, link) == wanted
-            chain.on = _switched(body, before=chain.on)
+            chain.seen = chain.seen or (number, link) == tip
+            chain.on = _is_on_after(body, before=chain.on)
         return chain
 
-    def _compared(
-        self, head: TrailHead, chain: _Chain, wanted: tuple[int, str] | None
-    ) -> AuditReport:
+    def _compare(self, head: TrailHead, chain: _Chain, tip: tuple[int, str] | None) -> AuditReport:
         """What the head says against what the entries say."""
         problem = chain.problem
         if problem is None and (chain.number, chain.link) != (head.number, head.link):
-            problem = _cut(chain.number, head)
+            problem = _head_problem(chain.number, head)
         if problem is None and head.on != chain.on:
             problem = AuditProblem("changed", head.number, _SWITCHED_UNTOLD[head.on])
-        if problem is None and not chain.seen and wanted is not None:
-            problem = _other_tip(wanted[0])
+        if problem is None and not chain.seen and tip is not None:
+            detail = "the trail never had that tip: it was cut, or made anew"
+            problem = AuditProblem("other_tip", tip[0], detail)
         return AuditReport(chain.number, head.tip, problem)
 
     def _forwards(self) -> Iterator[tuple[int, str, str]]:
+        """The number, content and link of each entry; the content is "" if it does not decrypt."""
         after = 0
         while rows := self._rows(_FORWARDS, after=after, limit=STEP):
             for row in rows:
-                yield row[0], self._body(row), row[2]
+                try:
+                    body = str(self._opened(AUDIT_ENTRY, [row])[0][1])
+                except Tampered:
+                    body = ""
+                yield row[0], body, row[2]
             after = rows[-1][0]
             if not isinstance(after, int):
-                return  # No number: it was named as what stands in the place of the next entry.
-
-    def _body(self, row: tuple[Any, ...]) -> str:
-        """The content of an entry; "" where somebody has changed what is encrypted."""
-        from anaphora.errors import Tampered
-
-        try:
-            return str(self._opened(AUDIT_ENTRY, [row])[0][1])
-        except Tampered:
-            return ""
+                return  # Not a number: it was reported as an entry that is missing.
 
     def _head(self) -> TrailHead:
         rows = self.truth.rows(_STATE, {"namespace": self.namespace})
@@ -309,12 +322,12 @@ class _TrailTransaction(NamespaceTransaction):
         """The key, made if there is none yet."""
         rows = self._found(AUDIT_STATE, name=_KEY)
         if rows:
-            return _key_of(rows[0][1])
+            return _read_key(rows[0][1])
         if new_key is None:
             raise StoreError("write", "the audit trail", f"its key is not there: {_ANEW}")
-        made = new_key(KEY_BYTES)
-        self._insert(AUDIT_STATE, [{"name": _KEY, "value": made.hex()}])
-        return made
+        key = new_key(KEY_BYTES)
+        self._insert(AUDIT_STATE, [{"name": _KEY, "value": key.hex()}])
+        return key
 
     def add(self, head: TrailHead, key: bytes, body: str) -> TrailHead:
         """Add an entry; the head after it. `StoreError` where the head is older than that."""
@@ -338,20 +351,14 @@ def digest_of(key: bytes, words: str) -> str:
     return hmac.new(key, b"words " + _bytes(words), "sha256").hexdigest()[:DIGEST_CHARACTERS]
 
 
-def _key_of(stored: str) -> bytes:
+def _read_key(stored: str) -> bytes:
     try:
         return bytes.fromhex(stored)
     except ValueError as error:
         raise StoreError("read", "the audit trail", f"its key is damaged; {_ANEW}") from error
 
 
-def _link_text(stored: object) -> str:
-    """A link as the head may keep it; no entry follows from a damaged one."""
-    text = str(stored)
-    return text if _LINK.fullmatch(text) else "0" * 64
-
-
-def _switched(body: str, *, before: bool) -> bool:
+def _is_on_after(body: str, *, before: bool) -> bool:
     """Whether the trail is on after an entry."""
     try:
         action = json.loads(body).get("action")
@@ -372,7 +379,7 @@ def _content(
     at: datetime, action: str, lane: str, ids: Iterable[str], count: int, query: str
 ) -> str:
     origin = call_origin()
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "at": to_micros(at),
         "action": action,
         "lane": lane,
@@ -383,14 +390,16 @@ def _content(
         "token": origin.token,
         "agent": origin.agent,
     }
-    return json.dumps({name: one for name, one in told.items() if one}, separators=(",", ":"))
+    return json.dumps(
+        {name: field for name, field in fields.items() if field}, separators=(",", ":")
+    )
 
 
-def _entry(number: int, body: str) -> AuditEntry:
+def _read_entry(number: int, body: str) -> AuditEntry:
     try:
-        told = json.loads(body)
-        at = moment(int(told.pop("at")))
-        return AuditEntry(number=number, at=at, ids=tuple(told.pop("ids", ())), **told)
+        fields = json.loads(body)
+        at = moment(int(fields.pop("at")))
+        return AuditEntry(number=number, at=at, ids=tuple(fields.pop("ids", ())), **fields)
     except (
         ValueError,
         TypeError,
@@ -402,19 +411,14 @@ def _entry(number: int, body: str) -> AuditEntry:
         raise StoreError("read", f"entry {number} of the audit trail", str(error)) from error
 
 
-def _tip(given: str) -> tuple[int, str]:
-    number, mark, link = given.strip().partition(":")
+def _parse_tip(text: str) -> tuple[int, str]:
+    number, mark, link = text.strip().partition(":")
     if not mark or not number.isdecimal() or len(number) > _TIP_DIGITS or not link:
-        raise InvalidInput("tip", given, "expected a tip as `audit verify` shows it: NUMBER:LINK")
+        raise InvalidInput("tip", text, "expected a tip as `audit verify` shows it: NUMBER:LINK")
     return int(number), link
 
 
-def _other_tip(number: int) -> AuditProblem:
-    detail = "the trail never had that tip: it was cut, or made anew"
-    return AuditProblem("other_tip", number, detail)
-
-
-def _cut(number: int, head: TrailHead) -> AuditProblem:
+def _head_problem(number: int, head: TrailHead) -> AuditProblem:
     if number < head.number:
         detail = f"the last entries are not there: {head.number} were written"
         return AuditProblem("truncated", number + 1, detail)

@@ -51,21 +51,21 @@ def from_micros(micros: int | None) -> datetime | None:
 
 @lru_cache(maxsize=64)
 def _nearest(micros: int) -> datetime:
-    # Once each: whoever lists many memories must not fill the log.
-    found = LATEST if micros > 0 else EARLIEST
+    # Cached, so that each is logged once: a listing of many memories must not fill the log.
+    nearest = LATEST if micros > 0 else EARLIEST
     _log.warning(
         "a stored time (%d microseconds from 1970) is outside the years 1 to 9999 and is "
-        "treated as %s; `doctor --repair` repairs it", micros, found,
+        "treated as %s; `doctor --repair` repairs it", micros, nearest,
     )  # fmt: skip
-    return found
+    return nearest
 
 
 def moment(micros: int | None) -> datetime:
     """The time that a column holds which is never empty. Raises `ValueError` where it is."""
-    found = from_micros(micros)
-    if found is None:
+    time = from_micros(micros)
+    if time is None:
         raise ValueError("a time is missing")
-    return found
+    return time
 
 
 def as_json(value: object, *, sort_keys: bool = False) -> str:
@@ -84,14 +84,14 @@ def parsed(stored: str | None, kind: type) -> Any:
     """
     if not stored:
         return kind()
-    found: Any = json.loads(stored)
-    sound = isinstance(found, kind)
-    if isinstance(found, list):
-        sound = sound and all(isinstance(item, str) for item in found)
+    parsed_value: Any = json.loads(stored)
+    sound = isinstance(parsed_value, kind)
+    if isinstance(parsed_value, list):
+        sound = sound and all(isinstance(text, str) for text in parsed_value)
     if not sound:
-        # Not what it holds: words of a user have no place in a log.
+        # Not its content: a log must not hold the words of a user.
         raise ValueError(f"a column holds no {kind.__name__}")
-    return found
+    return parsed_value
 
 
 def readable(rows: Iterable[RowT], make: Callable[[RowT], ValueT]) -> Iterator[ValueT]:

@@ -156,11 +156,11 @@ def make_directory(directory: Path) -> None:
     while not missing.exists():
         above.append(missing)
         missing = missing.parent
-    for place in reversed(above):
+    for folder in reversed(above):
         # Another process may make it at the same moment.
         with suppress(FileExistsError):
-            place.mkdir(mode=0o700)
-        sync_directory(place.parent)
+            folder.mkdir(mode=0o700)
+        sync_directory(folder.parent)
     if not directory.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
 
@@ -242,7 +242,8 @@ def _written(
     temporary: Path, path: Path, content: bytes | Callable[[BinaryIO], object]
 ) -> Iterator[BinaryIO]:
     """A new file with this content, on the disk in whole; it is removed if the body fails."""
-    with open(temporary, "xb", opener=_private) as target:
+    # For this user alone from the first moment on.
+    with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as target:
         try:
             _keep_mode(path, target.fileno())
             if isinstance(content, bytes):
@@ -328,15 +329,15 @@ def copy_start(source: int, target: BinaryIO, count: int) -> None:
 def set_aside(path: Path, folder: Path) -> Path:
     """Move a file into `folder` under the first free number; what lies there is never replaced."""
     make_directory(folder)
-    place = next(
-        place
+    target = next(
+        target
         for n in itertools.count(1)
-        if not os.path.lexists(place := folder / f"{path.name}.{n}")
+        if not os.path.lexists(target := folder / f"{path.name}.{n}")
     )
-    path.rename(place)
+    path.rename(target)
     sync_directory(folder)
     sync_directory(path.parent)
-    return place
+    return target
 
 
 def _copy_in_kernel(source: int, target: int, count: int) -> int:
@@ -355,10 +356,6 @@ def _copy_in_kernel(source: int, target: int, count: int) -> int:
             return done
         done += copied
     return done
-
-
-def _private(name: str, flags: int) -> int:
-    return os.open(name, flags, 0o600)
 
 
 def _keep_mode(path: Path, target: int) -> None:

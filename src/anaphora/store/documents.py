@@ -1,4 +1,4 @@
-"""Documents in truth: versions of files and their sections, as records of kinds of their own.
+"""Documents: versions of files and their sections, as records of kinds of their own.
 
 A document is a record whose text is its title and whose path is its name; its sections name it as
 their parent, and stand or are past as it does. So they share tables, versions, forgetting, vectors
@@ -10,7 +10,7 @@ never reads a clock, and it never embeds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -65,8 +65,8 @@ class Documents(NamespaceReader):
         self.versions = Records(truth, namespace, sealer, kinds=(DOCUMENT,))
         self.sections = Records(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
         self.vectors = RecordVectors(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
-        # As of a number of truth: each search asks, and looks through every record where there are
-        # none.
+        # As of a number of the database: each search asks, and looks through every record where
+        # there are none.
         self._holds_any: tuple[int, bool] = (-1, False)
 
     @contextmanager
@@ -83,8 +83,8 @@ class Documents(NamespaceReader):
 
     def holds_any(self) -> bool:
         """Whether there is any document, past ones too."""
-        version, (known, answer) = self.version(), self._holds_any
-        if version != known:
+        version, (known_version, answer) = self.version(), self._holds_any
+        if version != known_version:
             answer = bool(self._rows(_ANY))
             self._holds_any = (version, answer)
         return answer
@@ -95,10 +95,10 @@ class Documents(NamespaceReader):
 
     def get(self, document: str) -> Document:
         """The document of this id, or what has this name now. `NotFound`."""
-        found = self.versions.many([document]).get(document) or self.versions.current(document)
-        if found is None:
+        record = self.versions.many([document]).get(document) or self.versions.current(document)
+        if record is None:
             raise NotFound("document", document)
-        return self._documents([found])[0]
+        return self._documents([record])[0]
 
     def list(self, *, limit: int, history: bool = False) -> tuple[Document, ...]:
         """At most `limit` documents, the last added first; with `history` past versions too."""
@@ -110,26 +110,26 @@ class Documents(NamespaceReader):
 
     def sections_of(self, document_id: str) -> tuple[DocumentSection, ...]:
         """The sections of a document in order. `NotFound`."""
-        found = self.versions.get(document_id)
-        count = _number((found.payload or {}).get("sections"))
+        document = self.versions.get(document_id)
+        count = _number((document.payload or {}).get("sections"))
         ids = [section_id(document_id, number) for number in range(1, count + 1)]
         rows = self.sections.many(ids)
-        return tuple(section_of(rows[one]) for one in ids if one in rows)
+        return tuple(section_of(rows[section]) for section in ids if section in rows)
 
     def file_of(self, document_id: str) -> bytes:
         """The bytes of its file. `NotFound`, also where they were not kept."""
-        found = self.versions.get(document_id)
+        document = self.versions.get(document_id)
         rows = self._found(DOCUMENT_FILE, _FILE, id=document_id)
-        at = DOCUMENT_FILE.names.index("data")
-        data = b"".join(bytes(row[at]) for row in rows)
+        column = DOCUMENT_FILE.names.index("data")
+        content = b"".join(bytes(row[column]) for row in rows)
         # One that an import has not brought whole yet is none.
-        if not rows or len(data) != _number((found.payload or {}).get("size")):
+        if not rows or len(content) != _number((document.payload or {}).get("size")):
             raise NotFound("file of the document", document_id)
-        return data
+        return content
 
     def _documents(self, records: Iterable[MemoryRecord]) -> tuple[Document, ...]:
-        kept = {row[0] for row in self._rows(_PIECES)}
-        return tuple(readable(list(records), lambda record: document_of(record, kept)))
+        with_file = {row[0] for row in self._rows(_PIECES)}
+        return tuple(readable(list(records), lambda record: document_of(record, with_file)))
 
 
 class DocumentTransaction(NamespaceTransaction):
@@ -170,14 +170,14 @@ class DocumentTransaction(NamespaceTransaction):
         assert old is not None
         until = max(at, old.valid_from)
         self.versions.change(document_id, valid_to=until, superseded_by=by)
-        for one in self.sections_of([document_id]):
-            self.sections.change(one, valid_to=until)
+        for section in self.sections_of([document_id]):
+            self.sections.change(section, valid_to=until)
 
     def sections_of(self, document_ids: Iterable[str]) -> list[str]:
         """The ids of the sections of these documents, held from now on."""
-        found = sorted(self.sections.children(document_ids))
-        self.sections.load(ids=found)
-        return found
+        section_ids = sorted(self.sections.children(document_ids))
+        self.sections.load(ids=section_ids)
+        return section_ids
 
     def flush(self) -> None:
         """Write what was put."""
@@ -194,7 +194,7 @@ def rows_of(
     document: Document, sections: Sequence[DocumentSection], data: bytes | None = None
 ) -> DocumentRows:
     """What is written of a document: the inverse of `document_of` and `section_of`."""
-    told = {
+    payload = {
         "format": document.format,
         "size": document.size,
         "content_hash": document.content_hash,
@@ -213,44 +213,41 @@ def rows_of(
         valid_from=document.added_at,
         seq=0,
         path=document.name,
-        payload={name: value for name, value in told.items() if value is not None},
+        payload={name: cell for name, cell in payload.items() if cell is not None},
         tags=document.tags,
         sources=() if document.source is None else (document.source,),
         supersedes=document.supersedes,
         superseded_by=document.superseded_by,
         valid_to=document.replaced_at,
     )
-    called = {"title": document.title, "name": PurePosixPath(document.name).name}
+    shared = {"title": document.title, "name": PurePosixPath(document.name).name}
     parts = [
         replace(
             record,
-            id=one.id,
-            text=one.text,
+            id=section.id,
+            text=section.text,
             path=None,
-            payload=_section_payload(one) | called,
+            payload=_section_payload(section) | shared,
             sources=(),
             parent=document.id,
             supersedes=None,
             superseded_by=None,
             created_at=document.date or document.added_at,
         )
-        for one in sections
+        for section in sections
     ]
     return DocumentRows(record, parts, data)
 
 
-def _section_payload(one: DocumentSection) -> dict[str, Any]:
-    told = {
-        "number": one.number,
-        "start": one.start,
-        "page": one.page,
-        "heading": list(one.heading) or None,
-    }
-    return {name: value for name, value in told.items() if value is not None}
+def _section_payload(section: DocumentSection) -> dict[str, Any]:
+    payload: dict[str, Any] = {"number": section.number, "start": section.start}
+    if section.page is not None:
+        payload["page"] = section.page
+    return payload | ({"heading": list(section.heading)} if section.heading else {})
 
 
 def same_document(content_hash: str) -> str:
-    """The identity of documents whose files have the same bytes."""
+    """The identity of documents with the same bytes."""
     return digest("document", content_hash)
 
 
@@ -264,13 +261,16 @@ def document_id_of(any_id: str) -> str:
     return any_id.partition("#")[0]
 
 
-def document_of(record: MemoryRecord, kept: Iterable[str]) -> Document:
-    """The document that a record stands for; `kept` are those whose files are there.
+def document_of(record: MemoryRecord, with_file: Iterable[str]) -> Document:
+    """The document that a record stands for; `with_file` has the ids of documents with a file.
 
     `Unreadable` for one that makes no sense.
     """
-    told = record.payload or {}
-    form, date = told.get("format"), told.get("date")
+    payload = record.payload or {}
+    form, author, date = payload.get("format"), payload.get("author"), None
+    if isinstance(payload.get("date"), str):
+        with suppress(ValueError):
+            date = datetime.fromisoformat(payload["date"])
     if form not in FORMATS:
         raise Unreadable("record", record.id, f"its format is {form!r}")
     return Document(
@@ -278,17 +278,17 @@ def document_of(record: MemoryRecord, kept: Iterable[str]) -> Document:
         name=record.path or "",
         title=record.text,
         format=form,
-        size=_number(told.get("size")),
-        content_hash=str(told.get("content_hash", "")),
+        size=_number(payload.get("size")),
+        content_hash=str(payload.get("content_hash", "")),
         added_at=record.created_at,
-        sections=_number(told.get("sections")),
-        characters=_number(told.get("characters")),
-        pages=told.get("pages") if isinstance(told.get("pages"), int) else None,
-        author=_text(told.get("author")),
-        date=_date(date),
+        sections=_number(payload.get("sections")),
+        characters=_number(payload.get("characters")),
+        pages=payload.get("pages") if isinstance(payload.get("pages"), int) else None,
+        author=author if isinstance(author, str) and author else None,
+        date=date,
         source=record.sources[0] if record.sources else None,
         tags=record.tags,
-        file_kept=record.id in kept,
+        file_kept=record.id in with_file,
         supersedes=record.supersedes,
         superseded_by=record.superseded_by,
         replaced_at=record.valid_to,
@@ -298,17 +298,17 @@ def document_of(record: MemoryRecord, kept: Iterable[str]) -> Document:
 
 def section_of(record: MemoryRecord) -> DocumentSection:
     """The section that a record stands for."""
-    told = record.payload or {}
-    start = _number(told.get("start"))
+    payload = record.payload or {}
+    start = _number(payload.get("start"))
     return DocumentSection(
         id=record.id,
         document=record.parent or document_id_of(record.id),
-        number=_number(told.get("number")),
+        number=_number(payload.get("number")),
         text=record.text,
         start=start,
         end=start + len(record.text),
-        heading=heading_in(told),
-        page=told.get("page") if isinstance(told.get("page"), int) else None,
+        heading=heading_in(payload),
+        page=payload.get("page") if isinstance(payload.get("page"), int) else None,
     )
 
 
@@ -319,12 +319,12 @@ def is_section(record: MemoryRecord) -> bool:
 
 def section_title(record: MemoryRecord) -> str:
     """What a section is called: its document's title, its page, the headings above it."""
-    told = record.payload or {}
-    page, title, heading = told.get("page"), str(told.get("title") or ""), heading_in(told)
+    payload = record.payload or {}
+    page, title, heading = payload.get("page"), str(payload.get("title") or ""), heading_in(payload)
     # The first heading of a document is often its title.
     above = heading[1:] if heading[:1] == (title,) else heading
-    place = place_of(page if isinstance(page, int) else None, above)
-    return ", ".join(part for part in (title, place) if part)
+    location = place_of(page if isinstance(page, int) else None, above)
+    return ", ".join(part for part in (title, location) if part)
 
 
 def heading_in(payload: Any) -> tuple[str, ...]:
@@ -336,22 +336,11 @@ def heading_in(payload: Any) -> tuple[str, ...]:
 def section_names(record: MemoryRecord) -> str:
     """What a section is found by beside its words: what it stands under, how the document is
     called, its tags."""
-    told = record.payload or {}
-    name = PurePosixPath(str(told.get("name") or ""))
-    called = (str(told.get("title") or ""), *heading_in(told)[:-1], name.stem, *record.tags)
-    return "\n".join(dict.fromkeys(one for one in called if one))
+    payload = record.payload or {}
+    name = PurePosixPath(str(payload.get("name") or ""))
+    names = (str(payload.get("title") or ""), *heading_in(payload)[:-1], name.stem, *record.tags)
+    return "\n".join(dict.fromkeys(name_part for name_part in names if name_part))
 
 
 def _number(value: object) -> int:
     return value if isinstance(value, int) and value >= 0 else 0
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _date(value: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None

@@ -28,7 +28,7 @@ def escape(text: str) -> str:
     if text.isascii() and MARK not in text and "\0" not in text:
         # Nearly every text; looking for two characters is a tenth of looking at each.
         return text
-    return _REFUSED.sub(_encode, text)
+    return _REFUSED.sub(lambda match: f"\x10{ord(match[0]):04X}", text)
 
 
 def unescape(stored: str) -> str:
@@ -57,10 +57,6 @@ def unescape_rows(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         if MARK in "".join(texts):
             return [tuple(map(unescape_cell, row)) for row in rows]
     return rows
-
-
-def _encode(match: re.Match[str]) -> str:
-    return f"\x10{ord(match[0]):04X}"
 
 
 def _decode(match: re.Match[str]) -> str:

@@ -80,14 +80,14 @@ def _number(value: object, place: str) -> int | float:
 
 
 def _time(value: object, place: str) -> datetime:
-    found = value if isinstance(value, datetime) else None
+    time = value if isinstance(value, datetime) else None
     if isinstance(value, str):
         with suppress(ValueError):
-            found = read_time(value)
-    if found is not None and found.utcoffset() is not None and has_utc(found):
-        return found
-    wanted = "a time with an offset, such as 2026-04-30T12:00:00Z"
-    raise fault(place, value, _expected(wanted, value))
+            time = read_time(value)
+    if time is not None and time.utcoffset() is not None and has_utc(time):
+        return time
+    expected = "a time with an offset, such as 2026-04-30T12:00:00Z"
+    raise fault(place, value, _expected(expected, value))
 
 
 def _scalar(value: object, place: str) -> _Key:
@@ -123,8 +123,8 @@ def _tag_set(value: object, place: str) -> frozenset[str]:
     return tags
 
 
-def _expected(wanted: str, value: object) -> str:
-    return f"expected {wanted}" + ("; exists asks for what is missing" if value is None else "")
+def _expected(form: str, value: object) -> str:
+    return f"expected {form}" + ("; exists asks for what is missing" if value is None else "")
 
 
 def _finite(value: int | float) -> bool:
@@ -168,7 +168,7 @@ _ORDER: dict[str, Holds] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 def _plain_rules(read: Read) -> Rules:
     rules: Rules = {"eq": (read, eq), "ne": (read, ne)}
     rules.update({name: (read, holds) for name, holds in _ORDER.items()})
-    rules["in"] = (_any_of(read), lambda value, some: value in some)
+    rules["in"] = (_any_of(read), lambda value, operands: value in operands)
     return rules
 
 
@@ -177,9 +177,9 @@ RULES: dict[str, Rules] = {
     "time": _plain_rules(_time),
     "number": _plain_rules(_number),
     "tags": {
-        "eq": (_tag_set, lambda tags, wanted: frozenset(tags) == wanted),
-        "ne": (_tag_set, lambda tags, wanted: frozenset(tags) != wanted),
-        "in": (_any_of(_text), lambda tags, some: not some.isdisjoint(tags)),
+        "eq": (_tag_set, lambda tags, operand: frozenset(tags) == operand),
+        "ne": (_tag_set, lambda tags, operand: frozenset(tags) != operand),
+        "in": (_any_of(_text), lambda tags, operands: not operands.isdisjoint(tags)),
         "contains": (_text, contains),
         "startswith": (_text, lambda tags, start: any(tag.startswith(start) for tag in tags)),
     },
@@ -214,9 +214,9 @@ MAX_NODES: Final = 1_000
 
 _PAYLOAD = "payload."
 KINDS: Final[Mapping[str, str]] = {
-    name: one.kind if one.kind in RULES else "text"
-    for name, one in MEMORY_FIELDS.items()
-    if one.filtered
+    name: spec.kind if spec.kind in RULES else "text"
+    for name, spec in MEMORY_FIELDS.items()
+    if spec.filtered
 }
 """By the name of a field which of the `RULES` count; a payload's fields have those of its own."""
 FIELDS: Final = (*KINDS, "payload")
@@ -225,6 +225,7 @@ _OPERATORS = (
     "eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "startswith", "exists",
     "descendant_of", "ancestor_of",
 )  # fmt: skip
+_OPERATOR_NAMES = ", ".join(_OPERATORS)
 _JUNCTIONS = ("AND", "OR", "NOT")
 
 
@@ -238,12 +239,12 @@ class _Condition:
     holds: Holds
 
     def matches(self, record: Mapping[str, Any]) -> bool:
-        value = _value_at(record, self.path)
+        field_value = _value_at(record, self.path)
         if self.operator == "exists":
-            return (value is not None) is self.operand
-        if value is None:
+            return (field_value is not None) is self.operand
+        if field_value is None:
             return self.operator == "ne"
-        return self.holds(value, self.operand)
+        return self.holds(field_value, self.operand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,40 +354,38 @@ class _Reader:
         self.fields: set[str] = set()
         self._nodes = 0
 
-    def read(self, given: object, place: str, depth: int) -> _Node:
-        if not isinstance(given, Mapping):
-            raise fault(place, given, "expected an object")
-        if not given:
-            raise fault(place, given, "expected at least one field, AND, OR or NOT")
+    def read(self, filters: object, place: str, depth: int) -> _Node:
+        if not isinstance(filters, Mapping):
+            raise fault(place, filters, "expected an object")
+        if not filters:
+            raise fault(place, filters, "expected at least one field, AND, OR or NOT")
         if depth > MAX_DEPTH:
             raise fault(place, "…", f"nested deeper than {MAX_DEPTH} levels")
         parts: list[_Node] = []
-        for name, value in given.items():
+        for name, operators in filters.items():
             if not isinstance(name, str):
                 raise fault(place, name, "field names must be strings")
-            parts.extend(self._entry(name, value, f"{place}.{name}", depth))
+            parts.extend(self._entry(name, operators, f"{place}.{name}", depth))
         return parts[0] if len(parts) == 1 else _All(tuple(parts))
 
-    def _entry(self, name: str, value: object, place: str, depth: int) -> Iterator[_Node]:
+    def _entry(self, name: str, operators: object, place: str, depth: int) -> Iterator[_Node]:
         if name in _JUNCTIONS:
             self._count(place)
-            yield self._junction(name, value, place, depth + 1)
+            yield self._junction(name, operators, place, depth + 1)
             return
         kind = _kind_of(name, place)
         self.fields.add(name)
         path = tuple(name.split("."))
-        if not isinstance(value, Mapping):
-            yield self._condition(path, kind, "eq", value, place)
+        if not isinstance(operators, Mapping):
+            yield self._condition(path, kind, "eq", operators, place)
             return
-        if not value:
-            raise fault(
-                place, value, f"expected operators, such as {{'eq': …}}; there are {_known()}"
-            )
-        for operator, operand in value.items():
+        if not operators:
+            reason = f"expected operators, such as {{'eq': …}}; there are {_OPERATOR_NAMES}"
+            raise fault(place, operators, reason)
+        for operator, operand in operators.items():
             if operator not in _OPERATORS:
-                reason = (
-                    f"unknown operator; expected one of {_known()}{_near(operator, _OPERATORS)}"
-                )
+                near = _near(operator, _OPERATORS)
+                reason = f"unknown operator; expected one of {_OPERATOR_NAMES}{near}"
                 raise fault(f"{place}.{operator}", operand, reason)
             yield self._condition(path, kind, operator, operand, f"{place}.{operator}")
 
@@ -412,8 +411,8 @@ class _Reader:
             return _Condition(path, operator, read_flag(operand, place), _never)
         rule = RULES[kind].get(operator)
         if rule is None:
-            known = ", ".join((*RULES[kind], "exists"))
-            raise fault(place, operand, f"{'.'.join(path)} has {known} only")
+            operators = ", ".join((*RULES[kind], "exists"))
+            raise fault(place, operand, f"{'.'.join(path)} has {operators} only")
         read, holds = rule
         return _Condition(path, operator, read(operand, place), holds)
 
@@ -446,30 +445,26 @@ def _kind_of(name: str, place: str) -> str:
     if name.upper() in _JUNCTIONS:
         raise fault(place, name, f"write {name.upper()} in capital letters")
     fields = (*KINDS, LINEAGE)
-    known = ", ".join((*fields, "payload.<name>"))
-    reason = f"unknown field; expected one of {known}{_near(name, fields)}"
+    names = ", ".join((*fields, "payload.<name>"))
+    reason = f"unknown field; expected one of {names}{_near(name, fields)}"
     raise fault(place, name, reason)
 
 
-def _known() -> str:
-    return ", ".join(_OPERATORS)
-
-
-def _near(name: object, known: Mapping[str, str] | tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(name[:40], known, 1) if isinstance(name, str) else []
+def _near(name: object, names: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(name[:40], names, 1) if isinstance(name, str) else []
     return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _value_at(record: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     """The record's value, None when it lacks the field."""
-    value: Any = record.get(path[0])
+    field_value: Any = record.get(path[0])
     for name in path[1:]:
-        if not isinstance(value, Mapping):
+        if not isinstance(field_value, Mapping):
             return None
-        value = value.get(standing_form(name, value.__contains__))
+        field_value = field_value.get(standing_form(name, field_value.__contains__))
     if path[0] == "tags":
-        return tuple(map(composed, value)) if value else None
-    return composed(value) if isinstance(value, str) else value
+        return tuple(map(composed, field_value)) if field_value else None
+    return composed(field_value) if isinstance(field_value, str) else field_value
 
 
 def _never(value: Any, operand: Any) -> bool:

@@ -1,7 +1,7 @@
-"""Who connects by OAuth: clients that registered themselves, and what the owner granted them.
+"""OAuth: clients that registered themselves, and what the owner granted them.
 
-A grant belongs to a token of the home (`store.tokens`), which says what it opens: whoever revokes
-that token ends the grant. A secret is `anaphora_<kind>_<id of the grant>_<256 random bits>`; of the
+A grant belongs to a token of the home (`store.tokens`), which says what it opens: revoking that
+token ends the grant. A secret is `anaphora_<kind>_<id of the grant>_<256 random bits>`; of the
 random part the SHA-256 is kept. A code counts once, a refresh token until the next one was given:
 one that comes again was stolen, from the client or by it, and ends the grant.
 """
@@ -111,28 +111,30 @@ class Grants:
         """Keep a client. Beyond the limit the oldest ones without a grant are forgotten."""
         row = {"kind": _CLIENT, "item_id": client_id, "body": json.dumps(client)}
         with self._rows.change() as work:
-            known = work.find(_TABLE, {"kind": _CLIENT})
-            if len(known) >= MOST_CLIENTS:
-                granted = {one.client_id for one in _grants(work.find(_TABLE, {"kind": _GRANT}))}
-                idle = [one["item_id"] for one in known if one["item_id"] not in granted]
-                for old in idle[: len(known) - MOST_CLIENTS + 1]:
+            clients = work.find(_TABLE, {"kind": _CLIENT})
+            if len(clients) >= MOST_CLIENTS:
+                grants = _read_grants(work.find(_TABLE, {"kind": _GRANT}))
+                granted = {grant.client_id for grant in grants}
+                ids = [client_row["item_id"] for client_row in clients]
+                idle = [known_id for known_id in ids if known_id not in granted]
+                for old in idle[: len(clients) - MOST_CLIENTS + 1]:
                     work.drop(_TABLE, {"kind": _CLIENT, "item_id": old})
             work.put(_TABLE, [row])
 
     def client(self, client_id: str) -> Mapping[str, Any] | None:
         """What a client registered; None for one that is not known."""
-        found = self._rows.find(_TABLE, {"kind": _CLIENT, "item_id": client_id})
+        rows = self._rows.find(_TABLE, {"kind": _CLIENT, "item_id": client_id})
         try:
-            held = json.loads(found[0]["body"]) if found else None
+            registered = json.loads(rows[0]["body"]) if rows else None
         except ValueError:
             return None
-        return held if isinstance(held, dict) else None
+        return registered if isinstance(registered, dict) else None
 
     def begin(self, grant: Grant) -> str:
         """Keep a new grant; the code with which its client fetches what it was granted."""
-        code, kept = self._made("code", grant.id)
+        code, stored_code = self._make_secret("code", grant.id)
         with self._rows.change() as work:
-            _put(work, replace(grant, code=kept))
+            _put(work, replace(grant, code=stored_code))
         return code
 
     def new_id(self) -> str:
@@ -144,13 +146,14 @@ class Grants:
 
         A code or a refresh token that counted once, and comes again, ends its grant.
         """
-        grant_id, random = _parts(kind, secret)
-        grant = next(_grants(self._found(grant_id)), None) if grant_id else None
+        grant_id, random = _split_secret(kind, secret)
+        rows = self._rows.find(_TABLE, {"kind": _GRANT, "item_id": grant_id}) if grant_id else []
+        grant = next(_read_grants(rows), None)
         if grant is None:
             return None
-        if _fits(getattr(grant, kind), random, self._clock()):
+        if _is_valid(getattr(grant, kind), random, self._clock()):
             return grant
-        if kind != "access" and not _is(getattr(grant, kind), random):
+        if kind != "access" and not _matches(getattr(grant, kind), random):
             self.end(grant)
         return None
 
@@ -159,27 +162,27 @@ class Grants:
 
         Of two that come with the same at once, one gets something, and the other ends the grant.
         """
-        grant_id, random = _parts(kind, secret)
+        grant_id, random = _split_secret(kind, secret)
         with self._rows.change() as work:
-            found = work.find(_TABLE, {"kind": _GRANT, "item_id": grant_id})
-            grant = next(_grants(found), None)
+            rows = work.find(_TABLE, {"kind": _GRANT, "item_id": grant_id})
+            grant = next(_read_grants(rows), None)
             if grant is None:
                 return None
-            good = _fits(getattr(grant, kind), random, self._clock())
-            if not good:
+            is_valid = _is_valid(getattr(grant, kind), random, self._clock())
+            if not is_valid:
                 work.drop(_TABLE, {"kind": _GRANT, "item_id": grant_id})
-            access, kept_access = self._made("access", grant.id)
-            refresh, kept_refresh = self._made("refresh", grant.id)
-            if good:
+            access, stored_access = self._make_secret("access", grant.id)
+            refresh, stored_refresh = self._make_secret("refresh", grant.id)
+            if is_valid:
                 grant = replace(
                     grant,
                     code=None,
-                    access=kept_access,
-                    refresh=kept_refresh,
+                    access=stored_access,
+                    refresh=stored_refresh,
                     access_scopes=scopes,
                 )
                 _put(work, grant)
-        if not good:
+        if not is_valid:
             self._on_end(grant.token_id)
             return None
         return Issued(grant, access, refresh)
@@ -193,10 +196,10 @@ class Grants:
     def drop_tokens(self, token_ids: Collection[str]) -> None:
         """Drop the grants of deleted tokens, and the clients that have no other grant."""
         with self._rows.change() as work:
-            grants = list(_grants(work.find(_TABLE, {"kind": _GRANT})))
-            gone = [g for g in grants if {g.token_id, g.approved_by} & set(token_ids)]
-            staying = {grant.client_id for grant in grants if grant not in gone}
-            for grant in gone:
+            grants = list(_read_grants(work.find(_TABLE, {"kind": _GRANT})))
+            dropped = [g for g in grants if {g.token_id, g.approved_by} & set(token_ids)]
+            staying = {grant.client_id for grant in grants if grant not in dropped}
+            for grant in dropped:
                 work.drop(_TABLE, {"kind": _GRANT, "item_id": grant.id})
                 if grant.client_id not in staying:
                     work.drop(_TABLE, {"kind": _CLIENT, "item_id": grant.client_id})
@@ -204,18 +207,18 @@ class Grants:
     def sweep(self, alive: Callable[[Grant], bool]) -> None:
         """Drop the grants that can open nothing any more: `alive` says whether their tokens do."""
         now = self._clock()
-        for grant in _grants(self._rows.find(_TABLE, {"kind": _GRANT})):
-            kept = (grant.code, grant.access, grant.refresh)
-            if not alive(grant) or not any(one is not None and now < one.ends for one in kept):
+        for grant in _read_grants(self._rows.find(_TABLE, {"kind": _GRANT})):
+            grant_secrets = (grant.code, grant.access, grant.refresh)
+            if not alive(grant) or not any(
+                grant_secret is not None and now < grant_secret.ends
+                for grant_secret in grant_secrets
+            ):
                 self.end(grant)
 
-    def _found(self, grant_id: str) -> list[dict[str, Any]]:
-        return self._rows.find(_TABLE, {"kind": _GRANT, "item_id": grant_id})
-
-    def _made(self, kind: SecretKind, grant_id: str) -> tuple[str, Secret]:
+    def _make_secret(self, kind: SecretKind, grant_id: str) -> tuple[str, Secret]:
         random = self._random(_BYTES).hex()
-        kept = Secret(_digest(random), self._clock() + LIFETIMES[kind])
-        return f"{PREFIX}{kind}_{grant_id}_{random}", kept
+        stored_secret = Secret(_digest(random), self._clock() + LIFETIMES[kind])
+        return f"{PREFIX}{kind}_{grant_id}_{random}", stored_secret
 
 
 def is_access(secret: str) -> bool:
@@ -223,20 +226,20 @@ def is_access(secret: str) -> bool:
     return secret.startswith(f"{PREFIX}access_")
 
 
-def _parts(kind: SecretKind, secret: str) -> tuple[str, str]:
+def _split_secret(kind: SecretKind, secret: str) -> tuple[str, str]:
     """The id of the grant and the random part of a secret; blank where it is of another kind."""
     head = f"{PREFIX}{kind}_"
     grant_id, _, random = secret.removeprefix(head).partition("_")
-    good = secret.startswith(head) and len(grant_id) == 2 * _ID_BYTES and grant_id.isalnum()
-    return (grant_id, random) if good and secret.isascii() else ("", "")
+    is_valid = secret.startswith(head) and len(grant_id) == 2 * _ID_BYTES and grant_id.isalnum()
+    return (grant_id, random) if is_valid and secret.isascii() else ("", "")
 
 
-def _is(kept: Secret | None, random: str) -> bool:
-    return kept is not None and compare_digest(kept.sha256, _digest(random))
+def _matches(stored: Secret | None, random: str) -> bool:
+    return stored is not None and compare_digest(stored.sha256, _digest(random))
 
 
-def _fits(kept: Secret | None, random: str, now: datetime) -> bool:
-    return kept is not None and _is(kept, random) and now < kept.ends
+def _is_valid(stored: Secret | None, random: str, now: datetime) -> bool:
+    return stored is not None and _matches(stored, random) and now < stored.ends
 
 
 def _digest(random: str) -> str:
@@ -244,12 +247,12 @@ def _digest(random: str) -> str:
 
 
 def _put(work: TableTransaction, grant: Grant) -> None:
-    body = {one.name: getattr(grant, one.name) for one in fields(Grant)}
+    body = {own_field.name: getattr(grant, own_field.name) for own_field in fields(Grant)}
     row = {"kind": _GRANT, "item_id": grant.id, "body": json.dumps(plain(body))}
     work.put(_TABLE, [row])
 
 
-def _grants(rows: list[dict[str, Any]]) -> Iterator[Grant]:
+def _read_grants(rows: list[dict[str, Any]]) -> Iterator[Grant]:
     """The grants of rows; one that makes no sense opens nothing."""
     for row in rows:
         try:

@@ -1,4 +1,4 @@
-"""The digests that truth keeps: 32 lower-case hex digits, the first 128 bits of a SHA-256.
+"""The digests that the database keeps: 32 lower-case hex digits, the first 128 bits of a SHA-256.
 
 They are persisted: none of them may ever change. Lone surrogates count as themselves.
 """
@@ -10,12 +10,12 @@ import hashlib
 
 def digest(*parts: str) -> str:
     """Of several texts; each follows its length, so that no two lists share their bytes."""
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
-        made.update(len(encoded).to_bytes(8, "big"))
-        made.update(encoded)
-    return made.hexdigest()[:32]
+        hasher.update(len(encoded).to_bytes(8, "big"))
+        hasher.update(encoded)
+    return hasher.hexdigest()[:32]
 
 
 def stored_turn_hash(role: str, text: str) -> str:
@@ -25,10 +25,10 @@ def stored_turn_hash(role: str, text: str) -> str:
     The time is left out: a turn that was written again with another time holds the same words.
     """
     role_bytes = role.encode("utf-8", "surrogatepass")
-    made = hashlib.sha256(len(role_bytes).to_bytes(8, "big"))
-    made.update(role_bytes)
-    made.update(text.encode("utf-8", "surrogatepass"))
-    return made.hexdigest()[:32]
+    hasher = hashlib.sha256(len(role_bytes).to_bytes(8, "big"))
+    hasher.update(role_bytes)
+    hasher.update(text.encode("utf-8", "surrogatepass"))
+    return hasher.hexdigest()[:32]
 
 
 def hash_text(text: str) -> str:

@@ -1,11 +1,11 @@
-"""What looking after a home reads of truth beside its records: counts, ids, a probe, a copy.
+"""What checks, backups and moves of a home read beside its records: counts, ids, a probe, a copy.
 
-For whoever checks, backs up or moves a home. On SQLite none of it but `probe` imports SQLAlchemy.
+On SQLite none of it but `probe` imports SQLAlchemy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,11 +59,11 @@ def records_with_key(truth: Database, namespace: str, same_key: str) -> set[str]
 
 def kinds_of(truth: Database, namespace: str, record_ids: Iterable[str]) -> dict[str, str]:
     """Of which kind the records with these ids are, for those that there are."""
-    found: dict[str, str] = {}
-    for some, names in ids_named(record_ids):
-        rows = truth.rows(_KINDS.format(names), {"namespace": namespace, **some})
-        found.update((row[0], row[1]) for row in rows)
-    return found
+    kinds: dict[str, str] = {}
+    for parameters, names in ids_named(record_ids):
+        rows = truth.rows(_KINDS.format(names), {"namespace": namespace, **parameters})
+        kinds.update((row[0], row[1]) for row in rows)
+    return kinds
 
 
 def probe(truth: Database, token: str) -> None:
@@ -78,8 +78,8 @@ def probe(truth: Database, token: str) -> None:
         # same number waits until this transaction has ended, and taken the row out again.
         row = {"namespace": "default", "seq": -1, "kind": "probe", "owner_id": token}
         statements.insert(write.connection, "tombstone", [row])
-        gone = statements.deleting("tombstone", (("namespace", False), ("seq", False)))
-        write.connection.execute(gone, {"of_namespace": "default", "of_seq": -1})
+        deletion = statements.delete_statement("tombstone", (("namespace", False), ("seq", False)))
+        write.connection.execute(deletion, {"of_namespace": "default", "of_seq": -1})
 
 
 def copy_database(source: Path, target: Path) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def copy_database(source: Path, target: Path) -> dict[str, Any]:
         try:
             original.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")
-            return _look_at(copy, source)
+            return _describe(copy, source)
         finally:
             copy.close()
     except dbapi2.Error as error:
@@ -107,11 +107,12 @@ def copy_database(source: Path, target: Path) -> dict[str, Any]:
         original.close()
 
 
-def _look_at(copy: Any, source: Path) -> dict[str, Any]:
+def _describe(copy: Any, source: Path) -> dict[str, Any]:
     problems = [row[0] for row in copy.execute("PRAGMA integrity_check")]
     if problems != ["ok"]:
         raise StoreError("back up", source, f"it is damaged: {problems[0]}")
-    names = list(_table_names(copy))
+    tables = copy.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    names = [name for (name,) in tables.fetchall() if not name.startswith("sqlite_")]
     schema = None
     if REVISION_TABLE in names:
         names.remove(REVISION_TABLE)
@@ -121,10 +122,3 @@ def _look_at(copy: Any, source: Path) -> dict[str, Any]:
         for name in names
     }
     return {"database": "sqlite", "schema": schema, "rows": rows}
-
-
-def _table_names(copy: Any) -> Iterator[str]:
-    found = copy.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    for (name,) in found.fetchall():
-        if not name.startswith("sqlite_"):
-            yield name

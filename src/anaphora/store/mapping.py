@@ -43,11 +43,17 @@ class RowMapping(Generic[ValueT]):
         self._made = made
         self._own_key = len(table.own_key)
         self._packed, self._written = dict(packed or {}), dict(written or {})
-        packed_fields = {name for some in self._packed.values() for name in some}
-        own: tuple[Field[Any], ...] = fields(cast("Any", made))
-        self._empty = {one.name: _default(one) for one in own if one.name in packed_fields}
+        packed_fields = {name for names in self._packed.values() for name in names}
+        own_fields: tuple[Field[Any], ...] = fields(cast("Any", made))
+        self._empty = {
+            own_field.name: _default(own_field)
+            for own_field in own_fields
+            if own_field.name in packed_fields
+        }
         named, read = named or {}, read or {}
-        columns = {one.name: named.get(one.name, one.name) for one in own}
+        columns = {
+            own_field.name: named.get(own_field.name, own_field.name) for own_field in own_fields
+        }
         self.column_of = {
             name: table[column]
             for name, column in columns.items()
@@ -60,7 +66,7 @@ class RowMapping(Generic[ValueT]):
         decoders += [(name, self.columns.index(at), how) for name, (at, how) in read.items()]
         self._plain = [(name, at) for name, at, how in decoders if how is None]
         self._decoded = [(name, at, how) for name, at, how in decoders if how is not None]
-        self._places = [(self.columns.index(at), some) for at, some in self._packed.items()]
+        self._places = [(self.columns.index(at), names) for at, names in self._packed.items()]
         # Two at least: of one name `attrgetter` gives no tuple.
         self._cells = attrgetter(*self.column_of, *list(self.column_of)[:1])
         self._own_columns = tuple(column.name for column in self.column_of.values())
@@ -73,20 +79,20 @@ class RowMapping(Generic[ValueT]):
     def value(self, row: Sequence[Any], **more: Any) -> ValueT:
         """The value that a row of all columns stands for, with `more` fields. `Unreadable`."""
         try:
-            given = {name: row[at] for name, at in self._plain}
+            values = {name: row[at] for name, at in self._plain}
             for name, at, how in self._decoded:
-                given[name] = how(row[at])
+                values[name] = how(row[at])
             for at, names in self._places:
-                held = parsed(row[at], dict)
+                packed_values = parsed(row[at], dict)
                 for name in names:
                     empty = self._empty[name]
-                    found = held.get(name, empty)
-                    given[name] = tuple(found) if isinstance(empty, tuple) else found
-            return self._made(**given, **more)
+                    field_value = packed_values.get(name, empty)
+                    values[name] = tuple(field_value) if isinstance(empty, tuple) else field_value
+            return self._made(**values, **more)
         except DAMAGE as error:
-            which = " ".join(map(str, row[: self._own_key]))
+            key = " ".join(map(str, row[: self._own_key]))
             reason = f"it is invalid ({error})"
-            raise Unreadable(self.table.name, which, reason) from error
+            raise Unreadable(self.table.name, key, reason) from error
 
     def cell(self, name: str) -> tuple[str, Callable[[Any], Any]]:
         """The column of a field, and how its value is read from there."""
@@ -99,9 +105,13 @@ class RowMapping(Generic[ValueT]):
         for name, encoded in self._encoded:
             row[name] = encoded(row[name])
         for column, names in self._packed.items():
-            held = {name: _plain(getattr(value, name)) for name in names}
-            held = {name: one for name, one in held.items() if one is not None}
-            row[column] = as_json(held) if held else None
+            packed_values = {name: _plain(getattr(value, name)) for name in names}
+            packed_values = {
+                name: field_value
+                for name, field_value in packed_values.items()
+                if field_value is not None
+            }
+            row[column] = as_json(packed_values) if packed_values else None
         return row | {column: how(value) for column, how in self._written.items()} | more
 
 
@@ -121,11 +131,11 @@ def _decoder(column: Column) -> Callable[[Any], Any] | None:
     if column.codec == "moment":
         return moment if column.needed else from_micros
     if column.codec == "text" and column.at_rest == "sealed" and column.needed:
-        return _words
+        return _checked_text
     return _DECODERS.get(column.codec)
 
 
-def _words(stored: Any) -> str:
+def _checked_text(stored: Any) -> str:
     if not isinstance(stored, str):
         raise ValueError("its text is not a string")
     return stored

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.errors import Unreadable
@@ -40,23 +40,25 @@ class MisdatedRow:
     columns: tuple[str, ...]
 
     def __str__(self) -> str:
-        which = " ".join(map(str, self.key))
-        return f"{self.table} {which} ({self.namespace}): {', '.join(self.columns)}"
+        key = " ".join(map(str, self.key))
+        return f"{self.table} {key} ({self.namespace}): {', '.join(self.columns)}"
 
 
 def misdated(truth: Database) -> tuple[MisdatedRow, ...]:
     """Every such row, table by table. A database that does not exist yet has none."""
-    return tuple(found for table in TABLES.values() for found in _of_table(truth, table))
+    return tuple(
+        misdated_row for table in TABLES.values() for misdated_row in _of_table(truth, table)
+    )
 
 
-def mend_times(truth: Database, sealer: Sealer, found: Sequence[MisdatedRow]) -> int:
+def mend_times(truth: Database, sealer: Sealer, rows: Sequence[MisdatedRow]) -> int:
     """Give these rows the nearest times that can be kept; how many were mended."""
     done = 0
-    for namespace in dict.fromkeys(one.namespace for one in found):
+    for namespace in dict.fromkeys(row.namespace for row in rows):
         with truth.write(namespace) as write:
             sealer.check()
             work = _Mending(write, sealer)
-            done += sum(work.mend(one) for one in found if one.namespace == namespace)
+            done += sum(work.mend(row) for row in rows if row.namespace == namespace)
     return done
 
 
@@ -68,63 +70,61 @@ def _of_table(truth: Database, table: Table) -> Iterator[MisdatedRow]:
     beyond = " OR ".join(f"{name} < :first OR {name} > :last" for name in times)
     statement = f"SELECT {', '.join(table.key + times)} FROM {table.name} WHERE {beyond}"  # noqa: S608
     for row in truth.rows(statement, {"first": _FIRST, "last": _LAST}):
-        given = dict(zip(times, row[len(table.key) :], strict=True))
-        wrong = tuple(name for name, value in given.items() if not _is_sound(value))
+        cells = zip(times, row[len(table.key) :], strict=True)
+        wrong = tuple(
+            name
+            for name, cell in cells
+            if cell is not None and not (isinstance(cell, int) and _FIRST <= cell <= _LAST)
+        )
         yield MisdatedRow(table.name, row[0], row[1 : len(table.key)], wrong)
 
 
-def _is_sound(value: Any) -> bool:
-    return value is None or (isinstance(value, int) and _FIRST <= value <= _LAST)
-
-
 class _Mending(NamespaceTransaction):
-    def mend(self, one: MisdatedRow) -> int:
-        table = TABLES[one.table]
-        for row in self._found_rows(table, **dict(zip(table.own_key, one.key, strict=True))):
-            for name in one.columns:
-                row[name] = _nearest(row[name], needed=table[name].needed)
+    def mend(self, misdated_row: MisdatedRow) -> int:
+        table = TABLES[misdated_row.table]
+        key = dict(zip(table.own_key, misdated_row.key, strict=True))
+        for row in self._found_rows(table, **key):
+            for name in misdated_row.columns:
+                if isinstance(row[name], int):
+                    row[name] = min(max(row[name], _FIRST), _LAST)
+                else:
+                    # Not a number: as if none had been given, or 1970 if one must be.
+                    row[name] = 0 if table[name].needed else None
             if "seq" in table.own_key:
                 self._execute_update(table, [self._stored(table, row)], table.names)
             else:
-                # Whoever follows truth must see it.
+                # With a new number, so that indexes see it.
                 self._update(table, [row])
             return 1
         return 0
-
-
-def _nearest(value: Any, *, needed: bool) -> int | None:
-    if isinstance(value, int):
-        return min(max(value, _FIRST), _LAST)
-    # No number at all: as if it had not been given, or 1970 where one must be.
-    return 0 if needed else None
 
 
 def unreadable_records(
     truth: Database, namespace: str, sealer: Sealer
 ) -> dict[str, tuple[str, ...]]:
     """The ids of records that make no sense, by kind. Reads every record once."""
-    found: dict[str, list[str]] = {}
+    ids_by_kind: dict[str, list[str]] = {}
     after = ""
     while rows := truth.rows(_RECORDS, {"namespace": namespace, "after": after, "limit": STEP}):
         for row in open_rows(sealer, "record", RECORD.names, namespace, rows):
             try:
                 RECORD_MAPPING.value(row)
             except Unreadable:
-                found.setdefault(row[_KIND], []).append(row[0])
+                ids_by_kind.setdefault(row[_KIND], []).append(row[0])
         after = rows[-1][0]
-    return {kind: tuple(ids) for kind, ids in found.items()}
+    return {kind: tuple(ids) for kind, ids in ids_by_kind.items()}
 
 
 def mend_records(truth: Database, namespace: str, sealer: Sealer) -> int:
     """Mend the records of a namespace that make no sense; how many. What was there is an event."""
     from anaphora.store.records.transaction import RecordTransaction
 
-    found = unreadable_records(truth, namespace, sealer)
-    for kind, ids in found.items():
+    ids_by_kind = unreadable_records(truth, namespace, sealer)
+    for kind, ids in ids_by_kind.items():
         with truth.write(namespace) as write:
             sealer.check()
             work = RecordTransaction(write, sealer, kind)
             # A change mends what it touches.
             work.load(ids=ids)
             work.finish()
-    return sum(map(len, found.values()))
+    return sum(map(len, ids_by_kind.values()))

@@ -1,9 +1,9 @@
-"""How the tables of one namespace are read and written: what every store of truth does alike.
+"""How the tables of one namespace are read and written, for every store of the database.
 
 Reads are plain SQL that both databases know; on SQLite they import no SQLAlchemy. In a sealed home
 rows are opened on their way out and sealed on their way in. Every row that is written takes the
-next number of its namespace, so that an index follows truth by numbers, and by the tombstones of
-what was deleted. Nothing here reads a clock.
+next number of its namespace, so that an index follows the database by numbers, and by the
+tombstones of what was deleted. Nothing here reads a clock.
 """
 
 from __future__ import annotations
@@ -34,17 +34,19 @@ _WRITTEN_AT_ONCE: Final = 256
 
 def portions(values: Iterable[ValueT], at_once: int = _WRITTEN_AT_ONCE) -> Iterator[list[ValueT]]:
     """Some values at a time, each value once."""
-    wanted = list(dict.fromkeys(values))
-    for start in range(0, len(wanted), at_once):
-        yield wanted[start : start + at_once]
+    distinct = list(dict.fromkeys(values))
+    for start in range(0, len(distinct), at_once):
+        yield distinct[start : start + at_once]
 
 
 def ids_named(
     ids: Iterable[str], at_once: int = AT_ONCE
 ) -> Iterator[tuple[dict[str, str | int | None], str]]:
     """Parameters for some ids at a time, each id once, and their names for an IN."""
-    for some in portions(ids, at_once):
-        named: dict[str, str | int | None] = {f"id{at}": one for at, one in enumerate(some)}
+    for batch in portions(ids, at_once):
+        named: dict[str, str | int | None] = {
+            f"id{at}": named_id for at, named_id in enumerate(batch)
+        }
         yield named, ", ".join(f":{name}" for name in named)
 
 
@@ -81,12 +83,12 @@ class NamespaceReader(_NamespaceRows):
         self._known_form = False
 
     def version(self) -> int:
-        """The number of the last committed change in the namespace, of whatever kind."""
+        """The number of the last committed change in the namespace, of any kind."""
         return self.truth.version(self.namespace)
 
     @contextmanager
     def _writing(self) -> Iterator[Write]:
-        """A write transaction, kept whole or not.
+        """A write transaction, kept compared or not.
 
         When it ends, everything is on the disk. `ReadOnly`, `DiskFull` or `StoreError` when the
         database refuses; `SealChanged`, `MissingKey` or `Tampered` where the rows that are there
@@ -125,7 +127,10 @@ class NamespaceReader(_NamespaceRows):
             return tuple(row[2] for row in rows)
         opener: Callable[[Sequence[str | int], bytes], bytes]
         opener = self.sealer.opener(table.name, "data", self.namespace)
-        return tuple(opener((owner, embedder, part), data) for owner, part, data, *_ in rows)
+        return tuple(
+            opener((owner, embedder, part), sealed_vector)
+            for owner, part, sealed_vector, *_ in rows
+        )
 
 
 class NamespaceTransaction(_NamespaceRows):
@@ -136,7 +141,7 @@ class NamespaceTransaction(_NamespaceRows):
         self.write = write
 
     def _insert(self, table: Table, rows: Sequence[Row], *, once: bool = False) -> None:
-        """Add rows, each with the next number; with `once` those whose keys are there stay."""
+        """Add rows, each with the next number; `once` keeps existing rows of the same key."""
         if rows:
             self._execute_insert(table, self._numbered(table, rows), once=once)
 
@@ -146,7 +151,7 @@ class NamespaceTransaction(_NamespaceRows):
 
         if rows:
             dialect = self.write.connection.dialect.name
-            statement = statements.replacing(table.name, dialect)
+            statement = statements.upsert_statement(table.name, dialect)
             stored = statements.one_or_many(self._numbered(table, rows))
             self.write.connection.execute(statement, stored)
 
@@ -157,32 +162,32 @@ class NamespaceTransaction(_NamespaceRows):
             self._execute_update(table, stored, stored[0])
 
     def _delete(self, table: Table, **values: Any) -> int:
-        """Delete the rows whose columns have these values (a list: any of it); how many."""
+        """Delete the rows with these values in their columns (a list: any of it); how many."""
         from anaphora.store.db import statements
 
         count = 0
-        for where, given in self._compared(values):
-            statement = statements.deleting(table.name, where)
-            count += self.write.connection.execute(statement, given).rowcount
+        for where, parameters in self._compared(values):
+            statement = statements.delete_statement(table.name, where)
+            count += self.write.connection.execute(statement, parameters).rowcount
         return count
 
     def _set(self, table: Table, changed: Mapping[str, Any], **values: Any) -> int:
-        """Set clear columns of the rows whose columns have these values, without a new number."""
+        """Set clear columns of the rows with these values, without a new number."""
         from anaphora.store.db import statements
 
-        new, count = {f"new_{name}": value for name, value in changed.items()}, 0
-        for where, given in self._compared(values):
-            statement = statements.setting(table.name, tuple(changed), where)
-            count += self.write.connection.execute(statement, new | given).rowcount
+        new, count = {f"new_{name}": cell for name, cell in changed.items()}, 0
+        for where, parameters in self._compared(values):
+            statement = statements.update_statement(table.name, tuple(changed), where)
+            count += self.write.connection.execute(statement, new | parameters).rowcount
         return count
 
     def _renumber(self, table: Table, **values: Any) -> int:
-        """Give the rows whose columns have these values the next numbers; how many."""
-        found = self._rows(table, table.own_key, **values)
-        numbers, names = self.write.take(len(found)), ("namespace", *table.own_key, "seq")
+        """Give the rows with these values in their columns the next numbers; how many."""
+        keys = self._rows(table, table.own_key, **values)
+        numbers, names = self.write.take(len(keys)), ("namespace", *table.own_key, "seq")
         rows = [
             dict(zip(names, (self.namespace, *key, seq), strict=True))
-            for key, seq in zip(found, numbers, strict=True)
+            for key, seq in zip(keys, numbers, strict=True)
         ]
         if rows:
             self._execute_update(table, rows, ("seq",))
@@ -190,18 +195,18 @@ class NamespaceTransaction(_NamespaceRows):
 
     def _bury(self, kind: str, owner_ids: Iterable[str]) -> None:
         """Leave the tombstones of what was deleted."""
-        self._insert(TOMBSTONE, [{"kind": kind, "owner_id": one} for one in owner_ids])
+        self._insert(TOMBSTONE, [{"kind": kind, "owner_id": owner_id} for owner_id in owner_ids])
 
     def _rows(
         self, table: Table, columns: Sequence[str] = (), **values: Any
     ) -> list[tuple[Any, ...]]:
-        """The rows whose columns have these values (a list: any of it), as they are stored."""
+        """The rows with these values in their columns (a list: any of it), as they are stored."""
         from anaphora.store.db import statements
 
         rows: list[tuple[Any, ...]] = []
-        for where, given in self._compared(values):
+        for where, parameters in self._compared(values):
             names = tuple(columns) or table.names
-            rows += statements.read(self.write.connection, table.name, names, where, given)
+            rows += statements.read(self.write.connection, table.name, names, where, parameters)
         return rows
 
     def _found(self, table: Table, **values: Any) -> Rows:
@@ -214,9 +219,15 @@ class NamespaceTransaction(_NamespaceRows):
 
     def _compared(self, values: Mapping[str, Any]) -> Iterator[tuple[Where, Row]]:
         """Columns and what they are compared with, some items of a list at a time."""
-        for some in _split({"namespace": self.namespace, **values}):
-            where = tuple((name, isinstance(value, list)) for name, value in some.items())
-            yield where, {f"of_{name}": value for name, value in some.items()}
+        compared = {"namespace": self.namespace, **values}
+        where = tuple((name, isinstance(cell, list)) for name, cell in compared.items())
+        # The first list is cut into batches; a second one is a short one.
+        several = next((name for name, is_list in where if is_list), None)
+        batches: Iterable[Row] = (
+            [{}] if several is None else ({several: batch} for batch in portions(compared[several]))
+        )
+        for batch in batches:
+            yield where, {f"of_{name}": cell for name, cell in {**compared, **batch}.items()}
 
     def _numbered(self, table: Table, rows: Sequence[Row]) -> list[Row]:
         """Rows as they are stored, with their namespace and the next numbers."""
@@ -238,20 +249,10 @@ class NamespaceTransaction(_NamespaceRows):
         from anaphora.store.db import statements
 
         names = tuple(dict.fromkeys(name for name in names if name not in table.key))
-        given = [
+        parameters = [
             {f"of_{name}": row[name] for name in table.key}
             | {f"new_{name}": row[name] for name in names}
             for row in stored
         ]
-        statement = statements.changing(table.name, names)
-        self.write.connection.execute(statement, statements.one_or_many(given))
-
-
-def _split(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The values, with at most so many in a list as one statement takes. One list at the most."""
-    for name, value in values.items():
-        if isinstance(value, list):
-            for some in portions(value):
-                yield {**values, name: some}
-            return
-    yield values
+        statement = statements.update_statement_by_key(table.name, names)
+        self.write.connection.execute(statement, statements.one_or_many(parameters))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 DEEPEST: Final = 200
-"""Lists and objects within one another: far more than anybody's export has."""
+"""Lists and objects within one another: far more than any export has."""
 
 
 def is_too_deep(value: object, text: str, start: int = 0, end: int | None = None) -> bool:
@@ -21,9 +21,9 @@ def is_too_deep(value: object, text: str, start: int = 0, end: int | None = None
     for _ in range(DEEPEST + 1):
         level = [
             part
-            for whole in level
-            if isinstance(whole, dict | list)
-            for part in (whole.values() if isinstance(whole, dict) else whole)
+            for container in level
+            if isinstance(container, dict | list)
+            for part in (container.values() if isinstance(container, dict) else container)
             if isinstance(part, dict | list)
         ]
         if not level:

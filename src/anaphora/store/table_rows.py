@@ -1,4 +1,4 @@
-"""Rows of tables whose meaning is known elsewhere: those of deep recall, and of sync.
+"""Rows of tables that other modules give a meaning: those of deep recall, and of sync.
 
 Here they are found, sealed and opened on their way. It never reads a clock.
 """
@@ -45,25 +45,25 @@ class TableRows(NamespaceReader):
         limit: int | None = None,
         only: Sequence[str] = (),
     ) -> list[Row]:
-        """The rows whose columns have these values, the oldest change first, or the newest.
+        """The rows with these values in their columns, the oldest change first, or the newest.
 
-        Those of a table without numbers of changes come in no order.
+        Rows of a table without numbers of changes come in no order.
 
         `only` reads these columns alone, the primary key among them.
         """
         self.sealer.check()
         # Some columns alone do not show how they are sealed.
         self._refuse_another_form()
-        made, columns = TABLES[table], tuple(only) or TABLES[table].names
+        table_spec, columns = TABLES[table], tuple(only) or TABLES[table].names
         stored = _stored(self.sealer, self.namespace, table, where or {})
         tests = "".join(f"AND {name} = :w_{name} " for name in stored)
         # In the order of a key SQLite would rather go through all of them than use an index.
-        order = "ORDER BY seq" if "seq" in made.names else ""
+        order = "ORDER BY seq" if "seq" in table_spec.names else ""
         order += " DESC" if order and newest else ""
         cut = "" if limit is None else f" LIMIT {limit:d}"
-        given = {f"w_{name}": value for name, value in stored.items()}
-        rows = self._rows(made.select(columns) + tests + order + cut, **given)
-        opened = self._opened(made, rows, columns)
+        parameters = {f"w_{name}": cell for name, cell in stored.items()}
+        rows = self._rows(table_spec.select(columns) + tests + order + cut, **parameters)
+        opened = self._opened(table_spec, rows, columns)
         return [dict(zip(columns, row, strict=True)) for row in opened]
 
     @contextmanager
@@ -73,7 +73,7 @@ class TableRows(NamespaceReader):
             yield self.within(write)
 
     def within(self, write: Write) -> TableTransaction:
-        """The same, in a write of this namespace that somebody else has begun."""
+        """The same, in a write of this namespace that is under way."""
         return TableTransaction(write, self.sealer)
 
 
@@ -90,24 +90,24 @@ class TableTransaction(NamespaceTransaction):
     ) -> list[Row]:
         """As `TableRows.find`, as the rows stand in this transaction."""
         stored = _stored(self.sealer, self.namespace, table, where or {})
-        found = self._found_rows(TABLES[table], **stored)
+        rows = self._found_rows(TABLES[table], **stored)
         if "seq" in TABLES[table].names:
-            found.sort(key=lambda row: int(row["seq"]), reverse=newest)
-        return found[:limit]
+            rows.sort(key=lambda row: int(row["seq"]), reverse=newest)
+        return rows[:limit]
 
     def put(self, table: str, rows: Iterable[Row]) -> None:
         """Write rows, each in place of the one with its key; each takes the next number."""
-        made = TABLES[table]
+        table_spec = TABLES[table]
         for row in rows:
-            self.drop(table, {name: row[name] for name in made.own_key})
-            self._insert(made, [row])
+            self.drop(table, {name: row[name] for name in table_spec.own_key})
+            self._insert(table_spec, [row])
 
     def replace(self, table: str, rows: Sequence[Row]) -> None:
         """Write many rows of all columns, each in place of the one with its key."""
         self._replace(TABLES[table], rows)
 
     def drop(self, table: str, where: Where | None = None) -> int:
-        """Delete the rows whose columns have these values; how many there were."""
+        """Delete the rows with these values in their columns; how many there were."""
         stored = _stored(self.sealer, self.namespace, table, where or {})
         return self._delete(TABLES[table], **stored)
 
@@ -115,8 +115,8 @@ class TableTransaction(NamespaceTransaction):
 def _stored(sealer: Sealer, namespace: str, table: str, values: Where) -> dict[str, Any]:
     """Values to compare with: digests and ids as a sealed home keeps them."""
     return {
-        name: sealer.lookup(name, namespace, value)
-        if TABLES[table][name].at_rest == "lookup" and isinstance(value, str)
-        else value
-        for name, value in values.items()
+        name: sealer.lookup(name, namespace, cell)
+        if TABLES[table][name].at_rest == "lookup" and isinstance(cell, str)
+        else cell
+        for name, cell in values.items()
     }

@@ -1,8 +1,8 @@
-"""Tokens: who may reach a home through its server, and which namespaces of it.
+"""Tokens: access to a home through its server, and to which of its namespaces.
 
-The secret is 256 random bits, given out once: truth keeps its SHA-256 alone. A token that was
-revoked, here or by another process, opens nothing from that moment on: every check reads truth. It
-never logs a secret.
+The secret is 256 random bits, given out once: the database keeps its SHA-256 alone. A token that
+was revoked, here or by another process, opens nothing from that moment on: every check reads the
+database. It never logs a secret.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ _MAPPING: Final = RowMapping(
     Token,
     named={"id": "token_id"},
     read={
-        "namespaces": ("scopes", lambda held: _namespaces(parsed(held, list))),
-        "may_index": ("scopes", lambda held: _MAY_INDEX in parsed(held, list)),
-        "person": ("scopes", lambda held: _person(parsed(held, list))),
+        "namespaces": ("scopes", lambda stored: _namespaces(parsed(stored, list))),
+        "may_index": ("scopes", lambda stored: _MAY_INDEX in parsed(stored, list)),
+        "person": ("scopes", lambda stored: _person(parsed(stored, list))),
     },
 )
 
@@ -175,7 +175,7 @@ class Tokens(NamespaceReader):
         token = Token(
             id=self._ids(),
             name=_checked_name(name),
-            namespaces=tuple(dict.fromkeys(map(self._standing, _checked(namespaces)))),
+            namespaces=tuple(dict.fromkeys(map(self._standing, _checked_namespaces(namespaces)))),
             read_only=read_only,
             created_at=now,
             expires_at=expires_at,
@@ -227,14 +227,14 @@ class Tokens(NamespaceReader):
         """
         now = self._clock()
         alive = [token for token in self.list() if token.alive(now)]
-        found = [t for t in alive if t.id == which] or [t for t in alive if t.name == which]
-        if not found:
+        matches = [t for t in alive if t.id == which] or [t for t in alive if t.name == which]
+        if not matches:
             raise NotFound("token", which)
-        if len(found) > 1:
+        if len(matches) > 1:
             raise InvalidInput("token", which, "several tokens have this name: give an id")
         with self._changing() as work:
-            work.revoke(found[0].id, now)
-        return found[0]
+            work.revoke(matches[0].id, now)
+        return matches[0]
 
     def close_namespace(self, namespace: str) -> int:
         """Let no token open this namespace by its name; how many opened it alone, and are gone.
@@ -242,31 +242,34 @@ class Tokens(NamespaceReader):
         With them go the grants that they stand for or have approved.
         """
         named = [token for token in self.list() if namespace in token.namespaces]
-        gone = [token.id for token in named if set(token.namespaces) == {namespace}]
+        deleted = [token.id for token in named if set(token.namespaces) == {namespace}]
         with self._changing() as work:
             for token in named:
-                left = tuple(one for one in token.namespaces if one != namespace)
-                work.narrow(replace(token, namespaces=left))
-        if gone:
-            self.grants.drop_tokens(gone)
-        return len(gone)
+                remaining = tuple(
+                    other_namespace
+                    for other_namespace in token.namespaces
+                    if other_namespace != namespace
+                )
+                work.narrow(replace(token, namespaces=remaining))
+        if deleted:
+            self.grants.drop_tokens(deleted)
+        return len(deleted)
 
     @property
     def grants(self) -> Grants:
         """Who connects by OAuth, each with a token of these."""
-        return Grants(
-            self.truth, self.sealer, clock=self._clock, on_end=self._end, random=self._random
-        )
 
-    def _end(self, token_id: str) -> None:
-        # One that was revoked before is what it should be.
-        with suppress(NotFound):
-            self.revoke(token_id)
+        def end(token_id: str) -> None:
+            # It may have been revoked before.
+            with suppress(NotFound):
+                self.revoke(token_id)
+
+        return Grants(self.truth, self.sealer, clock=self._clock, on_end=end, random=self._random)
 
     def use(self, token_id: str, *, note: bool = True) -> Token | None:
         """The token of this id, while it is alive; with `note` its use now is noted."""
-        found = self._found(TOKEN, _BY_ID, token_id=token_id)
-        token = next(readable(found[:1], _MAPPING.value), None)
+        rows = self._found(TOKEN, _BY_ID, token_id=token_id)
+        token = next(readable(rows[:1], _MAPPING.value), None)
         if not note:
             return token if token is not None and token.alive(self._clock()) else None
         return self._used(token)
@@ -274,24 +277,21 @@ class Tokens(NamespaceReader):
     def check(self, secret: str) -> Token | None:
         """The token behind a secret, while it is alive; None for anything else."""
         stored = self._lookup("token_hash", _digest(secret))
-        found = self._found(TOKEN, _BY_HASH, token_hash=stored)
-        return self._used(next(readable(found[:1], _MAPPING.value), None))
+        rows = self._found(TOKEN, _BY_HASH, token_hash=stored)
+        return self._used(next(readable(rows[:1], _MAPPING.value), None))
 
     def _used(self, token: Token | None) -> Token | None:
         now = self._clock()
         if token is None or not token.alive(now):
             return None
         if token.last_used is None or now - token.last_used >= _COARSE:
-            self._note_use(token.id, now)
+            try:
+                with self._changing() as work:
+                    work.note_use(token.id, now)
+            except StoreError as error:
+                # Reading must go on with a disk that cannot be written.
+                _log.warning("the use of token %s was not noted: %s", token.id, error)
         return token
-
-    def _note_use(self, token_id: str, now: datetime) -> None:
-        try:
-            with self._changing() as work:
-                work.note_use(token_id, now)
-        except StoreError as error:
-            # A disk that cannot be written must not keep anybody from reading.
-            _log.warning("the use of token %s was not noted: %s", token_id, error)
 
     @contextmanager
     def _changing(self) -> Iterator[_TokenTransaction]:
@@ -326,7 +326,7 @@ def _checked_name(name: str, what: str = "name") -> str:
     return name
 
 
-def _checked(namespaces: Iterable[str]) -> tuple[str, ...]:
+def _checked_namespaces(namespaces: Iterable[str]) -> tuple[str, ...]:
     if isinstance(namespaces, str):
         raise InvalidInput("namespaces", namespaces, "expected a list of names, not one string")
     names = tuple(dict.fromkeys(namespaces))

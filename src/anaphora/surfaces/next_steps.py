@@ -37,6 +37,8 @@ STEPS: Final[Mapping[type[AnaphoraError], str]] = {
     errors.NotEmpty: "Choose a name that does not exist yet.",
     errors.DamagedBackup: "Copy the file again from where it was made, or use an older backup.",
     errors.SchemaTooNew: "Update Anaphora on this computer to the version that wrote it.",
+    errors.SchemaTooOld: "Run `anaphora export FILE` with the build that wrote it, then "
+    "`anaphora --home NEW import FILE` with this one.",
     errors.Unreadable: "Run `anaphora doctor --repair`.",
     errors.EmbeddingError: "Search by keyword works meanwhile; `anaphora doctor` says what is "
     "wrong with the model.",

@@ -18,6 +18,7 @@ from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import AnaphoraError, InvalidInput, RemoteError, SyncError
 from anaphora.store.crypto.cipher import Random
+from anaphora.sync.admission import admission_of
 from anaphora.sync.client import SyncClient
 from anaphora.sync.conflicts import CONFLICT_AGE, conflict_of
 from anaphora.sync.membership import (
@@ -29,7 +30,7 @@ from anaphora.sync.membership import (
 )
 from anaphora.sync.opening import open_entry
 from anaphora.sync.pairing import PATIENCE, Meeting, new_code, read_code
-from anaphora.sync.project import Devices, Project, told_admission
+from anaphora.sync.project import Devices, Project
 from anaphora.sync.reader import Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.remotes.opening import open_remote
@@ -346,7 +347,7 @@ class Sync:
         keys = {epoch: bytes.fromhex(key) for epoch, key in told["keys"].items()}
         member = join_project(told["project"], keys, name, self._random)
         project = Project(self._store, member, self._random)
-        project.devices = Devices(admission=told_admission(told, (), keys))
+        project.devices = Devices(admission=admission_of(told["admission"]))
         return project
 
     @property
@@ -403,7 +404,7 @@ def _read_key(key: str) -> dict[str, Any]:
         keys = {str(epoch): bytes.fromhex(one).hex() for epoch, one in found["keys"].items()}
         if not keys:
             raise ValueError("it has no key")
-        told_admission(found, (), keys)
+        admission_of(found["admission"])
         return {**found, "project": str(found["project"]), "keys": keys}
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise InvalidInput("key", "…", "not what `sync key` gave on another device") from error

@@ -57,26 +57,12 @@ class Devices:
         }
 
 
-def told_admission(
-    line: Mapping[str, Any], members: Iterable[str], epochs: Iterable[str]
-) -> Admission:
-    """What is known of who counts; from an older version that is who was removed, and no more."""
-    if line.get("admission"):
-        return admission_of(line["admission"])
-    removed, recipients = line["removed"], line["recipients"]
-    if not removed and recipients is None:
-        return Admission()
-    epoch = "" if recipients is None else max(epochs)
-    seen = dict.fromkeys(members, 0)
-    return Admission((Statement(TOLD, 0, removed, epoch, frozenset(recipients or ()), seen),))
-
-
-def _devices_of(line: Mapping[str, Any], epochs: Iterable[str]) -> Devices:
+def _devices_of(line: Mapping[str, Any]) -> Devices:
     begin = line["begin"]
     members = {member.device: member for member in map(member_of, line["members"])}
     return Devices(
         members,
-        told_admission(line, members, epochs),
+        admission_of(line["admission"]),
         None if begin is None else (begin[0], begin[1], begin[2]),
         frozenset(line.get("written", ())),
         frozenset(line.get("told", ())),
@@ -97,7 +83,7 @@ class Project:
         """Read it again: another process may have changed it."""
         line, member = self._store.get(_DEVICES), self._store.get(MEMBER)
         self.membership = self.membership if member is None else membership_of(member)
-        self.devices = Devices() if line is None else _devices_of(line, self.membership.keys)
+        self.devices = Devices() if line is None else _devices_of(line)
         self._find_founder()
 
     def save(self, work: SyncTransaction) -> None:

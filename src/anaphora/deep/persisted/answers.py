@@ -131,9 +131,6 @@ class AnswerCache:
         except DAMAGE:
             # An answer that cannot be read is found anew, and takes this one's place.
             return None
-        # Rows of an older program have keys that took several questions for one.
-        if question_form(answer.question) != question_form(asked.question):
-            return None
         ids = dict.fromkeys([*(one.id for one in answer.sources), *then.ids])
         if not all_current(self.lane, scoped, ids):
             return None

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from anaphora.core.json_codec import as_json, from_plain
-from anaphora.deep.evidence.questions import folded, question_form
+from anaphora.deep.evidence.questions import question_form
 from anaphora.deep.evidence.snapshot import Snapshot
 from anaphora.deep.persisted.answers import QuestionContext
 from anaphora.errors import Unreadable
@@ -145,15 +145,8 @@ def put_gap(work: TableTransaction, known: GapRecord) -> None:
 
 
 def _rows_of(work: TableTransaction, question: str) -> Sequence[Row]:
-    """The rows of this question and of no other.
-
-    An older program's keys stand for several questions at once: the words decide. A row of that
-    program gets its own key when it is next written.
-    """
-    form = question_form(question)
-    keys = dict.fromkeys((question_key(question), _digest(folded(question))))
-    found = [row for key in keys for row in work.find("gap", {"question_key": key})]
-    return [row for row in found if question_form(row["question"]) == form]
+    """The rows of this question."""
+    return work.find("gap", {"question_key": question_key(question)})
 
 
 def _digest(text: str) -> str:

@@ -29,7 +29,6 @@ from anaphora.index.words.parts import (
     free_number,
     link_part,
     list_parts,
-    part_in,
     parts_from,
     parts_listed,
     stored_parts,
@@ -182,6 +181,7 @@ class SegmentFolder:
         known = len(manifest.ids)
         fits = fits and len(digests) == _DIGITS * known and known == meta.upto
         fits = fits and meta.count == (total_of(parts, 0)[0] if parts else known)
+        fits = fits and bool(parts) == (self._sizes is not None)
         return manifest if fits else Manifest()
 
     def open(self, manifest: Manifest) -> Segment:
@@ -202,15 +202,9 @@ class SegmentFolder:
 
     def parts_of(self, manifest: Manifest) -> tuple[Part, ...]:
         """Its parts that nobody has dropped. Raises OSError or ValueError."""
-        place, meta = self.path / manifest.meta.generation, manifest.meta
-        if manifest.parts:
-            return parts_listed(place, manifest.parts)
-        if not meta.generation:
+        if not manifest.parts:
             return ()
-        # It was written when there were none yet, or none were wanted.
-        if signature(place) != meta.signature:
-            raise ValueError("the word index on disk is not the one that was finished")
-        return (part_in(place, 1, meta),)
+        return parts_listed(self.path / manifest.meta.generation, manifest.parts)
 
     def problem(self) -> str | None:
         """What is wrong with the files; nothing at all is well."""
@@ -351,10 +345,7 @@ class SegmentFolder:
         if self._sizes is None:
             self.remove(own)
             return
-        whole = len(gone) >= len(manifest.parts)
-        with suppress(*WORD_INDEX_ERRORS):
-            gone = gone if manifest.parts else self.parts_of(manifest)
-        if whole:
+        if len(gone) >= len(manifest.parts):
             self.remove(own)
         # Its own first: whoever writes looks there last.
         for name in sorted(self._generations(), key=lambda one: one != own):

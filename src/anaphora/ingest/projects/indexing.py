@@ -22,7 +22,6 @@ from anaphora.core.progress import Progress, no_progress
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.index.backlog import Backlog
 from anaphora.ingest.notes import NoteLinker
-from anaphora.ingest.projects.cleaning import clean
 from anaphora.ingest.projects.file_sync import (
     BY_LINES,
     FileState,
@@ -197,10 +196,6 @@ class ProjectIndexer:
             if row.stale:
                 with suppress(NotFound):
                     sync_graph(self._services, row)
-
-    def clean(self) -> bool:
-        """Take secrets out of what an older version has kept; whether there were any."""
-        return clean(self._services)
 
     def fill_vectors(
         self,

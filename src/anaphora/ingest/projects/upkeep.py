@@ -61,11 +61,6 @@ class ProjectUpkeep:
     # Two that fill would embed the same texts.
     _filling: threading.Lock = field(default_factory=threading.Lock)
 
-    def clean(self) -> None:
-        """Take secrets that an older version has kept of projects out of every file."""
-        if self.indexing.clean():
-            self._purge()
-
     def index(
         self, root: str | Path, name: str | None, progress: Progress | None, *, embed: bool
     ) -> IndexReport:

@@ -2,8 +2,7 @@
 
 Everything is written into a folder beside the home, held against the manifest, synced, and then
 renamed: whoever is killed leaves the place as it was, and at most such a folder, which the next
-restore removes. A home of an older schema is restored as it is and migrates when it is opened;
-nothing that stands anywhere is changed.
+restore removes. Nothing that stands anywhere is changed.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from anaphora.core.progress import Progress
-from anaphora.errors import DamagedBackup, InvalidInput, NotEmpty, SchemaTooNew
+from anaphora.errors import DamagedBackup, InvalidInput, NotEmpty
 from anaphora.ops.backup import archive, staging
 from anaphora.ops.backup.create import DATABASE, Backup, backup_of
 from anaphora.store.crypto.marker import MARKER
-from anaphora.store.db.revision import REVISION, is_older
+from anaphora.store.db.revision import check_revision
 from anaphora.store.disk import sync, sync_directory, translate
 
 _TABLES = "tables/"
@@ -42,7 +41,7 @@ def restore(
     `InvalidInput` where the restored home would not be read with these settings: a backup of SQLite
     with a `database`, thread files with another folder `conversations`. `NotEmpty` when there is
     anything in `home` (or tables of ours in `database`); `DamagedBackup` when the backup is not
-    what was written; `SchemaTooNew`; `StoreError` and its kinds.
+    what was written; `SchemaTooNew`, `SchemaTooOld`; `StoreError` and its kinds.
     """
     source, target = Path(path).expanduser().absolute(), Path(home).expanduser().absolute()
     _refuse_taken(target)
@@ -61,16 +60,14 @@ def restore(
             if made.database == "postgresql":
                 from anaphora.store.db import dump
 
-                dump.load(
-                    unpacker.members, unpacker.read, str(made.schema), database or whole / DATABASE
-                )
+                dump.load(unpacker.members, unpacker.read, database or whole / DATABASE)
             _settle(whole, target)
     return made
 
 
 def _check(made: Backup, unpacker: archive.Unpacker, source: Path) -> None:
-    if made.schema is not None and made.schema != REVISION and not is_older(made.schema):
-        raise SchemaTooNew(source, made.schema)
+    if made.schema is not None:
+        check_revision(made.schema, source)
     for name in unpacker.members:
         if not _is_ours(name):
             raise DamagedBackup("read", source, f"{name!r} does not belong in a home")

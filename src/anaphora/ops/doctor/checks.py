@@ -127,7 +127,7 @@ def _rows(services: NamespaceServices) -> tuple[Check, ...]:
 
 def _sections(services: NamespaceServices) -> Check:
     try:
-        seen = services.with_projects().sections.check()
+        seen = services.sections.check()
     except AnaphoraError as error:
         return Check("section index", ok=False, detail=str(error))
     detail = (

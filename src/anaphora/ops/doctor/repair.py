@@ -165,7 +165,7 @@ def _mend_rows(services: NamespaceServices) -> Check:
 
 def _mend_sections(services: NamespaceServices) -> Check:
     """Make the index of sections again where it is broken, and embed what has no vector."""
-    sections = services.with_projects().sections
+    sections = services.sections
     broken = sections.check().problem
     made = sections.rebuild() if broken else sections.settle()
     services.upkeep.fill_vectors()

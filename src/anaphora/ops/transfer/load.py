@@ -239,7 +239,7 @@ class _Import:
                 if (namespace, made) in self._readers:
                     self._readers[namespace, made].flush()
             if target.touched_notes:
-                notes = target.services.with_projects().note_taking
+                notes = target.services.note_taking
                 notes.link_imported(tuple(dict.fromkeys(target.touched_notes)))
         if not self._ended:
             self._problem(self.number, "the file ends here, before its own end")

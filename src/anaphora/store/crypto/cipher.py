@@ -66,11 +66,11 @@ class Cipher:
         if len(sealed) < _NONCE + _TAG:
             raise Tampered(what, "it is truncated")
         try:
-            data: bytes = self._aead.decrypt(sealed[:_NONCE], sealed[_NONCE:], bound)
+            plaintext: bytes = self._aead.decrypt(sealed[:_NONCE], sealed[_NONCE:], bound)
         except self._refused:
             reason = "it was modified, or moved from another place"
             raise Tampered(what, reason) from None
-        return data
+        return plaintext
 
     def seal_text(self, text: str, bound: bytes, prefix: str = TEXT_PREFIX) -> str:
         """The sealed form of a text, as ASCII: the prefix and base64. Any text will do."""
@@ -79,15 +79,15 @@ class Cipher:
 
     def open_text(self, sealed: str, bound: bytes, what: str, prefix: str = TEXT_PREFIX) -> str:
         """The text that was sealed. `Tampered`, naming `what`, for anything else."""
-        data = self.open(_decoded(sealed, prefix, what), bound, what)
-        return data.decode("utf-8", "surrogatepass")
+        plaintext = self.open(_decoded(sealed, prefix, what), bound, what)
+        return plaintext.decode("utf-8", "surrogatepass")
 
 
 class Finder:
     """AES-256-SIV (RFC 5297): equal texts in equal places have equal sealed forms.
 
-    The form begins with a keyed MAC of text and place, so nobody without the key can make one or
-    check a guess; with the key the text comes back, so that a home can be opened up again.
+    The form begins with a keyed MAC of text and place, so without the key none can be made
+    and no guess checked; with the key the text comes back, so that a home can be decrypted again.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -98,17 +98,17 @@ class Finder:
     def seal(self, text: str, bound: bytes) -> str:
         """The sealed form: "an1d:" and base64."""
         # The library refuses empty data; no text begins with NUL here but through this.
-        data = b"\0" + text.encode("utf-8", "surrogatepass")
-        sealed = self._aead.encrypt(data, [bound])
+        plaintext = b"\0" + text.encode("utf-8", "surrogatepass")
+        sealed = self._aead.encrypt(plaintext, [bound])
         return LOOKUP_PREFIX + base64.b64encode(sealed).decode("ascii")
 
     def open(self, sealed: str, bound: bytes, what: str) -> str:
         """The text that was sealed. `Tampered`, naming `what`, for anything else."""
-        data = _decoded(sealed, LOOKUP_PREFIX, what)
-        if len(data) <= _TAG:
+        ciphertext = _decoded(sealed, LOOKUP_PREFIX, what)
+        if len(ciphertext) <= _TAG:
             raise Tampered(what, "it is truncated")
         try:
-            clear: bytes = self._aead.decrypt(data, [bound])
+            clear: bytes = self._aead.decrypt(ciphertext, [bound])
         except self._refused:
             reason = "it was modified, or moved from another place"
             raise Tampered(what, reason) from None
@@ -242,10 +242,10 @@ def import_key(exported: str, passphrase: str | None) -> bytes:
     if _HEX.match(text):
         return bytes.fromhex(text)
     try:
-        found: dict[str, Any] = json.loads(text)
-        kdf, home = found["kdf"], str(found["home"])
+        fields: dict[str, Any] = json.loads(text)
+        kdf, home = fields["kdf"], str(fields["home"])
         salt = base64.b64decode(kdf["salt"], validate=True)
-        sealed = base64.b64decode(found["sealed"], validate=True)
+        sealed = base64.b64decode(fields["sealed"], validate=True)
         costs = {name: int(kdf[name]) for name in _SCRYPT}
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput("exported key", "…", "not what `key export` wrote") from error
@@ -264,9 +264,11 @@ def _scrypt(passphrase: str, salt: bytes, costs: dict[str, int]) -> bytes:
     memory = 128 * costs["r"] * (costs["n"] + costs["p"] + 2)
     if min(costs.values()) < 1 or memory > _MOST_MEMORY:
         raise InvalidInput("exported key", costs, "its scrypt parameters are invalid")
-    data = passphrase.encode("utf-8", "surrogatepass")
+    secret = passphrase.encode("utf-8", "surrogatepass")
     try:
-        return hashlib.scrypt(data, salt=salt, maxmem=memory + (1 << 20), dklen=KEY_BYTES, **costs)
+        return hashlib.scrypt(
+            secret, salt=salt, maxmem=memory + (1 << 20), dklen=KEY_BYTES, **costs
+        )
     except ValueError as error:
         raise InvalidInput("exported key", costs, "its scrypt parameters are invalid") from error
 

@@ -1,4 +1,4 @@
-"""Rows of truth, sealed on their way in and opened on their way out, as `db.tables` says of each.
+"""Rows of the database, sealed on their way in and opened on their way out, as `db.tables` says.
 
 A sealed value is bound to table, column and primary key, and one value of each row to the rest of
 the row: neither a value nor a place opens with what belongs to another. It never imports
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 ValueT = TypeVar("ValueT", str, bytes)
 Row = Mapping[str, Any]
-# Of the way in which rows are sealed. Not Alembic's revision: every migration would have to seal
-# every row again.
+# Of the way in which rows are sealed. Not the schema's revision: every change of that would have to
+# seal every row again.
 _VERSION = "1"
 # The same for values that are bound to the rest of their row.
 _OF_ROW: Final = "2"
@@ -71,9 +71,10 @@ class ClearRows(HomeForm):
 
     def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
         """The row itself; `MissingKey` for one of a sealed home."""
-        for column in TABLES[table].digests:
-            if looks_sealed(row.get(column)):
-                self._refuse()
+        if any(looks_sealed(row.get(column)) for column in TABLES[table].digests):
+            self.check()
+            reason = "its rows are encrypted, but sealed.json is missing: restore that file"
+            raise MissingKey("truth", reason)
         return dict(row)
 
     def lookup(self, column: str, namespace: str, value: str) -> str:
@@ -90,29 +91,19 @@ class ClearRows(HomeForm):
         """A function that gives back what is stored."""
         return lambda _key, stored: stored
 
-    def _refuse(self) -> None:
-        self.check()
-        reason = "its rows are encrypted, but sealed.json is missing: restore that file"
-        raise MissingKey("truth", reason)
-
 
 CLEAR = ClearRows()
 
 
 class SealedRows(HomeForm):
-    """Seals and opens rows with keys derived from one data key.
-
-    `older` also opens rows from before rows had anchors, which are not bound to the rest of their
-    row: for the conversion of such a home alone.
-    """
+    """Seals and opens rows with keys derived from one data key."""
 
     sealed = True
 
-    def __init__(self, keys: Keys, guard: Guard | None = None, *, older: bool = False) -> None:
+    def __init__(self, keys: Keys, guard: Guard | None = None) -> None:
         super().__init__(guard)
         self._cipher = keys.cipher("records")
         self._finder = Finder(keys.of("lookup", 64))
-        self._older = older
 
     def seal_row(self, table: str, row: Row) -> dict[str, Any]:
         """The row as it is stored; a column that is None stays None, unless it is `filled`.
@@ -130,8 +121,8 @@ class SealedRows(HomeForm):
         if plan.anchor in stored:
             # Last: it is bound to what the others have become.
             column = plan.anchor
-            rest = (table, column, *key, _rest_of(plan, stored))
-            stored[column] = self._seal(plan, column, stored[column], rest)
+            location = (table, column, *key, _rest_of(plan, stored))
+            stored[column] = self._seal(plan, column, stored[column], location)
         return stored
 
     def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
@@ -144,8 +135,8 @@ class SealedRows(HomeForm):
         plan, opened = TABLES[table], dict(row)
         key = tuple(row[column] for column in plan.key)
         for column in plan.sealed:
-            wanted = only is None or column in only or column == plan.anchor
-            if wanted and column in row:
+            opens = only is None or column in only or column == plan.anchor
+            if opens and column in row:
                 opened[column] = self._open(table, plan, column, key, row)
         for column in plan.lookup:
             if row.get(column) is not None and (only is None or column in only):
@@ -166,31 +157,31 @@ class SealedRows(HomeForm):
     ) -> Callable[[Sequence[str | int], ValueT], ValueT]:
         """A function that opens one column of many rows: (rest of the key, stored) to value."""
         assert column != TABLES[table].anchor, "an anchor opens with its whole row alone"
-        start, what = binding(_VERSION, table, column, namespace), f"{table}.{column}"
+        start, name = binding(_VERSION, table, column, namespace), f"{table}.{column}"
         cipher = self._cipher
         # Of many rows only the owner differs; putting a binding together takes as long as opening.
         ends: dict[tuple[str | int, ...], bytes] = {}
 
         def open_one(key: Sequence[str | int], stored: ValueT) -> ValueT:
-            rest = tuple(key[1:])
-            end = ends.get(rest)
+            owner = tuple(key[1:])
+            end = ends.get(owner)
             if end is None:
-                end = ends[rest] = binding(*rest)
+                end = ends[owner] = binding(*owner)
             bound = start + binding(key[0]) + end
             if isinstance(stored, str):
-                return cipher.open_text(stored, bound, what)
-            return cipher.open(stored, bound, what)
+                return cipher.open_text(stored, bound, name)
+            return cipher.open(stored, bound, name)
 
         return open_one
 
-    def _seal(self, plan: Table, column: str, value: Any, place: tuple[Any, ...]) -> Any:
+    def _seal(self, plan: Table, column: str, value: Any, location: tuple[Any, ...]) -> Any:
         if value is None and column not in plan.filled:
             return None
         anchor = column == plan.anchor
         if value is None:
-            bound = binding(_OF_ROW, "nothing", *place)
+            bound = binding(_OF_ROW, "nothing", *location)
             return self._cipher.seal_text("", bound, NOTHING_PREFIX)
-        bound = binding(_OF_ROW if anchor else _VERSION, *place)
+        bound = binding(_OF_ROW if anchor else _VERSION, *location)
         if isinstance(value, str):
             return self._cipher.seal_text(value, bound, ANCHOR_PREFIX if anchor else TEXT_PREFIX)
         return self._cipher.seal(bytes(value), bound)
@@ -198,33 +189,24 @@ class SealedRows(HomeForm):
     def _open(
         self, table: str, plan: Table, column: str, key: tuple[Any, ...], row: Row
     ) -> str | bytes | None:
-        value, what = row[column], f"{table}.{column} of {list(key[1:])}"
+        stored, name = row[column], f"{table}.{column} of {list(key[1:])}"
         anchor = column == plan.anchor
-        if self._older and _is_older(plan, column, value):
-            return self._open_older(plan, column, value, (table, column, *key), what)
-        place = (table, column, *key, _rest_of(plan, row)) if anchor else (table, column, *key)
-        if isinstance(value, str):
-            if column in plan.filled and value.startswith(NOTHING_PREFIX):
-                bound = binding(_OF_ROW, "nothing", *place)
-                self._cipher.open_text(value, bound, what, NOTHING_PREFIX)
+        location = (table, column, *key, _rest_of(plan, row)) if anchor else (table, column, *key)
+        if isinstance(stored, str):
+            if column in plan.filled and stored.startswith(NOTHING_PREFIX):
+                bound = binding(_OF_ROW, "nothing", *location)
+                self._cipher.open_text(stored, bound, name, NOTHING_PREFIX)
                 return None
-            bound = binding(_OF_ROW if anchor else _VERSION, *place)
+            bound = binding(_OF_ROW if anchor else _VERSION, *location)
             prefix = ANCHOR_PREFIX if anchor else TEXT_PREFIX
-            return self._cipher.open_text(value, bound, what, prefix)
-        if isinstance(value, bytes | memoryview):
-            return self._cipher.open(bytes(value), binding(_VERSION, *place), what)
-        if value is None and plan.anchor and not anchor and column not in plan.filled:
+            return self._cipher.open_text(stored, bound, name, prefix)
+        if isinstance(stored, bytes | memoryview):
+            return self._cipher.open(bytes(stored), binding(_VERSION, *location), name)
+        if stored is None and plan.anchor and not anchor and column not in plan.filled:
             # Whether it may be empty is what the anchor says.
             return None
-        reason = "it was emptied" if value is None else "it is not encrypted"
-        raise Tampered(what, f"{reason}, but the home is encrypted")
-
-    def _open_older(
-        self, plan: Table, column: str, value: str | None, place: tuple[Any, ...], what: str
-    ) -> str | None:
-        if value is None or column in plan.late:
-            return value
-        return self._cipher.open_text(value, binding(_VERSION, *place), what)
+        reason = "it was emptied" if stored is None else "it is not encrypted"
+        raise Tampered(name, f"{reason}, but the home is encrypted")
 
 
 def _rest_of(plan: Table, row: Row) -> str:
@@ -232,14 +214,14 @@ def _rest_of(plan: Table, row: Row) -> str:
 
     One ASCII string that no other row state has.
     """
-    given = [row.get(column) for column in plan.lookup]
-    given += [_as_any_database(row.get(column)) for column in plan.bound]
-    given += [
+    cells = [row.get(column) for column in plan.lookup]
+    cells += [_as_any_database(row.get(column)) for column in plan.bound]
+    cells += [
         row.get(column) is None
         for column in plan.sealed
         if column != plan.anchor and column not in plan.filled
     ]
-    return ascii(given)
+    return ascii(cells)
 
 
 def _as_any_database(value: Any) -> Any:
@@ -247,16 +229,6 @@ def _as_any_database(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() else float(value)
     return int(value) if isinstance(value, int) else value
-
-
-def _is_older(plan: Table, column: str, value: Any) -> bool:
-    """Whether a cell is as it was written before rows had anchors."""
-    if column != plan.anchor and column not in plan.filled:
-        return False
-    newer = (ANCHOR_PREFIX, NOTHING_PREFIX)
-    if column in plan.filled and value is None:
-        return True
-    return column == plan.anchor and isinstance(value, str) and not value.startswith(newer)
 
 
 Sealer = ClearRows | SealedRows

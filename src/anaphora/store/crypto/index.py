@@ -65,13 +65,13 @@ class SealedIndex:
         self._finder = Finder(keys.of("lookup", 64))
         self._namespace = namespace
         self._start = binding(namespace)
-        # "index" keeps these apart from the lookups of truth, which have the same key.
+        # "index" keeps these apart from the lookups of the database, which have the same key.
         self._name_bound = binding("index", "name", namespace)
 
     def token_key(self, token: str) -> str:
         """32 hex digits: HMAC-SHA256 of namespace and token, cut to 128 bits. About 1 µs."""
-        data = self._start + token.encode("utf-8", "surrogatepass")
-        return hmac.digest(self._tokens, data, "sha256").hex()[:32]
+        keyed_text = self._start + token.encode("utf-8", "surrogatepass")
+        return hmac.digest(self._tokens, keyed_text, "sha256").hex()[:32]
 
     def name(self, text: str) -> bytes:
         """The keyed form of a text, equal for equal texts of one namespace."""

@@ -1,4 +1,4 @@
-"""Where a master key is kept: the keychain of the operating system, or a file by explicit choice.
+"""Stores of a master key: the keychain of the operating system, or a file by explicit choice.
 
 A key's name is its home and generation. What refuses raises `NoKeyringError` or `StoreError`;
 nothing falls back to anything, and no key is ever made here.
@@ -42,37 +42,37 @@ class Keychain:
         self._backend = backend
 
     def name(self) -> str:
-        """What the keychain calls itself. `NoKeyringError` when there is none; asks nobody."""
-        backend = self._found()
+        """What the keychain calls itself, without a prompt. `NoKeyringError` when there is none."""
+        backend = self._load_backend()
         try:
             usable, name = backend.priority > 0, str(backend.name)
         except (RuntimeError, OSError) as error:
-            raise _none(error) from error
+            raise _no_keychain(error) from error
         if not usable:
             raise NoKeyringError("keychain", f"there is none; {_ADVICE}")
         return name
 
     def get(self, name: str) -> bytes | None:
         """The key of this name. `NoKeyringError` when there is no keychain to look in."""
-        found = self._do("get_password", name)
-        if found is None:
+        key_text = self._call("get_password", name)
+        if key_text is None:
             return None
-        if not re.fullmatch(r"[0-9a-f]{64}", found):
+        if not re.fullmatch(r"[0-9a-f]{64}", key_text):
             raise NoKeyringError("keychain", f"the entry {name} is not a valid key")
-        return bytes.fromhex(found)
+        return bytes.fromhex(key_text)
 
     def put(self, name: str, key: bytes) -> None:
         """Keep a key. `NoKeyringError` when the keychain refuses, or keeps nothing."""
-        self._do("set_password", name, key.hex())
+        self._call("set_password", name, key.hex())
         if self.get(name) != key:
             raise NoKeyringError("keychain", f"it stored the key but does not return it; {_ADVICE}")
 
     def drop(self, name: str) -> None:
         """Forget a key."""
-        if self._do("get_password", name) is not None:
-            self._do("delete_password", name)
+        if self._call("get_password", name) is not None:
+            self._call("delete_password", name)
 
-    def _found(self) -> Any:
+    def _load_backend(self) -> Any:
         try:
             import keyring
         except ModuleNotFoundError as error:
@@ -80,20 +80,20 @@ class Keychain:
         try:
             return self._backend if self._backend is not None else keyring.get_keyring()
         except (RuntimeError, OSError) as error:
-            raise _none(error) from error
+            raise _no_keychain(error) from error
 
-    def _do(self, operation: str, *arguments: str) -> Any:
-        backend = self._found()
+    def _call(self, operation: str, *arguments: str) -> Any:
+        backend = self._load_backend()
         from keyring.errors import KeyringError
 
         try:
             return getattr(backend, operation)(SERVICE, *arguments)
         except (KeyringError, RuntimeError, OSError) as error:
             # Backends raise RuntimeError when nothing is installed, OSError when a service is gone.
-            raise _none(error) from error
+            raise _no_keychain(error) from error
 
 
-def _none(error: Exception) -> NoKeyringError:
+def _no_keychain(error: Exception) -> NoKeyringError:
     reason = " ".join(str(error).split()) or type(error).__name__
     return NoKeyringError("keychain", f"{reason}; {_ADVICE}")
 
@@ -106,8 +106,8 @@ class KeyFile:
 
     def get(self, name: str) -> bytes | None:
         """The key of this name. `StoreError` when the file cannot be read."""
-        found = self._keys().get(name)
-        return bytes.fromhex(found) if found else None
+        key_text = self._keys().get(name)
+        return bytes.fromhex(key_text) if key_text else None
 
     def put(self, name: str, key: bytes) -> None:
         """Keep a key beside those that are there. `StoreError` and its kinds."""
@@ -134,7 +134,7 @@ class KeyFile:
             return {}
         except OSError as error:
             raise translate(error, "read", self.path) from error
-        return {found[1]: found[2] for line in lines if (found := _LINE.match(line))}
+        return {match[1]: match[2] for line in lines if (match := _LINE.match(line))}
 
     def _write(self, keys: dict[str, str]) -> None:
         text = _STATEMENT + "".join(f"{name} {key}\n" for name, key in keys.items())

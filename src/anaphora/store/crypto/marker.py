@@ -1,7 +1,7 @@
 """`sealed.json`: the file that says that a home is encrypted, by which key, and in which state.
 
 It holds no secret: the data key in it is wrapped by the master key. A MAC under the data key covers
-every field, so that nobody without the key can tell a program to decrypt a home. A `Guard` tells a
+every field, so that without the key no program can be told to decrypt a home. A `Guard` tells a
 process that has the home open when the marker changes: it must not write clear rows into a home
 that another process has encrypted, nor the other way round.
 """
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from anaphora.errors import SealChanged, StoreError, Tampered
+from anaphora.errors import SchemaTooOld, SealChanged, StoreError, Tampered
 from anaphora.store.disk import (
     identity_at,
     identity_of,
@@ -27,8 +27,8 @@ from anaphora.store.disk import (
 
 MARKER = "sealed.json"
 FORMAT = 2
-"""The format of sealed rows: 2 since a row's anchor is bound to the whole row."""
-State = Literal["sealed", "encrypting", "decrypting", "rekeying", "renewing"]
+"""The format of sealed rows, of which one column is bound to the whole row."""
+State = Literal["sealed", "encrypting", "decrypting", "rekeying"]
 Kept = Literal["keychain", "file"]
 """Where a master key is."""
 _TEMPORARY_KEY = "1" * 24
@@ -44,8 +44,8 @@ class Marker:
     `home` is the id of the home; `kept` is where the master key is; `generation` counts master
     keys. `wrapped` is the data key, sealed by the master key, and `check` identifies it; `next`
     and `next_check` are those of the data key that a deep rotation moves to. `conversion` is the
-    number of the conversion under way, 0 for none. `version` is the format of the rows; an older
-    one is renewed when the home is opened ("renewing"). `mac` covers all the rest.
+    number of the conversion under way, 0 for none. `version` is the format of the rows. `mac`
+    covers all the rest.
     """
 
     home: str
@@ -65,11 +65,6 @@ class Marker:
         """The name under which the master key is kept."""
         return f"{self.home}.{self.generation}"
 
-    @property
-    def older(self) -> bool:
-        """Whether there can be rows of an older format."""
-        return self.version < FORMAT or self.state == "renewing"
-
 
 def place_of(home: Path) -> Place:
     """The identity of the marker in `home`; None for none. `StoreError` if unknown."""
@@ -83,18 +78,24 @@ def place_of(home: Path) -> Place:
 
 
 def read(home: Path) -> Marker | None:
-    """The marker of a home; None when the home is not sealed. `Tampered` when it makes no sense."""
+    """The marker of a home; None when the home is not sealed.
+
+    `Tampered` when it makes no sense, `SchemaTooOld` for rows of an older format.
+    """
     path = home / MARKER
     try:
-        found = json.loads(path.read_bytes())
-        marker = Marker(**found)
+        fields = json.loads(path.read_bytes())
+        marker = Marker(**fields)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise translate(error, "read", path) from error
     except (ValueError, TypeError) as error:
         raise Tampered(str(path), "it was not written by this program") from error
-    if marker.version not in range(1, FORMAT + 1):
+    # "renewing": a build that read the older format was stopped while it sealed the rows anew.
+    if marker.version in range(1, FORMAT) or str(marker.state) == "renewing":
+        raise SchemaTooOld(path, str(FORMAT - 1), str(FORMAT))
+    if marker.version != FORMAT:
         raise StoreError("open", path, f"its format {marker.version} is newer than this program")
     if marker.state not in get_args(State) or marker.kept not in get_args(Kept):
         raise Tampered(str(path), "it was not written by this program")
@@ -104,17 +105,17 @@ def read(home: Path) -> Marker | None:
 def signed(marker: Marker, key: bytes) -> Marker:
     """The marker with the MAC that belongs to it under `key`."""
     fields = asdict(replace(marker, mac=""))
-    data = json.dumps(fields, sort_keys=True).encode()
-    return replace(marker, mac=hmac.digest(key, data, "sha256").hex())
+    text = json.dumps(fields, sort_keys=True).encode()
+    return replace(marker, mac=hmac.digest(key, text, "sha256").hex())
 
 
 def write(home: Path, marker: Marker) -> None:
     """Put the marker in place, in one step, for good. `StoreError` and its kinds."""
     path = home / MARKER
-    data = json.dumps(asdict(marker), indent=1).encode() + b"\n"
+    text = json.dumps(asdict(marker), indent=1).encode() + b"\n"
     try:
         make_directory(home)
-        replace_file(path, _TEMPORARY_KEY, identity_at(path), data)
+        replace_file(path, _TEMPORARY_KEY, identity_at(path), text)
     except OSError as error:
         raise translate(error, "write", path) from error
 
@@ -139,16 +140,16 @@ class Guard:
 
     def check(self) -> None:
         """Raise `SealChanged` when the home was sealed, opened up or given another data key."""
-        place = place_of(self._home)
-        if place == self._place:
+        position = place_of(self._home)
+        if position == self._place:
             return
-        found = read(self._home)
-        same = found.check if found is not None and found.state == "sealed" else None
-        if same != self._key_check or (found is not None and same is None):
+        marker = read(self._home)
+        same = marker.check if marker is not None and marker.state == "sealed" else None
+        if same != self._key_check or (marker is not None and same is None):
             reason = "it was encrypted, decrypted or re-keyed meanwhile: reopen it"
             raise SealChanged(str(self._home), reason)
         # A new master key alone changes nothing for a process that has the data key.
-        self._place = place
+        self._place = position
 
 
 class HomeForm:

@@ -1,1 +1,1 @@
-"""Truth in SQL: one schema on SQLite and PostgreSQL. `open_database` in `engine` opens it."""
+"""The database: one schema on SQLite and PostgreSQL. `open_database` in `engine` opens it."""

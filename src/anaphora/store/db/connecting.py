@@ -1,7 +1,7 @@
 """How SQLAlchemy reaches a database, and how its tables come to be.
 
-They are made when the database is new, and migrated when it is older; several processes may do
-this at once. Alembic (0.9 s) is imported only when the stored revision differs.
+They are made when the database is new; several processes may do this at once. A database of
+another revision is refused before anything is written.
 """
 
 from __future__ import annotations
@@ -23,36 +23,30 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
-from anaphora.errors import (
-    AnaphoraError,
-    InvalidInput,
-    MissingExtra,
-    ReadOnly,
-    SchemaTooNew,
-    StoreError,
-)
+from anaphora.errors import AnaphoraError, InvalidInput, MissingExtra, StoreError
 from anaphora.store.db import sqlite
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.db.faults import explain
-from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
+from anaphora.store.db.revision import REVISION, REVISION_TABLE, check_revision
 from anaphora.store.db.schema import metadata, revision
 
 POOL_SIZE: Final = 8
 """Connections to a server that stay open when they are not used."""
 # Any fixed number will do: it is what programs of this schema agree to wait on.
-_MIGRATION_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII
+_SCHEMA_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII
 
 
 def open_sqlite(path: Path) -> Engine:
     """An engine on the file at `path`, made if need be. Raises `StoreError` and its kinds."""
+    _check_file(path)
     # A pool bound to threads or shared in memory is what SQLAlchemy would take without a path.
     engine = sqlite_engine(path, poolclass=QueuePool, pool_size=4, max_overflow=-1)
     event.listen(engine, "connect", lambda _, made: made.info.update(files=sqlite.files_of(path)))
-    return _prepared(engine, str(path))
+    return _prepare(engine, str(path))
 
 
 def sqlite_engine(path: Path, **pool: Any) -> Engine:
-    """An engine on the file at `path`, made if need be, whatever is in it."""
+    """An engine on the file at `path`, made if need be, without a look at what is in it."""
     sqlite.prepare_file(path)
     engine = create_engine(
         "sqlite+pysqlite://", module=dbapi2, creator=lambda: sqlite.connect(path), **pool
@@ -71,13 +65,13 @@ def open_postgresql(url: str, location: str) -> Engine:
     anything else.
     """
     try:
-        target, options = _pooling(make_url(url))
+        target, options = _split_url(make_url(url))
         engine = create_engine(target, pool_pre_ping=True, max_overflow=-1, **options)
     except ModuleNotFoundError as error:
         raise MissingExtra("postgresql", "psycopg") from error
     except SQLAlchemyError as error:
         raise explain(error, "open", location) from error
-    return _prepared(engine, location)
+    return _prepare(engine, location)
 
 
 def make_tables(connection: Connection) -> None:
@@ -86,7 +80,7 @@ def make_tables(connection: Connection) -> None:
     connection.execute(revision.insert().values(version_num=REVISION))
 
 
-def _pooling(url: URL) -> tuple[URL, dict[str, Any]]:
+def _split_url(url: URL) -> tuple[URL, dict[str, Any]]:
     """The URL without the parameters that are ours, and what they say to `create_engine`."""
     query = dict(url.query)
     options: dict[str, Any] = {
@@ -94,8 +88,8 @@ def _pooling(url: URL) -> tuple[URL, dict[str, Any]]:
     }
     threshold = query.pop("prepare_threshold", None)
     if threshold is not None:
-        kept = None if threshold == "none" else _count("prepare_threshold", threshold)
-        options["connect_args"] = {"prepare_threshold": kept}
+        limit = None if threshold == "none" else _count("prepare_threshold", threshold)
+        options["connect_args"] = {"prepare_threshold": limit}
     return url.set(query=query), options
 
 
@@ -111,12 +105,14 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(options.get("anaphora_begin", "BEGIN"))
 
 
-def _prepared(engine: Engine, location: str) -> Engine:
+def _prepare(engine: Engine, location: str) -> Engine:
     try:
         with engine.connect() as connection:
-            found = _revision(connection)
-        if found != REVISION:
-            _bring_up(engine, location)
+            revision_found = _revision(connection)
+        if revision_found is None:
+            _make_schema(engine, location)
+        else:
+            check_revision(revision_found, location)
     except SQLAlchemyError as error:
         engine.dispose()
         raise explain(error, "open", location) from error
@@ -126,40 +122,40 @@ def _prepared(engine: Engine, location: str) -> Engine:
     return engine
 
 
-def _bring_up(engine: Engine, location: str) -> None:
+def _make_schema(engine: Engine, location: str) -> None:
+    """Make the tables, unless another process has done so meanwhile."""
+    with engine.connect() as connection:
+        connection.execution_options(anaphora_begin="BEGIN IMMEDIATE")
+        on_server = connection.dialect.name == "postgresql"
+        if on_server:
+            # After waiting for the lock it must see the tables that were made meanwhile.
+            connection.execution_options(isolation_level="READ COMMITTED")
+        with connection.begin():
+            if on_server:
+                lock = text("SELECT pg_advisory_xact_lock(:key)")
+                connection.execute(lock, {"key": _SCHEMA_LOCK})
+            revision_found = _revision(connection)
+            if revision_found is not None:
+                check_revision(revision_found, location)
+                return
+            if foreign_tables := _tables_in_the_way(connection):
+                names = ", ".join(sorted(foreign_tables))
+                reason = f"it contains tables of another program: {names}"
+                raise StoreError("open", location, reason)
+            make_tables(connection)
+
+
+def _check_file(path: Path) -> None:
+    """Refuse a file of another revision while it is still untouched: no journal is set yet."""
+    if not sqlite.exists(path) or path.stat().st_size == 0:
+        return
+    reader = sqlite.Reader(path)
     try:
-        with engine.connect() as connection:
-            connection.execution_options(anaphora_begin="BEGIN IMMEDIATE")
-            if connection.dialect.name == "postgresql":
-                # Whoever has waited for the lock must see what was made meanwhile.
-                connection.execution_options(isolation_level="READ COMMITTED")
-            with connection.begin():
-                if connection.dialect.name == "postgresql":
-                    lock = text("SELECT pg_advisory_xact_lock(:key)")
-                    connection.execute(lock, {"key": _MIGRATION_LOCK})
-                _make_or_migrate(connection, location)
-    except SQLAlchemyError as error:
-        explained = explain(error, "open", location)
-        if isinstance(explained, ReadOnly):
-            reason = "its schema is older and cannot be migrated: the database is read-only"
-            raise ReadOnly("migrate", location, reason) from error
-        raise explained from error
-
-
-def _make_or_migrate(connection: Connection, location: str) -> None:
-    found = _revision(connection)
-    if found is None:
-        taken = _tables_in_the_way(connection)
-        if taken:
-            names = ", ".join(sorted(taken))
-            raise StoreError("open", location, f"it contains tables of another program: {names}")
-        make_tables(connection)
-    elif is_older(found):
-        from anaphora.store.db.migrate import upgrade
-
-        upgrade(connection)
-    elif found != REVISION:
-        raise SchemaTooNew(location, found)
+        revision_found = reader.revision()
+    finally:
+        reader.close()
+    if revision_found is not None:
+        check_revision(revision_found, path)
 
 
 def _revision(connection: Connection) -> str | None:

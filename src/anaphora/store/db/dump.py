@@ -1,4 +1,4 @@
-"""Truth of a database server as text, and back: one member of a backup for each table.
+"""The database of a server as text, and back: one member of a backup for each table.
 
 Values are those that the database has (escaped, and sealed in a sealed home); the first line of a
 member names the columns, every other one is a row, a JSON list in which bytes stand as
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -48,32 +48,37 @@ def dump(truth: Database, member: OpenMember) -> dict[str, Any]:
                 write(_line(names))
                 rows[table.name] = 0
                 # Plain SQL: the types of the schema would unescape what is to stay as it is.
-                found = connection.execution_options(stream_results=True).execute(
+                rows_found = connection.execution_options(stream_results=True).execute(
                     text(f"SELECT {_quoted(names)} FROM {table.name}")  # noqa: S608
                 )
-                for row in found:
-                    write(_line([_portable(cell) for cell in row]))
+                for row in rows_found:
+                    write(_line([_to_json(cell) for cell in row]))
                     rows[table.name] += 1
     return {"database": "postgresql", "schema": REVISION, "rows": rows}
 
 
-def load(members: Iterable[str], read: ReadMember, schema: str, database: Path | str) -> None:
-    """Make a database of revision `schema` at `database` and fill it from a dump, all or nothing.
+def load(members: Iterable[str], read: ReadMember, database: Path | str) -> None:
+    """Make a database at `database` and fill it from a dump, all or nothing.
 
     `NotEmpty` where there are tables of ours already; `StoreError` and its kinds.
     """
     engine = _engine(database)
-    place = database if isinstance(database, Path) else "the database"
+    location = database if isinstance(database, Path) else "the database"
     try:
         begun = engine.connect().execution_options(anaphora_begin="BEGIN IMMEDIATE")
         with begun as connection, connection.begin():
             if inspect(connection).has_table(REVISION_TABLE):
-                raise NotEmpty("restore into", place, "it already contains an Anaphora home")
-            _make(connection, schema)
-            for name in _in_order(members):
+                raise NotEmpty("restore into", location, "it already contains an Anaphora home")
+            make_tables(connection)
+            # Those first that others refer to.
+            order = [table.name for table in metadata.sorted_tables]
+            names = [
+                name[len(FOLDER) : -len(_SUFFIX)] for name in members if name.startswith(FOLDER)
+            ]
+            for name in sorted(names, key=lambda name: order.index(name) if name in order else -1):
                 _fill(connection, read, name)
     except SQLAlchemyError as error:
-        raise explain(error, "restore into", place) from error
+        raise explain(error, "restore into", location) from error
     finally:
         engine.dispose()
 
@@ -88,36 +93,23 @@ def _engine(database: Path | str) -> Engine:
         raise MissingExtra("postgresql", "psycopg") from error
 
 
-def _make(connection: Connection, schema: str) -> None:
-    if schema == REVISION:
-        make_tables(connection)
-        return
-    from anaphora.store.db.migrate import upgrade
-
-    upgrade(connection, to=schema)
-
-
-def _in_order(members: Iterable[str]) -> Iterator[str]:
-    """The tables of the dump, those first that others refer to."""
-    known = [table.name for table in metadata.sorted_tables]
-    named = [name[len(FOLDER) : -len(_SUFFIX)] for name in members if name.startswith(FOLDER)]
-    yield from sorted(named, key=lambda name: known.index(name) if name in known else -1)
-
-
 def _fill(connection: Connection, read: ReadMember, name: str) -> None:
     columns: list[str] = []
     waiting: list[dict[str, Any]] = []
 
     def insert() -> None:
         if waiting:
-            places = ", ".join(f":c{number}" for number in range(len(columns)))
-            statement = f"INSERT INTO {name} ({_quoted(columns)}) VALUES ({places})"  # noqa: S608
+            marks = ", ".join(f":c{number}" for number in range(len(columns)))
+            statement = f"INSERT INTO {name} ({_quoted(columns)}) VALUES ({marks})"  # noqa: S608
             connection.execute(text(statement), waiting)
             waiting.clear()
 
     def take(line: bytes) -> None:
         try:
-            cells = [_native(cell) for cell in json.loads(line)]
+            cells: list[Any] = [
+                base64.b64decode(cell["base64"]) if isinstance(cell, dict) else cell
+                for cell in json.loads(line)
+            ]
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedBackup("read", name, "a row is invalid") from error
         if not columns:
@@ -138,15 +130,15 @@ def lines_to(take: Callable[[bytes], object]) -> Callable[[bytes], None]:
 
     `DamagedBackup` for a line that is longer than any row is: it would be held whole.
     """
-    rest = bytearray()
+    unfinished = bytearray()
 
     def write(data: bytes) -> None:
         *lines, last = data.split(b"\n")
         for line in lines:
-            take(bytes(rest + line))
-            rest.clear()
-        rest.extend(last)
-        if len(rest) > _MOST_LINE:
+            take(bytes(unfinished + line))
+            unfinished.clear()
+        unfinished.extend(last)
+        if len(unfinished) > _MOST_LINE:
             raise DamagedBackup("read", FOLDER, f"a row of more than {_MOST_LINE:,} bytes")
 
     return write
@@ -157,14 +149,10 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
-def _portable(cell: Any) -> Any:
+def _to_json(cell: Any) -> Any:
     if isinstance(cell, (bytes, memoryview)):
         return {"base64": base64.b64encode(cell).decode("ascii")}
     return cell
-
-
-def _native(cell: Any) -> Any:
-    return base64.b64decode(cell["base64"]) if isinstance(cell, dict) else cell
 
 
 def _line(cells: list[Any]) -> bytes:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.errors import AnaphoraError, Closed, InvalidInput, StoreError
 from anaphora.store.db import sqlite
 from anaphora.store.db.faults import BUSY_SECONDS, explain, was_in_the_way
-from anaphora.store.db.revision import REVISION, REVISION_TABLE
+from anaphora.store.db.revision import check_revision
 from anaphora.store.escaping import escape_cell, unescape_rows
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ _inherited: list[object] = []
 
 
 def open_database(database: Path | str) -> Database:
-    """The truth at `database`: a path, a `sqlite:///` URL or a `postgresql://` URL.
+    """The database at `database`: a path, a `sqlite:///` URL or a `postgresql://` URL.
 
-    Touches nothing yet: the file and its tables are made, and older ones migrated, when truth is
-    first used. `InvalidInput` for any other kind of URL.
+    Touches nothing yet: the file and its tables are made when the database is first used.
+    `InvalidInput` for any other kind of URL.
     """
     if isinstance(database, Path):
         return Database(path=database)
@@ -117,7 +117,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Database]:
-        """Truth as of now, for several reads that must agree: by `rows` and what stands on it.
+        """The database as of now, for several reads that must agree: by `rows`.
 
         A file that does not exist yet is not made: it has no rows anyway.
         """
@@ -139,7 +139,7 @@ class Database:
         with self._turn(), ExitStack() as stack:
             from anaphora.store.db import statements
 
-            change = self._begun(stack, namespace)
+            change = self._begin(stack, namespace)
             opened = change.connection.info
             yield change
             if change.changed:
@@ -150,7 +150,7 @@ class Database:
     def erase(self, namespace: str) -> None:
         """Delete every row of a namespace, its head too: it was never there. `StoreError`.
 
-        `erasures` counts it, so that other processes do not go on with what they know of it.
+        `erasures` counts it, so that other processes drop what they know of it.
         """
         if self.path is not None and not sqlite.exists(self.path):
             return
@@ -170,10 +170,10 @@ class Database:
 
     def version(self, namespace: str) -> int:
         """The last sequence number committed in `namespace`, 0 before the first write."""
-        found = self.rows(
+        rows = self.rows(
             "SELECT seq FROM head WHERE namespace = :namespace", {"namespace": namespace}
         )
-        return int(found[0][0]) if found else 0
+        return int(rows[0][0]) if rows else 0
 
     def namespaces(self) -> list[str]:
         """Every namespace that was ever written to, in order."""
@@ -188,8 +188,8 @@ class Database:
         For the few reads at the start of every command. Texts are escaped and unescaped here. A
         SQLite file that does not exist yet has no rows, and is not made.
         """
-        given = {name: escape_cell(value) for name, value in parameters.items()}
-        return unescape_rows(self._plain_rows(statement, given))
+        escaped = {name: escape_cell(cell) for name, cell in parameters.items()}
+        return unescape_rows(self._plain_rows(statement, escaped))
 
     @property
     def log(self) -> Path | None:
@@ -206,24 +206,8 @@ class Database:
         """
         return self.path is None or not sqlite.exists(self.path) or sqlite.cut_log(self.path)
 
-    def has_own_schema(self) -> bool:
-        """Whether it has this program's schema already; nothing is made or migrated to tell.
-
-        Always True on a server, which is migrated as it is reached.
-        """
-        self._check()
-        if self.path is None or self._reader is not None or self._engine is not None:
-            return True
-        if not sqlite.exists(self.path):
-            return False
-        reader = sqlite.Reader(self.path)
-        try:
-            return _is_current(reader)
-        finally:
-            reader.close()
-
     def ensure(self) -> None:
-        """Make or migrate the database now. `SchemaTooNew` when a newer program wrote it."""
+        """Make the database now. `SchemaTooNew` or `SchemaTooOld` for one of another revision."""
         self._sqlalchemy()
 
     def close(self) -> None:
@@ -240,13 +224,13 @@ class Database:
         if engine is not None:
             engine.dispose()
 
-    def _begun(self, stack: ExitStack, namespace: str) -> Write:
+    def _begin(self, stack: ExitStack, namespace: str) -> Write:
         """A write that has its namespace's head, begun again where another one was in the way.
 
-        A database that knows no READ COMMITTED refuses who has waited for the head (40001). By
-        then nothing was done, so nothing is done twice. Such waiting is in no order, and one
-        writer of several may lose any number of times: only time ends it, as it ends a wait for
-        a lock.
+        A database that knows no READ COMMITTED refuses a writer that has waited for the head
+        (40001). By then nothing was done, so nothing is done twice. Such waiting is in no order,
+        and one writer of several may lose any number of times: only time ends it, as it ends a wait
+        for a lock.
         """
         from anaphora.store.db import statements
 
@@ -282,8 +266,11 @@ class Database:
             if self._reader is None and self.path is not None and sqlite.exists(self.path):
                 reader = sqlite.Reader(self.path)
                 try:
-                    if not _is_current(reader):
+                    revision = reader.revision()
+                    if revision is None:
                         self._sqlalchemy()
+                    else:
+                        check_revision(revision, self.path)
                 except AnaphoraError:
                     reader.close()
                     raise
@@ -307,9 +294,10 @@ class Database:
         engine = self._sqlalchemy()
         from sqlalchemy.exc import SQLAlchemyError
 
-        options.setdefault("isolation_level", self._isolation(operation))
-        if options["isolation_level"] is None:
-            del options["isolation_level"]
+        if self.path is None:
+            # SQLite knows one level only, and its BEGIN says which lock is taken.
+            level = "REPEATABLE READ" if operation == "read" else "READ COMMITTED"
+            options.setdefault("isolation_level", level)
         try:
             with engine.connect() as connection:
                 connection.execution_options(**options)
@@ -334,11 +322,6 @@ class Database:
             yield
         finally:
             lock.release()
-
-    def _isolation(self, operation: str) -> str | None:
-        if self.path is not None:
-            return None  # SQLite knows one level only, and BEGIN says which lock is taken.
-        return "REPEATABLE READ" if operation == "read" else "READ COMMITTED"
 
     def _check(self) -> None:
         if self._closed:
@@ -366,7 +349,7 @@ class _Snapshot(Database):
 
 
 def _refuse_other_files(path: Path, opened: dict[Any, Any]) -> None:
-    """`StoreError` where what was just committed stands in a file that nobody can open again."""
+    """`StoreError` if what was just committed is in a file that can no longer be opened."""
     database, log = opened["files"]
     files = sqlite.files_of(path)
     # The log can be made by the first write of a connection, and then stays while that is open.
@@ -374,16 +357,6 @@ def _refuse_other_files(path: Path, opened: dict[Any, Any]) -> None:
     if files != opened["files"]:
         reason = "its file was deleted or replaced: this change may be lost; reopen the home"
         raise StoreError("write", path, reason)
-
-
-def _is_current(reader: sqlite.Reader) -> bool:
-    known = reader.rows(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name",
-        {"name": REVISION_TABLE},
-    )
-    if not known:
-        return False
-    return reader.rows(f"SELECT version_num FROM {REVISION_TABLE}", {}) == [(REVISION,)]  # noqa: S608
 
 
 def _hide_password(url: str) -> str:

@@ -72,9 +72,9 @@ def _of_sqlite(cause: BaseException, name: str, operation: str, place: Path | st
         return DiskFull(operation, place, "no room is left")
     if plain in {"SQLITE_READONLY", "SQLITE_PERM"}:
         return ReadOnly(operation, place, _words(cause))
-    said = _words(cause)
+    message = _words(cause)
     meaning = _SQLITE_WORDS.get(plain)
-    return StoreError(operation, place, f"{meaning} ({said})" if meaning else said)
+    return StoreError(operation, place, f"{meaning} ({message})" if meaning else message)
 
 
 def _no_room_left(place: Path | str) -> bool:

@@ -1,4 +1,4 @@
-"""How truth is: what `doctor` and `stats` tell about the database.
+"""The state of the database: what `doctor` and `stats` tell about it.
 
 It reads everything once, changes nothing, and makes no file.
 """

@@ -25,9 +25,9 @@ def hold_server_lock(database: Database, key: int) -> Iterator[None]:
 
 @contextmanager
 def try_server_lock(database: Database, key: int) -> Iterator[bool]:
-    """Hold the lock of this key if nobody else does; say whether."""
+    """Hold the lock of this key if it is free; say whether."""
     from sqlalchemy import text
 
     with database.read() as connection:
-        asked = text("SELECT pg_try_advisory_xact_lock(:key)")
-        yield bool(connection.execute(asked, {"key": key}).scalar())
+        statement = text("SELECT pg_try_advisory_xact_lock(:key)")
+        yield bool(connection.execute(statement, {"key": key}).scalar())

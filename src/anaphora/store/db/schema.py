@@ -38,7 +38,7 @@ class EscapedText(TypeDecorator[str]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Text; on PostgreSQL without the locale, whose order differs from place to place."""
+        """Text; on PostgreSQL without the locale, which orders it differently on each server."""
         if dialect.name == "postgresql":
             # Takes a fiftieth of a second to load, which homes in a file should not wait for.
             from sqlalchemy.dialects import postgresql
@@ -77,7 +77,7 @@ def _index(one: table.Index) -> Index:
 
 metadata = MetaData()
 
-# A table of this name, not `alembic_version`: truth may share a database with another program.
+# A table of this name, not `alembic_version`: the database may be shared with another program.
 revision = Table(
     REVISION_TABLE,
     metadata,

@@ -1,4 +1,4 @@
-"""SQLite as truth needs it: how a file is made, how a connection is set up, plain reads.
+"""SQLite for the database: how a file is made, how a connection is set up, plain reads.
 
 It never imports SQLAlchemy (0.5 s), so that a command which has nothing to write starts without
 it, and it never creates a file when asked to read.
@@ -15,6 +15,7 @@ from typing import Any, Final
 from anaphora.errors import StoreError
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.db.faults import BUSY_SECONDS, explain
+from anaphora.store.db.revision import REVISION_TABLE
 from anaphora.store.disk import make_directory, sync_directory
 
 # A reader in another process is done in milliseconds; one that is not must not stop forgetting.
@@ -74,12 +75,12 @@ def files_of(path: Path) -> Files:
 
 def _identity(place: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(place)  # noqa: PTH116 - called at every write; Path is slower
+        status = os.stat(place)  # noqa: PTH116 - called at every write; Path is slower
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise explain(error, "open", place) from error
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def exists(path: Path) -> bool:
@@ -112,12 +113,12 @@ def cut_log(path: Path) -> bool:
     connection = connect(path)
     try:
         connection.execute(f"PRAGMA busy_timeout = {_CUT_MILLISECONDS}")
-        held, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except Error as error:
         raise explain(error, "scrub", path) from error
     finally:
         connection.close()
-    return not held
+    return not busy
 
 
 class Reader:
@@ -138,6 +139,17 @@ class Reader:
         except Error as error:
             raise explain(error, "read", self._path) from error
         return rows
+
+    def revision(self) -> str | None:
+        """The revision of the schema; None as long as there are no tables of ours."""
+        tables = self.rows(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name",
+            {"name": REVISION_TABLE},
+        )
+        if not tables:
+            return None
+        rows = self.rows(f"SELECT version_num FROM {REVISION_TABLE}", {})  # noqa: S608 - ours
+        return str(rows[0][0]) if rows else None
 
     def close(self) -> None:
         """Close the connection; a second time does nothing."""
@@ -203,7 +215,7 @@ def _is_prepared(path: Path) -> bool:
 def _set_journal(path: Path) -> None:
     connection = connect(path)
     try:
-        # Who holds the database open in its present mode keeps it there; the next one tries again.
+        # Another process that has it open keeps it in its present mode; the next one tries again.
         connection.execute(f"PRAGMA journal_mode = {_wanted_journal()}")
     except Error as error:
         explained = explain(error, "open", path)

@@ -8,16 +8,15 @@ namespace takes numbers meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, select, update
 from sqlalchemy.dialects import sqlite
 
-from anaphora.errors import SchemaTooNew, StoreError
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
-from anaphora.store.db.revision import REVISION, REVISION_TABLE, is_older
+from anaphora.store.db.revision import REVISION, REVISION_TABLE, check_revision
 from anaphora.store.db.schema import metadata
 from anaphora.store.escaping import escape_cell, unescape_rows
 
@@ -38,45 +37,49 @@ def insert(connection: Connection, table: str, rows: Sequence[Row], *, once: boo
     """Add rows, which all have the columns of the first; with `once` those that are there stay."""
     dialect = connection.dialect.name
     if dialect != "sqlite":
-        connection.execute(_inserting(table, dialect if once else ""), one_or_many(rows))
+        connection.execute(_insert_statement(table, dialect if once else ""), one_or_many(rows))
         return
     names = tuple(rows[0])
-    given = [tuple(map(escape_cell, map(row.__getitem__, names))) for row in rows]
-    driver(connection).executemany(_plain_insert(table, names, once=once), given)
+    cells = [tuple(map(escape_cell, map(row.__getitem__, names))) for row in rows]
+    driver(connection).executemany(_plain_insert_text(table, names, once=once), cells)
 
 
 @cache
-def _plain_insert(table: str, names: tuple[str, ...], *, once: bool) -> str:
-    made = metadata.tables[table]
-    columns, marks = ", ".join(made.c[name].name for name in names), ", ".join("?" * len(names))
+def _plain_insert_text(table: str, names: tuple[str, ...], *, once: bool) -> str:
+    schema_table = metadata.tables[table]
+    columns = ", ".join(schema_table.c[name].name for name in names)
+    marks = ", ".join("?" * len(names))
     end = " ON CONFLICT DO NOTHING" if once else ""
-    return f"INSERT INTO {made.name} ({columns}) VALUES ({marks}){end}"  # noqa: S608 - names of ours
+    # Only names of ours.
+    return f"INSERT INTO {schema_table.name} ({columns}) VALUES ({marks}){end}"  # noqa: S608
 
 
 @cache
-def _inserting(table: str, once: str = "") -> Any:
-    """Adds rows. With `once`, the name of a dialect, those whose keys are there are left out."""
-    made = metadata.tables[table]
-    return insert_into(once, made).on_conflict_do_nothing() if once else made.insert()
+def _insert_statement(table: str, once: str = "") -> Any:
+    """An INSERT of rows. With `once`, the name of a dialect, existing keys are left out."""
+    schema_table = metadata.tables[table]
+    if not once:
+        return schema_table.insert()
+    return insert_into(once, schema_table).on_conflict_do_nothing()
 
 
 @cache
-def replacing(table: str, dialect: str) -> Any:
-    """Adds rows, or puts them in the place of those that have their primary keys."""
-    made = metadata.tables[table]
-    keys = [column.name for column in made.primary_key.columns]
-    insert = insert_into(dialect, made)
-    others = {c.name: insert.excluded[c.name] for c in made.columns if c.name not in keys}
-    if not others:
+def upsert_statement(table: str, dialect: str) -> Any:
+    """An INSERT of rows that replaces those with the same primary keys."""
+    schema_table = metadata.tables[table]
+    keys = [column.name for column in schema_table.primary_key.columns]
+    insert = insert_into(dialect, schema_table)
+    updates = {c.name: insert.excluded[c.name] for c in schema_table.columns if c.name not in keys}
+    if not updates:
         return insert.on_conflict_do_nothing(index_elements=keys)
-    return insert.on_conflict_do_update(index_elements=keys, set_=others)
+    return insert.on_conflict_do_update(index_elements=keys, set_=updates)
 
 
 @cache
-def changing(table: str, names: tuple[str, ...]) -> Any:
-    """Sets these columns to `new_…`, in the row whose primary key is `of_…`."""
+def update_statement_by_key(table: str, names: tuple[str, ...]) -> Any:
+    """An UPDATE of these columns to `new_…`, in the row with the primary key `of_…`."""
     key = tuple((column.name, False) for column in metadata.tables[table].primary_key.columns)
-    return setting(table, names, key)
+    return update_statement(table, names, key)
 
 
 def read(
@@ -84,62 +87,60 @@ def read(
 ) -> list[tuple[Any, ...]]:
     """These columns of the rows that have the values, in the write under way."""
     if connection.dialect.name != "sqlite":
-        return list(map(tuple, connection.execute(selecting(table, columns, where), given)))
+        return list(map(tuple, connection.execute(select_statement(table, columns, where), given)))
     values: list[Any] = []
     counts = []
     for name, several in where:
-        value = given[f"of_{name}"]
-        counts.append(len(value) if several else -1)
-        values += value if several else (value,)
-    statement = _plain_select(table, columns, where, tuple(counts))
-    found = driver(connection).execute(statement, tuple(map(escape_cell, values)))
-    return unescape_rows(found.fetchall())
+        cell = given[f"of_{name}"]
+        counts.append(len(cell) if several else -1)
+        values += cell if several else (cell,)
+    statement = _plain_select_text(table, columns, where, tuple(counts))
+    cursor = driver(connection).execute(statement, tuple(map(escape_cell, values)))
+    return unescape_rows(cursor.fetchall())
 
 
 @lru_cache(maxsize=1024)
-def _plain_select(
+def _plain_select_text(
     table: str, columns: tuple[str, ...], where: Where, counts: tuple[int, ...]
 ) -> str:
-    made = metadata.tables[table]
+    schema_table = metadata.tables[table]
     tests = [
-        f"{made.c[name].name} IN ({', '.join('?' * count)})"
+        f"{schema_table.c[name].name} IN ({', '.join('?' * count)})"
         if count >= 0
-        else f"{made.c[name].name} = ?"
+        else f"{schema_table.c[name].name} = ?"
         for (name, _), count in zip(where, counts, strict=True)
     ]
-    names = ", ".join(made.c[name].name for name in columns)
-    return f"SELECT {names} FROM {made.name} WHERE {' AND '.join(tests)}"  # noqa: S608 - ours
+    names = ", ".join(schema_table.c[name].name for name in columns)
+    return f"SELECT {names} FROM {schema_table.name} WHERE {' AND '.join(tests)}"  # noqa: S608
 
 
 @cache
-def selecting(table: str, columns: tuple[str, ...], where: Where) -> Any:
-    """Reads these columns of the rows that have the values."""
-    made = metadata.tables[table]
-    return select(*(made.c[name] for name in columns)).where(*_tests(made, where))
+def select_statement(table: str, columns: tuple[str, ...], where: Where) -> Any:
+    """A SELECT of these columns of the rows that have the values."""
+    schema_table = metadata.tables[table]
+    chosen = select(*(schema_table.c[name] for name in columns))
+    return chosen.where(*_comparisons(schema_table, where))
 
 
 @cache
-def deleting(table: str, where: Where) -> Any:
-    """Deletes the rows that have the values."""
-    made = metadata.tables[table]
-    return delete(made).where(*_tests(made, where))
+def delete_statement(table: str, where: Where) -> Any:
+    """A DELETE of the rows that have the values."""
+    schema_table = metadata.tables[table]
+    return delete(schema_table).where(*_comparisons(schema_table, where))
 
 
 @cache
-def setting(table: str, names: tuple[str, ...], where: Where) -> Any:
-    """Sets these columns to `new_…`, in the rows that have the values."""
-    made = metadata.tables[table]
-    return update(made).where(*_tests(made, where)).values(_new(names))
+def update_statement(table: str, names: tuple[str, ...], where: Where) -> Any:
+    """An UPDATE of these columns to `new_…`, in the rows that have the values."""
+    schema_table = metadata.tables[table]
+    new: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
+    return update(schema_table).where(*_comparisons(schema_table, where)).values(new)
 
 
-def _tests(table: Table, where: Where) -> Iterator[ColumnElement[bool]]:
+def _comparisons(table: Table, where: Where) -> Iterator[ColumnElement[bool]]:
     for name, several in where:
-        given: Any = bindparam(f"of_{name}", expanding=several)
-        yield table.c[name].in_(given) if several else table.c[name] == given
-
-
-def _new(names: Iterable[str]) -> dict[str, Any]:
-    return {name: bindparam(f"new_{name}") for name in names}
+        operand: Any = bindparam(f"of_{name}", expanding=several)
+        yield table.c[name].in_(operand) if several else table.c[name] == operand
 
 
 def insert_into(dialect: str, table: Table) -> Any:
@@ -158,7 +159,7 @@ def one_or_many(rows: Sequence[Row]) -> Any:
 
 
 @cache
-def _locking(dialect: str) -> Any:
+def _lock_statement(dialect: str) -> Any:
     # Made once: every write runs it, and building it takes as long as running it.
     # An upsert that changes nothing locks the row on every database, FOR UPDATE only on some.
     return (
@@ -188,35 +189,28 @@ def lock(connection: Connection, namespace: str) -> tuple[int, str | None]:
     """Lock the namespace's head, made with 0 when it is new; its number, and its audit trail's.
 
     On a server nothing waits for ever, neither here nor for a writer that is gone. SQLite's own
-    busy timeout does the like. `SchemaTooNew` where a newer program has migrated the database
-    since this one opened it.
+    busy timeout does the like. `SchemaTooNew` where a newer program has changed the schema since
+    this one opened it.
     """
     if connection.dialect.name == "postgresql":
-        *_, found = connection.exec_driver_sql(_LIMITS).one()
+        *_, revision = connection.exec_driver_sql(_LIMITS).one()
     else:
-        (found,) = driver(connection).execute(_FOUND).fetchone()
-    if found != REVISION:
-        _refuse(str(found))
+        (revision,) = driver(connection).execute(_FOUND).fetchone()
+    if revision != REVISION:
+        check_revision(str(revision), "the database")
     if connection.dialect.name == "sqlite":
-        taken = driver(connection).execute(_LOCK, (escape_cell(namespace),)).fetchall()
-        ((seq, audit),) = unescape_rows(taken)
+        rows = driver(connection).execute(_LOCK, (escape_cell(namespace),)).fetchall()
+        ((seq, audit),) = unescape_rows(rows)
     else:
-        statement = _locking(connection.dialect.name)
+        statement = _lock_statement(connection.dialect.name)
         seq, audit = connection.execute(statement, {"namespace": namespace}).one()
     return int(seq), audit
-
-
-def _refuse(found: str) -> NoReturn:
-    if is_older(found):
-        reason = f"it was migrated to schema revision {found}: reopen it"
-        raise StoreError("write", "the database", reason)
-    raise SchemaTooNew("the database", found)
 
 
 def advance(connection: Connection, namespace: str, seq: int) -> None:
     """Set the head of a namespace that `lock` has locked."""
     if connection.dialect.name == "sqlite":
-        given = (seq, escape_cell(namespace))
-        driver(connection).execute("UPDATE head SET seq = ? WHERE namespace = ?", given)
+        parameters = (seq, escape_cell(namespace))
+        driver(connection).execute("UPDATE head SET seq = ? WHERE namespace = ?", parameters)
     else:
         connection.execute(_ADVANCE, {"here": namespace, "upto": seq})

@@ -1,4 +1,4 @@
-"""What a table of truth is: its columns, what they hold, and what a sealed home does with each.
+"""A table of the database: its columns, their content, and what a sealed home does with each.
 
 Plain data, without SQLAlchemy: the first reads of every command come through here.
 """
@@ -35,7 +35,6 @@ class Column:
     needed: bool = True
     digest: bool = False
     filled: bool = False
-    late: bool = False
     loose: bool = False
 
 
@@ -71,12 +70,11 @@ class Table:
     clear columns in `bound` (all but the row's number and `loose` ones), and to which sealed
     columns are empty; so who reads the anchor must read all `sealing` columns. A table without an
     anchor needs none: none of its sealed columns may be empty, and its lookups are in its key.
-    `filled` are columns that have a sealed form for "nothing", too; `late` are columns that were
-    clear when rows had no anchors. `digests` never hold a user's text in a clear home: a sealed
-    form in one of them can only mean that the home was sealed.
+    `filled` are columns that have a sealed form for "nothing", too. `digests` never hold a user's
+    text in a clear home: a sealed form in one of them can only mean that the home was sealed.
 
-    What an anchor is bound to is written in the order of the columns: where a column is added to a
-    table with an anchor, or changes its place, sealed rows of the older form have to be renewed.
+    What an anchor is bound to is written in the order of the columns: if a column is added to a
+    table with an anchor, or moved, its sealed rows no longer open.
     """
 
     def __init__(
@@ -104,7 +102,6 @@ class Table:
         self.lookup = tuple(c.name for c in columns if c.at_rest == "lookup")
         self.digests = tuple(c.name for c in columns if c.digest)
         self.filled = tuple(c.name for c in columns if c.filled)
-        self.late = tuple(c.name for c in columns if c.late)
         anchored = [c for c in columns if anchor and c.at_rest == "clear" and not c.loose]
         self.bound = tuple(c.name for c in anchored if c.name not in (*key, "seq"))
         self.sealing = tuple(dict.fromkeys((*key, *self.sealed, *self.lookup, *self.bound)))

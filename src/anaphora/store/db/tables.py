@@ -1,13 +1,12 @@
-"""The tables of truth: one description of each, from which everything else about them follows.
+"""The tables of the database: one description of each, from which all else about them follows.
 
 The SQLAlchemy schema (`schema`), what a sealed home does with each column (`crypto.columns`), the
 columns of a SELECT, and how rows become values (`store.mapping`) are made from it. Plain data:
-importing it imports no SQLAlchemy, as the first reads of every command come through here. Only
-migrations repeat it: they are of their time.
+importing it imports no SQLAlchemy, as the first reads of every command come through here.
 
-`namespace` leads every key and every index: it is the distribution column where truth outgrows one
-machine. Each row has a number (`seq`) of its namespace, drawn with its last change. Ids are
-random, never made from names: a sealed home must not let anybody check a guess.
+`namespace` leads every key and every index: it is the distribution column where the database
+outgrows one machine. Each row has a number (`seq`) of its namespace, drawn with its last change.
+Ids are random, never made from names: in a sealed home no guess must be checkable.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ def _table(
     by_key: bool = False,
 ) -> Table:
     columns = (clear("namespace"), *columns)
-    made = Table(name, ("namespace", *key), columns, anchor, references, indexes, by_key=by_key)
-    TABLES[name] = made
-    return made
+    table = Table(name, ("namespace", *key), columns, anchor, references, indexes, by_key=by_key)
+    TABLES[name] = table
+    return table
 
 
 # `audit` says whether an audit trail is kept, and its tip ("on 12 <link>"), NULL if never.
@@ -74,7 +73,7 @@ TURN_NOTE = _table(
     ("conversation_id", "position"),
     lookup("conversation_id", needed=True),
     clear("position", "integer"),
-    # Sealed, because who guesses a short turn could check the guess against its hash.
+    # Sealed, because a guess of a short turn could be checked against its hash.
     sealed("turn_hash", needed=True, digest=True),
     sealed("speaker"),
     clear("source", needed=False),
@@ -108,9 +107,9 @@ FORGOTTEN_TURN = _table(
 )
 
 # A conversation, where threads live in the database. `stamp` is a random number drawn with each
-# change of its turns: equal stamps mean the same turns, also after truth was put back to an earlier
-# moment and went on differently. A deleted one keeps its row, for followers. `opening` is the place
-# of the first words of the user, which name a conversation without a title.
+# change of its turns: equal stamps mean the same turns, also after the database was put back to an
+# earlier moment and went on differently. A deleted one keeps its row, for followers. `opening` is
+# the place of the first words of the user, which name a conversation without a title.
 THREAD = _table(
     "thread",
     ("conversation_id",),
@@ -387,7 +386,7 @@ ENTITY_ALIAS = _table(
     lookup("alias_key", needed=True, digest=True),
     clear("entity_id"),
     # A label of ours; sealed, it ties the name to the entity.
-    sealed("kind", needed=True, late=True),
+    sealed("kind", needed=True),
     clear("seq", "big"),
     anchor="kind",
     references=(Reference("entity_alias_of", "entity_id", "entity", "entity_id"),),
@@ -522,7 +521,7 @@ SESSION_JOB = _table(
     clear("seq", "big"),
     lookup("conversation_id"),
     # A label of ours; sealed, it ties the conversation to the job.
-    sealed("kind", needed=True, late=True),
+    sealed("kind", needed=True),
     moment("made_at"),
     clear("attempts", "integer"),
     anchor="kind",
@@ -552,8 +551,8 @@ FACT_TURN = _table(
 )
 
 # A token is the home's, not a namespace's: all rows lie in the default one, and `scopes` is a JSON
-# list of the namespaces that it opens. `token_hash` is the SHA-256 of 256 random bits: nobody can
-# guess what it was made of, so it needs no salt. `last_used` is coarse, an hour or so.
+# list of the namespaces that it opens. `token_hash` is the SHA-256 of 256 random bits, which cannot
+# be guessed, so it needs no salt. `last_used` is coarse, an hour or so.
 TOKEN = _table(
     "token",
     ("token_id",),
@@ -682,8 +681,8 @@ AUDIT_STATE = _table(
     sealed("value", needed=True),
 )
 
-# Who connects by OAuth, as `token` the home's: a `kind` of client that registered, or of grant that
-# the owner gave one. `body` is JSON; of a secret it has the SHA-256 alone.
+# Access by OAuth, as `token` the home's: a `kind` of client that registered, or of grant that the
+# owner gave one. `body` is JSON; of a secret it has the SHA-256 alone.
 OAUTH = _table(
     "oauth",
     ("kind", "item_id"),

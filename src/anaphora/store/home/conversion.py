@@ -1,9 +1,9 @@
-"""A whole home from one form into another: clear, encrypted, other keys, a newer form of rows.
+"""A whole home from one form into another: clear, encrypted, other keys.
 
-The marker says what is under way before anything changes; whoever opens the home after a crash
-finishes it. Truth changes in one transaction; a thread's old file goes only when its new one was
-read back and compared. Other processes that have the home open are refused from the first moment
-on (`Guard`). It never leaves an index of the old form behind.
+The marker says what is under way before anything changes; the next opening after a crash
+finishes it. The database changes in one transaction; a thread's old file goes only when its new one
+was read back and compared. Other processes that have the home open are refused from the first
+moment on (`Guard`). It never leaves an index of the old form behind.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from anaphora.errors import EncryptionError, InvalidInput, StoreError
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.key_stores import KEY_FILE
 from anaphora.store.crypto.marker import MARKER, Kept, Marker
-from anaphora.store.home.convert_rows import convert_rows, renew_rows
+from anaphora.store.home.convert_rows import convert_rows
 from anaphora.store.home.convert_threads import FolderConversion
 from anaphora.store.home.master_key import (
     load_keys,
@@ -59,7 +59,7 @@ class Converted:
 def encrypt(home: Home, kept: Kept = "keychain", progress: Progress | None = None) -> Converted:
     """Seal a clear home, its key in the keychain or in a file of the home.
 
-    `InvalidInput` for a sealed one, and where truth is not a file. `NoKeyringError` before
+    `InvalidInput` for a sealed one, and where the database is not a file. `NoKeyringError` before
     anything was changed. What the disk itself keeps of overwritten blocks is beyond reach.
     """
     with home.locked():
@@ -69,8 +69,11 @@ def encrypt(home: Home, kept: Kept = "keychain", progress: Progress | None = Non
                 return _run(home, marker, progress)
             raise InvalidInput("home", str(home.root), "it is already encrypted")
         _refuse_server(home)
-        _check_threads_open(home)
-        marker = new_marker(home, kept, "encrypting", _number(home))
+        # Before anything is changed: it would leave the conversion stuck half-way.
+        for _, folder in home.folders():
+            if folder.exists() and not folder.is_dir():
+                raise StoreError("convert", folder, "it is not a directory")
+        marker = new_marker(home, kept, "encrypting", _draw_number(home))
         markers.write(home.root, marker)
         return _run(home, marker, progress)
 
@@ -95,19 +98,11 @@ def rekey(home: Home, progress: Progress | None = None) -> Converted:
 
 
 def finish_conversion(home: Home) -> None:
-    """Finish a conversion that was interrupted, and seal older rows anew."""
+    """Finish a conversion that was interrupted."""
     with home.locked():
         marker = markers.read(home.root)
         if marker is not None and marker.state != "sealed":
             _run(home, marker, None)
-            marker = markers.read(home.root)
-        if marker is not None and marker.older:
-            keys = load_keys(home, marker)
-            # The newer version is said at once: an older program must not write here meanwhile.
-            marker = replace(
-                marker, state="renewing", version=markers.FORMAT, conversion=_number(home)
-            )
-            _run(home, put_marker(home, marker, keys), None)
 
 
 def _convert(home: Home, state: markers.State, progress: Progress | None) -> Converted:
@@ -122,7 +117,7 @@ def _convert(home: Home, state: markers.State, progress: Progress | None) -> Con
         keys = load_keys(home, marker)
         if state == "rekeying":
             marker = wrap_next(home, marker)
-        marker = replace(marker, state=state, conversion=_number(home))
+        marker = replace(marker, state=state, conversion=_draw_number(home))
         return _run(home, put_marker(home, marker, keys), progress)
 
 
@@ -130,10 +125,6 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
     """Do what the marker says, from wherever it stopped. The caller holds the home's lock."""
     tell = progress or no_progress
     source, target = _sides(home, marker)
-    if marker.state == "renewing":
-        rows = renew_rows(home.truth, source.rows, target.rows, tell)
-        _finish(home, marker, target)
-        return Converted(rows)
     try:
         rows = convert_rows(home.truth, source.rows, target.rows, marker.conversion, tell)
     except EncryptionError:
@@ -148,20 +139,18 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
         problems += done.problems
     home.forget_index()
     _finish(home, marker, target)
-    left = left_in_clear(home) if target.sealed else ()
-    return Converted(rows, threads, tuple(problems), left)
+    foreign = left_in_clear(home) if target.sealed else ()
+    return Converted(rows, threads, tuple(problems), foreign)
 
 
 def _sides(home: Home, marker: Marker) -> tuple[Sealing, Sealing]:
     keys = load_keys(home, marker)
-    present = sealing_of(home, keys, guarded=False, older=marker.older)
+    present = sealing_of(home, keys, guarded=False)
     clear = clear_sealing(home, guarded=False)
     if marker.state == "encrypting":
         return clear, present
     if marker.state == "decrypting":
         return present, clear
-    if marker.state == "renewing":
-        return present, sealing_of(home, keys, guarded=False)
     return present, sealing_of(home, load_next_keys(home, marker), guarded=False)
 
 
@@ -195,34 +184,27 @@ def _refuse_server(home: Home) -> None:
         raise InvalidInput("database", "a server", reason)
 
 
-def _check_threads_open(home: Home) -> None:
-    """Refuse before anything is changed what would leave the conversion stuck half-way."""
-    for _, folder in home.folders():
-        if folder.exists() and not folder.is_dir():
-            raise StoreError("convert", folder, "it is not a directory")
-
-
-def _number(home: Home) -> int:
+def _draw_number(home: Home) -> int:
     """A number that no earlier conversion of this home has left in the file."""
     return 1 + int.from_bytes(home.random(4), "big") % (2**31 - 2)
 
 
 def left_in_clear(home: Home) -> tuple[str, ...]:
     """What is not ours, by path, in order; a folder stands for all that is in it."""
-    return tuple(sorted(map(str, _strangers(home))))
+    return tuple(sorted(map(str, _foreign_paths(home))))
 
 
-def _strangers(home: Home) -> Iterator[Path]:
+def _foreign_paths(home: Home) -> Iterator[Path]:
     threads = [folder for _, folder in home.folders()]
     yield from (p for p in _entries(home.root) if p.name not in _OURS and p not in threads)
     yield from (path for path in _entries(home.root / "namespaces") if not path.is_dir())
     for folder in threads:
-        yield from _beside_threads(folder)
+        yield from _foreign_beside_threads(folder)
         if folder != home.conversations:
             yield from (path for path in _entries(folder.parent) if path != folder)
 
 
-def _beside_threads(folder: Path) -> Iterator[Path]:
+def _foreign_beside_threads(folder: Path) -> Iterator[Path]:
     for path in _entries(folder):
         if path.name not in (LOCKS_FOLDER, CORRUPT) and not path.name.endswith(SEALED_SUFFIX):
             yield path

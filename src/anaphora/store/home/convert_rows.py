@@ -1,24 +1,18 @@
-"""The rows of truth from one form into another, or with the anchors that older ones lack."""
+"""The rows of the database from one form into another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anaphora.core.progress import Progress
-from anaphora.errors import StoreError, Tampered
-from anaphora.store.crypto.cipher import ANCHOR_PREFIX, NOTHING_PREFIX
+from anaphora.errors import StoreError
 from anaphora.store.crypto.columns import Sealer
 from anaphora.store.db.table import Table
 from anaphora.store.db.tables import TABLES
 from anaphora.store.escaping import escape_cell, unescape_cell
 
-if TYPE_CHECKING:
-    from anaphora.store.db.engine import Write
-
 _BATCH = 500
-Row = dict[str, Any]
 
 
 def convert_rows(
@@ -40,7 +34,7 @@ def convert_rows(
     try:
         connection.execute("BEGIN IMMEDIATE")
         done = 0
-        # `user_version` is a number in the file that belongs to nobody, and it commits with rows.
+        # `user_version` is a free number in the file, and it commits with the rows.
         if connection.execute("PRAGMA user_version").fetchone()[0] != number:
             for table in TABLES.values():
                 if table.sealed or table.lookup:
@@ -65,106 +59,32 @@ def _convert_table(
 ) -> int:
     name, columns, changed = table.name, table.sealing, (*table.sealed, *table.lookup)
     # A key may change as its row is converted; that of a table without row numbers never does.
-    place: tuple[str, ...] = table.key if table.by_key else ("rowid",)
-    placed, marks = ", ".join(place), ", ".join("?" for _ in place)
+    key_columns: tuple[str, ...] = table.key if table.by_key else ("rowid",)
+    placed, marks = ", ".join(key_columns), ", ".join("?" for _ in key_columns)
     chosen = f"SELECT {placed}, {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
     settings = ", ".join(f"{column} = ?" for column in changed)
     update = f"UPDATE {name} SET {settings} WHERE ({placed}) = ({marks})"  # noqa: S608
     total = connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]  # noqa: S608
     batch = f"{chosen} WHERE ({placed}) > ({marks}) ORDER BY {placed} LIMIT {_BATCH}"
-    last: tuple[Any, ...] = tuple("" if table.by_key and one != "seq" else -1 for one in place)
-    done, cut = 0, len(place)
+    last: tuple[Any, ...] = tuple(
+        "" if table.by_key and column != "seq" else -1 for column in key_columns
+    )
+    done, cut = 0, len(key_columns)
     while True:
-        found = connection.execute(batch, last).fetchall()
-        if not found:
+        rows = connection.execute(batch, last).fetchall()
+        if not rows:
             return done
-        clear = {row[:cut]: source.open_row(name, _row(columns, row[cut:])) for row in found}
-        for own, row in clear.items():
+        clear = {row[:cut]: source.open_row(name, _row(columns, row[cut:])) for row in rows}
+        for own_key, row in clear.items():
             stored = target.seal_row(name, row)
-            connection.execute(update, (*(escape_cell(stored[c]) for c in changed), *own))
-        again = connection.execute(batch, last).fetchall()
-        opened = {row[:cut]: target.open_row(name, _row(columns, row[cut:])) for row in again}
+            connection.execute(update, (*(escape_cell(stored[c]) for c in changed), *own_key))
+        stored_rows = connection.execute(batch, last).fetchall()
+        opened = {row[:cut]: target.open_row(name, _row(columns, row[cut:])) for row in stored_rows}
         if opened != clear:
             raise StoreError("convert", name, "a row was not read back as it was written")
-        last, done = found[-1][:cut], done + len(found)
+        last, done = rows[-1][:cut], done + len(rows)
         tell(name, done, total)
 
 
 def _row(columns: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(columns, map(unescape_cell, row), strict=True))
-
-
-def renew_rows(place: Path | str, older: Sealer, target: Sealer, tell: Progress) -> int:
-    """Seal every row anew that has no anchor; how many there were. `StoreError` and its kinds.
-
-    A namespace changes in one transaction, and what is renewed already is left alone: it may be
-    broken off anywhere, and several servers may do it at once. A row that does not open stays as
-    it is, to be refused when it is read.
-    """
-    if isinstance(place, Path) and not place.exists():
-        return 0
-    from anaphora.store.db.engine import open_database
-
-    truth = open_database(place)
-    try:
-        truth.ensure()
-        done = 0
-        for namespace in truth.namespaces():
-            with truth.write(namespace) as write:
-                for table in TABLES.values():
-                    if table.anchor:
-                        count = _renew_table(write, table, older, target)
-                        done += count
-                        tell(table.name, count, count)
-        return done
-    finally:
-        truth.close()
-
-
-def _renew_table(write: Write, table: Table, older: Sealer, target: Sealer) -> int:
-    from anaphora.store.db import statements
-
-    statement = statements.changing(table.name, table.sealed)
-    done = 0
-    for batch in _batches(write, table):
-        given = []
-        for row in batch:
-            stored = _renewed(table, row, older, target)
-            if stored is not None:
-                new = {f"new_{one}": stored[one] for one in table.sealed}
-                given.append({f"of_{one}": row[one] for one in table.key} | new)
-        if given:
-            write.connection.execute(statement, given)
-            done += len(given)
-    return done
-
-
-def _batches(write: Write, table: Table) -> Iterator[list[Row]]:
-    """All rows of the namespace, in the order of their keys."""
-    from sqlalchemy import select, tuple_
-
-    from anaphora.store.db.schema import metadata
-
-    made = metadata.tables[table.name].c
-    order = [made[one] for one in table.own_key]
-    chosen = select(*(made[one] for one in table.sealing)).where(made.namespace == write.namespace)
-    asked = chosen = chosen.order_by(*order).limit(_BATCH)
-    while found := [dict(row) for row in write.connection.execute(asked).mappings()]:
-        yield found
-        last = tuple(found[-1][one.name] for one in order)
-        asked = chosen.where(tuple_(*order) > last)
-
-
-def _renewed(table: Table, row: Row, older: Sealer, target: Sealer) -> Row | None:
-    """The row with its anchor; None for one that has it, and for one that does not open."""
-    name, anchor = table.name, row[table.anchor]
-    if isinstance(anchor, str) and anchor.startswith((ANCHOR_PREFIX, NOTHING_PREFIX)):
-        return None
-    try:
-        opened = older.open_row(name, row)
-    except Tampered:
-        return None
-    stored = target.seal_row(name, opened)
-    if target.open_row(name, stored) != opened:
-        raise StoreError("renew", name, "a row was not read back as it was written")
-    return stored

@@ -44,7 +44,7 @@ class FolderConversion:
         self._target = target
 
     def run(self, tell: Progress) -> None:
-        """Convert every file. Nobody else writes there: the marker forbids it."""
+        """Convert every file. No other process writes there: the marker forbids it."""
         folder = self._folder
         if not folder.directory.is_dir():
             return
@@ -53,8 +53,8 @@ class FolderConversion:
             folder.sweep()
             names = sorted(folder.names())
             ids = {file.path.name: file.conversation_id for file in folder.files()}
-            for place in folder.copies_of_all():
-                self._convert_copy(place)
+            for path in folder.copies_of_all():
+                self._convert_copy(path)
             for number, name in enumerate(names, 1):
                 self._convert_thread(folder.directory / name, ids.get(name, ""))
                 tell("threads", number, len(names))
@@ -64,22 +64,23 @@ class FolderConversion:
             raise translate(error, "convert", folder.directory) from error
 
     def _wait_for_writers(self) -> None:
-        """Whoever began to write before the marker stood there holds its thread's lock until it
-        ends. Whoever takes a lock later sees the marker and writes nothing.
+        """Wait for writes that began before the marker was there: they hold their threads' locks.
+
+        Later ones see the marker under their lock, and write nothing.
         """
         with suppress(FileNotFoundError):
-            for place in list(self._locks.iterdir()):
-                if place.suffix == ".lock":
-                    with self._folder.locks.hold(place.stem):
+            for lock_path in list(self._locks.iterdir()):
+                if lock_path.suffix == ".lock":
+                    with self._folder.locks.hold(lock_path.stem):
                         pass
 
     def _remove_locks(self) -> None:
-        """Their names are hashes of the old names. Who still waits on one will be refused."""
+        """Remove the lock files, named by hashes of the old names. A process on one is refused."""
         with suppress(FileNotFoundError):
-            for place in list(self._locks.iterdir()):
-                # Windows keeps a file that somebody has open.
+            for lock_path in list(self._locks.iterdir()):
+                # Windows keeps a file that is open.
                 with suppress(PermissionError):
-                    place.unlink()
+                    lock_path.unlink()
 
     def _convert_thread(self, path: Path, conversation_id: str) -> None:
         try:
@@ -89,11 +90,11 @@ class FolderConversion:
                 self.problems.append(ThreadProblem("", str(path), error.reason))
             return
         except EncryptionError as error:
-            place = self._folder.set_aside(path)
-            problem = ThreadProblem(conversation_id, str(path), error.reason, str(place))
+            moved_to = self._folder.set_aside(path)
+            problem = ThreadProblem(conversation_id, str(path), error.reason, str(moved_to))
             self.problems.append(problem)
             return
-        self._put(path.with_name(self._name(content)), content, _split(content.data))
+        self._put(path.with_name(self._name(content)), content, _split_at_turns(content.data))
         _remove(path)
         self.threads += 1
 
@@ -114,11 +115,11 @@ class FolderConversion:
         _remove(place)
 
     def _content(self, path: Path, name: str, conversation_id: str) -> _Content:
-        data = path.read_bytes()
+        content = path.read_bytes()
         if isinstance(self._folder.form, SealedThreads):
-            found, original, decoded = self._folder.form.decode_any(data)
-            return _Content(found, original, decoded.data)
-        return _Content(conversation_id, name, data)
+            conversation_inside, original, decoded = self._folder.form.decode_any(content)
+            return _Content(conversation_inside, original, decoded.data)
+        return _Content(conversation_id, name, content)
 
     def _name(self, content: _Content) -> str:
         if content.conversation_id:
@@ -137,16 +138,16 @@ class FolderConversion:
         return False
 
     def _put(self, path: Path, content: _Content, pieces: tuple[bytes, bytes]) -> None:
-        data = content.data
+        stored = content.data
         if isinstance(self._target, SealedThreads):
             original = content.original
-            data, _ = self._target.whole(content.conversation_id, *pieces, original=original)
-        replace_file(path, lock_key(path.name), identity_at(path), data)
+            stored, _ = self._target.whole(content.conversation_id, *pieces, original=original)
+        replace_file(path, lock_key(path.name), identity_at(path), stored)
         if self._target.decode(content.conversation_id, path.read_bytes()).data != content.data:
             raise StoreError("convert", path, "it was not read back as it was written")
 
 
-def _split(data: bytes) -> tuple[bytes, bytes]:
+def _split_at_turns(data: bytes) -> tuple[bytes, bytes]:
     """The JSON in two, where its list of turns ends, so that the next turn can go there."""
     try:
         splice = parse(data).splice

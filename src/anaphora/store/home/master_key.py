@@ -75,10 +75,10 @@ def import_master_key(
     with home.locked():
         marker = marker_of(home)
         keys = _opened(home, marker, master)
-        wanted = kept or marker.kept
-        home.key_store(wanted).put(marker.key_name, master)
-        if wanted != marker.kept:
-            put_marker(home, replace(marker, kept=wanted), keys)
+        key_place = kept or marker.kept
+        home.key_store(key_place).put(marker.key_name, master)
+        if key_place != marker.kept:
+            put_marker(home, replace(marker, kept=key_place), keys)
 
 
 def rotate_master_key(home: Home, *, kept: Kept | None = None) -> None:

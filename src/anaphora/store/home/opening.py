@@ -39,7 +39,7 @@ def open_home(home: Home, encrypt: bool | Kept | None = None) -> Sealing:
     `encrypt` makes a new home sealed (True: the key goes into the keychain; "file": into a file
     of the home, in clear); a sealed home opens as one whatever it says but False. `NoKeyringError`
     where there is no keychain, `MissingKey` or `WrongKey` where the key is not there,
-    `InvalidInput` for a home that has clear contents. Rows of an older format are sealed anew.
+    `InvalidInput` for a home that has clear contents.
     """
     marker = markers.read(home.root)
     if marker is None and not encrypt:
@@ -49,7 +49,7 @@ def open_home(home: Home, encrypt: bool | Kept | None = None) -> Sealing:
         raise InvalidInput("encrypt", False, "the home is encrypted: decrypt it first")
     if marker is None:
         marker = _begin_sealed(home, "file" if encrypt == "file" else "keychain")
-    if marker.state != "sealed" or marker.older:
+    if marker.state != "sealed":
         from anaphora.store.home.conversion import finish_conversion
 
         finish_conversion(home)
@@ -68,10 +68,11 @@ def open_conversations(
 ) -> ConversationStore | SqlConversationStore:
     """The conversations of the sidecar's namespace: files in `folder`, or rows of `truth`. Strict.
 
-    `folder` is None where truth is a server, from which other machines must see them too. A home
-    that was restored from such a server's backup has them in its own database, and keeps them.
+    `folder` is None where the database is a server, from which other machines must see them too. A
+    home that was restored from such a server's backup has them in its own database, and keeps them.
     """
-    if folder is None or _has_rows(truth, sidecar.namespace):
+    has_rows = "SELECT 1 FROM thread WHERE namespace = :namespace LIMIT 1"
+    if folder is None or truth.rows(has_rows, {"namespace": sidecar.namespace}):
         from anaphora.store.threads.sql_store import SqlConversationStore
 
         return SqlConversationStore(
@@ -94,18 +95,13 @@ def open_conversations(
     )
 
 
-def _has_rows(truth: Database, namespace: str) -> bool:
-    statement = "SELECT 1 FROM thread WHERE namespace = :namespace LIMIT 1"
-    return bool(truth.rows(statement, {"namespace": namespace}))
-
-
 def _begin_sealed(home: Home, kept: Kept) -> Marker:
     # A missing library is reported before anything is made.
     derive(b"\0" * KEY_BYTES, "check")
     with home.locked():
-        found = markers.read(home.root)
-        if found is not None:
-            return found
+        existing = markers.read(home.root)
+        if existing is not None:
+            return existing
         _refuse_sealed_leftovers(home)
         _refuse_clear_contents(home)
         marker = new_marker(home, kept, "sealed")
@@ -121,15 +117,17 @@ def _refuse_clear_contents(home: Home) -> None:
         )
     for _, folder in home.folders():
         with suppress(FileNotFoundError, NotADirectoryError):
-            if any(place.suffix == SUFFIX for place in folder.iterdir()):
+            if any(path.suffix == SUFFIX for path in folder.iterdir()):
                 reason = "there are unencrypted threads: run `anaphora encrypt`"
                 raise InvalidInput("encrypt", str(folder), reason)
 
 
 def _refuse_sealed_leftovers(home: Home) -> None:
-    """Sealed threads without sealed.json: somebody removed it, or restored half of a backup."""
+    """`MissingKey` for sealed threads without sealed.json: removed, or of half a backup."""
     for _, folder in home.folders():
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-            if any(entry.name.endswith(SEALED_SUFFIX) for entry in islice(entries, _LOOK_AT)):
+            if any(
+                dir_entry.name.endswith(SEALED_SUFFIX) for dir_entry in islice(entries, _LOOK_AT)
+            ):
                 reason = "its threads are encrypted, but sealed.json is missing: restore that file"
                 raise MissingKey(str(home.root), reason)

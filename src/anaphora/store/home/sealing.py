@@ -37,7 +37,7 @@ def folder_name(namespace: str) -> str:
 class Home:
     """Where everything of a home lies, and where its keys may be kept.
 
-    `conversations` has the threads of the default namespace; `database` is truth: a path, or a
+    `conversations` has the threads of the default namespace; `database` is a path, or a
     PostgreSQL URL; by default the file in `root`.
     """
 
@@ -65,15 +65,15 @@ class Home:
     def folders(self) -> Iterator[tuple[str, Path]]:
         """Folder name of the namespace, and folder, of all threads. `StoreError` if unknown."""
         yield DEFAULT_NAMESPACE, self.conversations
-        others = self.root / "namespaces"
+        namespaces = self.root / "namespaces"
         try:
-            found = sorted(others.iterdir())
+            folders = sorted(namespaces.iterdir())
         except FileNotFoundError:
             return
         except OSError as error:
-            raise translate(error, "read", others) from error
-        for place in found:
-            yield place.name, place / "conversations"
+            raise translate(error, "read", namespaces) from error
+        for folder in folders:
+            yield folder.name, folder / "conversations"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -93,12 +93,12 @@ class Home:
 
     def forget_index(self) -> None:
         """Remove everything derived."""
-        place = self.root / "index"
+        index = self.root / "index"
         try:
-            if place.exists():
-                shutil.rmtree(place)
+            if index.exists():
+                shutil.rmtree(index)
         except OSError as error:
-            raise translate(error, "remove", place) from error
+            raise translate(error, "remove", index) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,7 @@ def clear_sealing(home: Home, *, guarded: bool) -> Sealing:
     return Sealing(ClearRows(guard), guard=guard)
 
 
-def sealing_of(home: Home, keys: Keys, *, guarded: bool, older: bool = False) -> Sealing:
-    """How a home with these keys is written; `guarded` watches whether it keeps them.
-
-    `older` opens rows of an older format, too: for conversions.
-    """
+def sealing_of(home: Home, keys: Keys, *, guarded: bool) -> Sealing:
+    """How a home with these keys is written; `guarded` watches whether it keeps them."""
     guard = Guard(home.root, keys.check) if guarded else None
-    return Sealing(SealedRows(keys, guard, older=older), keys, guard)
+    return Sealing(SealedRows(keys, guard), keys, guard)

@@ -1,1 +1,1 @@
-"""Projects in truth: files, sections, the graph, and the notes that concern them."""
+"""Projects in the database: files, sections, the graph, and the notes that concern them."""

@@ -1,4 +1,4 @@
-"""The graph in truth: what projects consist of, what notes concern, and since when.
+"""The graph in the database: what projects consist of, what notes concern, and since when.
 
 Names are compared by `alias_of`. Every walk is bounded. It never decides what is related:
 `anaphora.ingest` does.
@@ -91,22 +91,22 @@ class Graph(NamespaceReader):
         `project` leaves out entities of other projects (notes have none and stay); `gone` brings in
         what is no longer there. Names without entities are left out.
         """
-        wanted: dict[str, list[str]] = {}
+        names_by_key: dict[str, list[str]] = {}
         for name in names:
             alias = alias_of(name)
             if alias:
-                wanted.setdefault(self.alias_key(alias), []).append(name)
-        found: dict[str, list[EntityRow]] = {}
-        for key, row in self._aliased(wanted):
+                names_by_key.setdefault(self.alias_key(alias), []).append(name)
+        rows_by_key: dict[str, list[EntityRow]] = {}
+        for key, row in self._entities_by_alias(names_by_key):
             fits = project is None or row.project in (None, project)
             fits = fits and (kinds is None or row.kind in kinds) and (gone or row.gone_at is None)
             if fits:
-                found.setdefault(key, []).append(row)
-        result: dict[str, tuple[EntityRow, ...]] = {}
-        for key, rows in found.items():
-            for name in wanted[key]:
-                result[name] = tuple(_own_first(rows, alias_of(name))[:limit])
-        return result
+                rows_by_key.setdefault(key, []).append(row)
+        return {
+            name: tuple(_sort_own_first(rows, alias_of(name))[:limit])
+            for key, rows in rows_by_key.items()
+            for name in names_by_key[key]
+        }
 
     def entities_at(self, project: str, paths: Iterable[str]) -> dict[str, EntityRow]:
         """The file, document or configuration entities at these paths, by path; gone ones too."""
@@ -138,7 +138,7 @@ class Graph(NamespaceReader):
         room = dict.fromkeys(entity_ids, limit)
         # Of one kind an entity follows `limit` at most, past those that others followed to it.
         rows = self._of_ends(room, statuses, limit + len(room))
-        followed = [(row, far) for row in _in_turn(rows, room) if (far := _far_end(row, room))]
+        followed = [(row, far) for row in _take_turns(rows, room) if (far := _far_end(row, room))]
         relations = self._relation_rows([row for row, _ in followed])
         pairs = zip(relations, followed, strict=True)
         return tuple(Neighbour(relation, far) for relation, (_, far) in pairs)
@@ -152,8 +152,8 @@ class Graph(NamespaceReader):
         """The entities of these kinds that a project has now."""
         return tuple(
             row
-            for some, names in ids_named(kinds, _IDS)
-            for row in self._entities(_OF_PROJECT.format(names=names), project=project, **some)
+            for batch, names in ids_named(kinds, _IDS)
+            for row in self._entities(_OF_PROJECT.format(names=names), project=project, **batch)
         )
 
     def links_of_project(self, project: str, predicate: Predicate) -> tuple[tuple[str, str], ...]:
@@ -165,9 +165,9 @@ class Graph(NamespaceReader):
         """What `alias_key` columns hold for a normalised name."""
         return self._lookup("alias_key", digest("alias", alias))
 
-    def _aliased(self, keys: Iterable[str]) -> Iterator[tuple[str, EntityRow]]:
-        for some, names in ids_named(keys, _IDS):
-            rows = self._rows(_NAMED.format(names=names), **some)
+    def _entities_by_alias(self, keys: Iterable[str]) -> Iterator[tuple[str, EntityRow]]:
+        for batch, names in ids_named(keys, _IDS):
+            rows = self._rows(_NAMED.format(names=names), **batch)
             # Only a name that is the entity's own opens.
             self._opened(ENTITY_ALIAS, [row[-3:] for row in rows], _ALIAS, only=())
             entities = self._opened(ENTITY, [row[:-3] for row in rows])
@@ -175,8 +175,8 @@ class Graph(NamespaceReader):
                 yield row[-3], ENTITY_MAPPING.value(entity)
 
     def _entities_by(self, column: str, values: Iterable[str]) -> Iterator[EntityRow]:
-        for some, names in ids_named(values, _IDS):
-            yield from self._entities(ENTITY.select() + f"AND {column} IN ({names})", **some)
+        for batch, names in ids_named(values, _IDS):
+            yield from self._entities(ENTITY.select() + f"AND {column} IN ({names})", **batch)
 
     def _entities(self, statement: str, **values: str | int | None) -> Iterator[EntityRow]:
         return map(ENTITY_MAPPING.value, self._found(ENTITY, statement, **values))
@@ -188,20 +188,22 @@ class Graph(NamespaceReader):
 
         Of each end, direction and kind at most `most`.
         """
-        found: dict[str, tuple[Any, ...]] = {}
+        rows_by_id: dict[str, tuple[Any, ...]] = {}
         # Names of ours, never a caller's words.
         among = ", ".join(f"'{status}'" for status in statuses) or "''"
-        for some, names in ids_named(entity_ids, _IDS):
+        for batch, names in ids_named(entity_ids, _IDS):
             statement = _OF_ENDS.format(names=names, statuses=among)
-            for row in self._rows(statement, **some, most=most):
-                found[row[_ID]] = row
-        return sorted(found.values(), key=_strongest)
+            for row in self._rows(statement, **batch, most=most):
+                rows_by_id[row[_ID]] = row
+        return sorted(
+            rows_by_id.values(), key=lambda row: (-row[_STRENGTH], row[_PREDICATE], row[_ID])
+        )
 
     def _relation_rows(self, rows: Rows) -> Iterator[RelationRow]:
         return map(RELATION_MAPPING.value, self._opened(RELATION, rows))
 
 
-def _own_first(rows: Iterable[EntityRow], alias: str) -> list[EntityRow]:
+def _sort_own_first(rows: Iterable[EntityRow], alias: str) -> list[EntityRow]:
     return sorted(rows, key=lambda row: (alias_of(row.name) != alias, row.name, row.id))
 
 
@@ -218,7 +220,9 @@ _ID, _SUBJECT, _PREDICATE, _OBJECT, _STRENGTH = map(
 _NO_LIMIT = 2**31 - 1
 
 
-def _in_turn(rows: Iterable[tuple[Any, ...]], border: Collection[str]) -> Iterator[tuple[Any, ...]]:
+def _take_turns(
+    rows: Iterable[tuple[Any, ...]], border: Collection[str]
+) -> Iterator[tuple[Any, ...]]:
     """For each entity of the border the strongest of every kind, then the second, and so on."""
     counts: dict[tuple[str, str], int] = {}
     ranked: list[tuple[int, int, int, tuple[Any, ...]]] = []
@@ -243,7 +247,3 @@ def _far_end(row: tuple[Any, ...], room: dict[str, int]) -> str | None:
             room[near] -= 1
             return far
     return None
-
-
-def _strongest(row: tuple[Any, ...]) -> tuple[float, str, str]:
-    return -row[_STRENGTH], row[_PREDICATE], row[_ID]

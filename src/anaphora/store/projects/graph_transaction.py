@@ -49,11 +49,12 @@ class GraphTransaction(NamespaceTransaction):
         """
         at = to_micros(now)
         if files is None:
-            known = self._entities(project)
+            rows = self._found_rows(ENTITY, project_id=project)
+            stored = {row["entity_key"]: row for row in rows}
         else:
-            known = self._entities_near(project, entities, relations, files)
-        by_key, came = self._put_entities(project, entities, known, ids)
-        went = self._let_go(known, {draft.key for draft in entities}, files, at)
+            stored = self._entities_near(project, entities, relations, files)
+        by_key, came = self._put_entities(project, entities, stored, ids)
+        went = self._mark_gone(stored, {draft.key for draft in entities}, files, at)
         self._put_relations(project, relations, by_key, files, at, ids)
         return came or went
 
@@ -70,15 +71,17 @@ class GraphTransaction(NamespaceTransaction):
         Links that it had and has no longer are closed. Returns the entity's id.
         """
         record_id, kind, name = note
-        found = self._found(ENTITY, record_id=record_id)
-        own = found[0][0] if found else ids()
-        if not found:
+        rows_of_note = self._found(ENTITY, record_id=record_id)
+        entity_id = rows_of_note[0][0] if rows_of_note else ids()
+        if not rows_of_note:
             draft = EntityDraft(note_key(record_id), kind, name)
-            row = DRAFT_MAPPING.row(draft, entity_id=own, record_id=record_id, project_id=None)
+            row = DRAFT_MAPPING.row(
+                draft, entity_id=entity_id, record_id=record_id, project_id=None
+            )
             self._insert(ENTITY, [row])
-        known = {_triple(row): row for row in self._of_source([record_id])}
+        stored = {_triple(row): row for row in self._of_source([record_id])}
         new: dict[tuple[str, ...], NoteLink] = {
-            (own, link.predicate, link.entity, record_id): link for link in links
+            (entity_id, link.predicate, link.entity, record_id): link for link in links
         }
         rows: dict[tuple[str, ...], Row] = {
             triple: {
@@ -87,8 +90,8 @@ class GraphTransaction(NamespaceTransaction):
             }
             for triple, link in new.items()
         }  # fmt: skip
-        self._merge(known, rows, to_micros(now), ids)
-        return own
+        self._merge(stored, rows, to_micros(now), ids)
+        return entity_id
 
     def supersede_note(self, old: str, new: str, at: datetime) -> int:
         """Close the relations of a note that another took the place of; how many were closed.
@@ -97,9 +100,9 @@ class GraphTransaction(NamespaceTransaction):
         """
         before = [row for row in self._of_source([old]) if row["status"] == "active"]
         self._close(before, "superseded", to_micros(at))
-        places = {(row["predicate"], row["object_id"]): row["relation_id"] for row in before}
+        replaced_ids = {(row["predicate"], row["object_id"]): row["relation_id"] for row in before}
         for row in self._of_source([new]):
-            replaced = places.get((row["predicate"], row["object_id"]))
+            replaced = replaced_ids.get((row["predicate"], row["object_id"]))
             if replaced is not None:
                 self._update(RELATION, [row | {"supersedes": replaced}])
         return len(before)
@@ -109,20 +112,6 @@ class GraphTransaction(NamespaceTransaction):
         active = [row for row in self._of_source(sources) if row["status"] == "active"]
         self._close(active, "invalidated", to_micros(at))
         return len(active)
-
-    def erase(self, project: str, unwanted: Callable[[str], bool]) -> int:
-        """Delete entities of a project by their names or summaries, with their relations."""
-        doomed = [
-            row["entity_id"]
-            for row in self._entities(project).values()
-            if unwanted(row["name"]) or unwanted(row["summary"] or "")
-        ]
-        self._delete(ENTITY, entity_id=doomed)
-        return len(doomed)
-
-    def _entities(self, project: str) -> dict[str, Row]:
-        rows = self._found_rows(ENTITY, project_id=project)
-        return {row["entity_key"]: row for row in rows}
 
     def _entities_near(
         self,
@@ -143,16 +132,16 @@ class GraphTransaction(NamespaceTransaction):
         self,
         project: str,
         drafts: Sequence[EntityDraft],
-        known: Mapping[str, Row],
+        stored: Mapping[str, Row],
         ids: Callable[[], str],
     ) -> tuple[dict[str, str], bool]:
-        by_key = {key: row["entity_id"] for key, row in known.items()}
+        by_key = {key: row["entity_id"] for key, row in stored.items()}
         new: list[Row] = []
         changed: list[Row] = []
         named: list[tuple[str, EntityDraft]] = []
         for draft in drafts:
             row = DRAFT_MAPPING.row(draft, record_id=None, project_id=project)
-            before = known.get(draft.key)
+            before = stored.get(draft.key)
             if before is None:
                 by_key[draft.key] = ids()
                 new.append(row | {"entity_id": by_key[draft.key]})
@@ -163,48 +152,44 @@ class GraphTransaction(NamespaceTransaction):
                     named.append((before["entity_id"], draft))
         self._insert(ENTITY, new)
         self._update(ENTITY, changed)
-        self._name(named)
-        return by_key, bool(new) or any(known[row["entity_key"]]["gone_at"] for row in changed)
+        self._put_names(named)
+        return by_key, bool(new) or any(stored[row["entity_key"]]["gone_at"] for row in changed)
 
-    def _name(self, named: Sequence[tuple[str, EntityDraft]]) -> None:
+    def _put_names(self, named: Sequence[tuple[str, EntityDraft]]) -> None:
         """Write the names by which entities are found, in place of what they had."""
-        self._delete(ENTITY_ALIAS, entity_id=[one for one, _ in named])
+        self._delete(ENTITY_ALIAS, entity_id=[entity_id for entity_id, _ in named])
         rows: dict[tuple[str, str], Row] = {}
-        for one, draft in named:
+        for entity_id, draft in named:
             for name, kind in draft.aliases:
                 alias = alias_of(name)
                 if alias:
                     rows.setdefault(
-                        (alias, one),
-                        {"alias_key": digest("alias", alias), "entity_id": one, "kind": kind},
+                        (alias, entity_id),
+                        {"alias_key": digest("alias", alias), "entity_id": entity_id, "kind": kind},
                     )
         if rows:
             # One name twice is one row.
             self._insert(ENTITY_ALIAS, list(rows.values()), once=True)
 
-    def _let_go(
-        self, known: Mapping[str, Row], wanted: set[str], files: Collection[str] | None, at: int
+    def _mark_gone(
+        self, stored: Mapping[str, Row], keys: set[str], files: Collection[str] | None, at: int
     ) -> bool:
         """Delete symbols that are gone and that no note names; mark everything else as gone."""
-        gone = [
+        missing = [
             row
-            for key, row in known.items()
-            if key not in wanted
+            for key, row in stored.items()
+            if key not in keys
             and row["gone_at"] is None
             and (files is None or row["file_id"] in files)
         ]
-        symbols = [row["entity_id"] for row in gone if row["kind"] == "symbol"]
-        noted = self._noted(symbols)
-        doomed = [one for one in symbols if one not in noted]
-        self._delete(ENTITY, entity_id=doomed)
-        kept = [row | {"gone_at": at} for row in gone if row["entity_id"] not in set(doomed)]
-        self._update(ENTITY, kept)
-        return bool(gone)
-
-    def _noted(self, entity_ids: Iterable[str]) -> set[str]:
+        symbols = [row["entity_id"] for row in missing if row["kind"] == "symbol"]
         notes = ["concerns", "applies_to"]
-        found = self._rows(RELATION, ("object_id",), object_id=list(entity_ids), predicate=notes)
-        return {row[0] for row in found}
+        rows = self._rows(RELATION, ("object_id",), object_id=symbols, predicate=notes)
+        doomed = set(symbols) - {row[0] for row in rows}
+        self._delete(ENTITY, entity_id=[symbol for symbol in symbols if symbol in doomed])
+        marked = [row | {"gone_at": at} for row in missing if row["entity_id"] not in doomed]
+        self._update(ENTITY, marked)
+        return bool(missing)
 
     def _put_relations(
         self,
@@ -219,7 +204,7 @@ class GraphTransaction(NamespaceTransaction):
             stated = self._found_rows(RELATION, project_id=project)
         else:
             stated = self._of_source(sorted(files))
-        known = {_triple(row): row for row in stated}
+        stored = {_triple(row): row for row in stated}
         rows: dict[tuple[str, ...], Row] = {}
         for draft in drafts:
             if draft.subject in by_key and draft.object in by_key:
@@ -229,20 +214,20 @@ class GraphTransaction(NamespaceTransaction):
                     "valid_from": min(to_micros(draft.valid_from) or at, at),
                     "valid_until": to_micros(draft.valid_to),
                 }  # fmt: skip
-        self._merge(known, rows, at, ids)
+        self._merge(stored, rows, at, ids)
 
     def _merge(
         self,
-        known: Mapping[tuple[str, ...], Row],
-        wanted: Mapping[tuple[str, ...], Row],
+        stored: Mapping[tuple[str, ...], Row],
+        relations: Mapping[tuple[str, ...], Row],
         at: int,
         ids: Callable[[], str],
     ) -> None:
         new: list[Row] = []
         changed: list[Row] = []
-        for triple, row in wanted.items():
+        for triple, row in relations.items():
             row["status"] = "active" if row["valid_until"] is None else "superseded"
-            before = known.get(triple)
+            before = stored.get(triple)
             if before is None:
                 ends = zip(
                     ("subject_id", "predicate", "object_id", "source_id"), triple, strict=True
@@ -255,8 +240,8 @@ class GraphTransaction(NamespaceTransaction):
         # What the past states does not become untrue when it is not read again.
         closed = [
             row
-            for triple, row in known.items()
-            if triple not in wanted
+            for triple, row in stored.items()
+            if triple not in relations
             and row["status"] == "active"
             and row["source_id"] != HISTORY_SOURCE
         ]

@@ -1,4 +1,4 @@
-"""Notes of projects in truth: observations and diary entries, as records of kinds of their own.
+"""Notes of projects: observations and diary entries, as records of kinds of their own.
 
 The type of such a record is the note's kind, and its payload has importance, project and subject.
 Notes share tables, events, supersession and forgetting with lasting memories, and no reader of
@@ -38,7 +38,7 @@ _ABOVE = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class NoteRow:
-    """A note as truth has it: which kind of record, and the record."""
+    """A note as the database has it: which kind of record, and the record."""
 
     kind: NoteRecordKind
     record: MemoryRecord
@@ -70,8 +70,8 @@ def payload_of(
     *, importance: int | None = None, project: str | None = None, subject: str | None = None
 ) -> dict[str, Any] | None:
     """The payload of a note's record."""
-    given = {"importance": importance, "project": project, "subject": subject}
-    return {name: value for name, value in given.items() if value is not None} or None
+    fields = {"importance": importance, "project": project, "subject": subject}
+    return {name: field for name, field in fields.items() if field is not None} or None
 
 
 def observation_of(row: NoteRow, redacted: tuple[str, ...] = ()) -> Observation:
@@ -138,41 +138,41 @@ class Notes(RecordReader[NoteRow]):
         `types` are kinds of observation; `project` also lets through what is about all projects;
         `current` leaves out what was superseded or softly forgotten.
         """
-        wanted: set[str] | None = None if types is None else set(types)
+        type_names: set[str] | None = None if types is None else set(types)
         where = "AND kind = :kind " if kind else ""
         where += CURRENT if current else ""
         where += "AND record_id < :before ORDER BY record_id DESC LIMIT :limit"
-        given = {"kind": kind} if kind else {}
-        found: list[NoteRow] = []
+        parameters = {"kind": kind} if kind else {}
+        notes: list[NoteRow] = []
         before = _ABOVE
-        while rows := self._selected(where, before=before, limit=STEP, **given):
+        while rows := self._selected(where, before=before, limit=STEP, **parameters):
             before = rows[-1][0]
-            found += [
+            notes += [
                 row
                 for row in readable(rows, _note_of)
                 if (project is None or row.project in (None, project))
-                and (wanted is None or row.type in wanted)
+                and (type_names is None or row.type in type_names)
             ]
-            if len(found) >= limit:
+            if len(notes) >= limit:
                 break
-        return tuple(found[:limit])
+        return tuple(notes[:limit])
 
     def history(self, note_id: str) -> tuple[NoteRow, ...]:
         """What a note replaced, and what replaced it: the whole chain, oldest first."""
         chain = [self.get(note_id)]
-        seen = {note_id}
-        while (older := chain[0].record.supersedes) and older not in seen:
-            seen.add(older)
-            found = self.many([older])
-            if older not in found:
+        seen_ids = {note_id}
+        while (older := chain[0].record.supersedes) and older not in seen_ids:
+            seen_ids.add(older)
+            notes_by_id = self.many([older])
+            if older not in notes_by_id:
                 break
-            chain.insert(0, found[older])
-        while (newer := chain[-1].record.superseded_by) and newer not in seen:
-            seen.add(newer)
-            found = self.many([newer])
-            if newer not in found:
+            chain.insert(0, notes_by_id[older])
+        while (newer := chain[-1].record.superseded_by) and newer not in seen_ids:
+            seen_ids.add(newer)
+            notes_by_id = self.many([newer])
+            if newer not in notes_by_id:
                 break
-            chain.append(found[newer])
+            chain.append(notes_by_id[newer])
         return tuple(chain)
 
 

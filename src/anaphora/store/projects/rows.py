@@ -1,4 +1,4 @@
-"""Projects, files, sections and history as truth has them: values, and their rows."""
+"""Projects, files, sections and history as the database has them: values, and their rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECTION_KIND = "section"
 
 @dataclass(frozen=True, slots=True)
 class ProjectRow:
-    """A project as truth has it. `indexed_at` is None until a pass over it was finished.
+    """A project as the database has it. `indexed_at` is None until a pass over it was finished.
 
     `stale` says that files have changed since its graph was made; `head` is the commit up to which
     its history was read; `folders` the modification times (ns) of the folders in it, by path.

@@ -1,4 +1,4 @@
-"""What an index of sections follows: short columns of truth, and the texts of some files.
+"""What an index of sections follows: short columns of the database, and the texts of some files.
 
 Files, sections and notes are read by the numbers that they changed at, deletions by their
 tombstones. In a sealed home paths, titles and texts are opened as they are read. It never writes,
@@ -109,7 +109,7 @@ class SectionText:
 
 
 class Vectors(NamedTuple):
-    """Parts of vectors in the order of their numbers: whose, and their bytes."""
+    """Parts of vectors in the order of their numbers: their owners and bytes."""
 
     owners: tuple[str, ...]
     blobs: tuple[bytes, ...]
@@ -127,8 +127,8 @@ class SectionSource(NamespaceReader):
         """Files that changed after number `since`."""
         rows = self._rows(_FILES, since=since)
         opened = self._opened(SOURCE_FILE, rows, FILE_COLUMNS, only=())
-        places = [FILE_COLUMNS.index(name) for name in _OF_FILE]
-        return [ShortFile(*(row[place] for place in places)) for row in opened]
+        columns = [FILE_COLUMNS.index(name) for name in _OF_FILE]
+        return [ShortFile(*(row[column] for column in columns)) for row in opened]
 
     def sections(self, since: int) -> list[ShortSection]:
         """Sections that changed after number `since`, in the order of their numbers."""
@@ -137,18 +137,18 @@ class SectionSource(NamespaceReader):
     def texts_of_files(self, files: Iterable[str]) -> Iterator[list[SectionText]]:
         """The sections of each of these files, in the order of their places in it."""
         for files_at_once in portions(files, AT_ONCE // 4):
-            some: list[SectionText] = []
-            for one in self._texts(_OF_FILES, files_at_once):
-                if some and some[-1].file != one.file:
-                    yield some
-                    some = []
-                some.append(one)
-            if some:
-                yield some
+            sections: list[SectionText] = []
+            for section in self._texts(_OF_FILES, files_at_once):
+                if sections and sections[-1].file != section.file:
+                    yield sections
+                    sections = []
+                sections.append(section)
+            if sections:
+                yield sections
 
     def texts(self, ids: Iterable[str]) -> dict[str, SectionText]:
         """The sections of these ids that there are."""
-        return {one.id: one for one in self._texts(_OF_IDS, ids)}
+        return {section.id: section for section in self._texts(_OF_IDS, ids)}
 
     def notes(self, since: int) -> list[tuple[str, MemoryRecord]]:
         """(kind, record) of notes that changed after number `since`, past ones among them."""
@@ -164,8 +164,8 @@ class SectionSource(NamespaceReader):
 
     def relations_at(self) -> int:
         """The number of the last relation that changed."""
-        found = self._rows(_RELATIONS_AT)
-        return int(found[0][0] or 0) if found else 0
+        rows = self._rows(_RELATIONS_AT)
+        return int(rows[0][0] or 0) if rows else 0
 
     def imports(self, since: int) -> list[ShortImport]:
         """What files import, as far as it changed after number `since`: what no longer holds too.

@@ -1,9 +1,9 @@
-"""Projects in truth: their files, sections and history, and how a change to them begins.
+"""Projects in the database: their files, sections and history, and how a change to them begins.
 
 A section that changes, moves or gets another path gets the next number of its namespace, and one
-that goes leaves a tombstone, so that an index follows truth (`projects.source`). Vectors belong to
-a text, not to a section: what was moved is not embedded again. It never reads a file of a project
-or a clock.
+that goes leaves a tombstone, so that an index follows the database (`projects.source`). Vectors
+belong to a text, not to a section: what was moved is not embedded again. It never reads a file of a
+project or a clock.
 """
 
 from __future__ import annotations
@@ -71,9 +71,6 @@ _LAST_FILE = (
     "SELECT COALESCE(MAX(seq), 0), COUNT(*) FROM source_file "
     "WHERE namespace = :namespace AND project_id = :project"
 )
-_OLDER = (
-    "SELECT DISTINCT project_id FROM source_file WHERE namespace = :namespace AND parser < :parser"
-)
 
 
 def holds_any(truth: Database, namespace: str) -> bool:
@@ -86,7 +83,7 @@ class Projects(NamespaceReader):
 
     def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         super().__init__(truth, namespace, sealer)
-        # Every project as of a number of truth: each question of all projects asks for them.
+        # Every project as of a number of the database: each question of all projects asks for them.
         self._all: tuple[int, tuple[ProjectRow, ...]] = (-1, ())
 
     @contextmanager
@@ -104,7 +101,7 @@ class Projects(NamespaceReader):
             work.flush()
 
     def rows(self) -> tuple[ProjectRow, ...]:
-        """Every project as truth has it, in order of their ids."""
+        """Every project as the database has it, in order of their ids."""
         self.sealer.check()
         version = self.version()
         if not version or self._all[0] != version:
@@ -113,10 +110,10 @@ class Projects(NamespaceReader):
 
     def row(self, project_id: str) -> ProjectRow:
         """The project of this id. `NotFound` when there is none (any more)."""
-        found = self._projects("AND project_id = :id", id=project_id)
-        if not found:
+        rows = self._projects("AND project_id = :id", id=project_id)
+        if not rows:
             raise NotFound("project", project_id)
-        return found[0]
+        return rows[0]
 
     def list(self) -> tuple[Project, ...]:
         """The projects that were indexed, by name; one that is being indexed first is among them.
@@ -124,7 +121,7 @@ class Projects(NamespaceReader):
         `files` counts those that were read, not those that were skipped.
         """
         counts = {row[0]: (row[1], row[2]) for row in self._rows(_COUNTS)}
-        found = [
+        projects = [
             Project(
                 id=row.id,
                 name=row.name,
@@ -135,12 +132,7 @@ class Projects(NamespaceReader):
             )
             for row in self.rows()
         ]
-        return tuple(sorted(found, key=lambda one: (one.name, one.id)))
-
-    def read_by_older(self, parser: int) -> tuple[ProjectRow, ...]:
-        """The projects with a file that a version before `parser` has read."""
-        ids = {row[0] for row in self._rows(_OLDER, parser=parser)}
-        return tuple(row for row in self.rows() if row.id in ids) if ids else ()
+        return tuple(sorted(projects, key=lambda project: (project.name, project.id)))
 
     def find(self, project: str) -> ProjectRow:
         """The project of this id, name or root folder. `NotFound` when there is none."""
@@ -164,14 +156,14 @@ class Projects(NamespaceReader):
     def files(self, project_id: str, *, facts: bool = False, since: int = -1) -> dict[str, FileRow]:
         """The files of a project by path, those that were skipped too; `facts` only if asked.
 
-        With `since` those that changed after that number of truth.
+        With `since` those that changed after that number of the database.
         """
         columns = SOURCE_FILE.names if facts else FILE_COLUMNS
         statement = SOURCE_FILE.select(columns) + "AND project_id = :id AND seq > :since"
         rows = self._rows(statement, id=project_id, since=since)
         opened = self._opened(SOURCE_FILE, rows, columns)
-        found = (FILE_MAPPING.value(row if facts else (*row, None)) for row in opened)
-        return {row.path: row for row in found}
+        file_rows = (FILE_MAPPING.value(row if facts else (*row, None)) for row in opened)
+        return {row.path: row for row in file_rows}
 
     def last_file(self, project_id: str) -> tuple[int, int]:
         """(number of the last change to a file of a project, files): equal when nothing changed."""
@@ -180,11 +172,11 @@ class Projects(NamespaceReader):
 
     def sections(self, section_ids: Iterable[str]) -> dict[str, SectionRow]:
         """The sections of these ids that exist, by id."""
-        found: dict[str, SectionRow] = {}
-        for some, names in ids_named(section_ids):
-            for row in self._sections(_SECTIONS + f"AND s.section_id IN ({names})", **some):
-                found[row.id] = row
-        return found
+        by_id: dict[str, SectionRow] = {}
+        for batch, names in ids_named(section_ids):
+            for row in self._sections(_SECTIONS + f"AND s.section_id IN ({names})", **batch):
+                by_id[row.id] = row
+        return by_id
 
     def sections_of(self, project_id: str, path: str) -> tuple[SectionRow, ...]:
         """The sections of a file, in their order."""
@@ -194,42 +186,42 @@ class Projects(NamespaceReader):
 
     def put_vectors(self, embedder: str, rows: Iterable[SectionVector]) -> int:
         """Keep vectors of texts that sections still have; return how many texts got theirs."""
-        given = list(rows)
-        if not given:
+        vectors = list(rows)
+        if not vectors:
             return 0
         with self.change() as work:
-            return work.put_vectors(embedder, given)
+            return work.put_vectors(embedder, vectors)
 
     def without_vector(
         self, embedder: str, *, project: str | None = None, limit: int = STEP, after: str = ""
     ) -> tuple[SectionRow, ...]:
-        """Sections whose text has no vector of this embedder, one for each text.
+        """Sections with a text that has no vector of this embedder, one for each text.
 
         In order of the stored form of `text_hash`, from `after` on: `cursor_of` gives it.
         """
         only = "" if project is None else "AND s.project_id = :project "
         statement = _WITHOUT.format(only=only) + "ORDER BY s.text_hash LIMIT :limit"
-        given: dict[str, str | int | None] = {
+        parameters: dict[str, str | int | None] = {
             "embedder": embedder, "after": after, "limit": limit,
         }  # fmt: skip
         if project is not None:
-            given["project"] = project
-        return self._in_order([row[0] for row in self._rows(statement, **given)])
+            parameters["project"] = project
+        return self._in_order([row[0] for row in self._rows(statement, **parameters)])
 
     def lacking_vector(self, embedder: str, section_ids: Iterable[str]) -> tuple[SectionRow, ...]:
-        """Of these sections those whose text has no vector of this embedder, in their order."""
+        """The given sections that have no vector of this embedder, in their order."""
         ids = list(dict.fromkeys(section_ids))
-        lacking: set[str] = set()
-        for some, names in ids_named(ids):
+        without: set[str] = set()
+        for batch, names in ids_named(ids):
             statement = _LACKING.format(names=names)
-            lacking.update(
-                row[0] for row in self._rows(statement, embedder=embedder, after="", **some)
+            without.update(
+                row[0] for row in self._rows(statement, embedder=embedder, after="", **batch)
             )
-        return self._in_order([one for one in ids if one in lacking])
+        return self._in_order([section_id for section_id in ids if section_id in without])
 
     def _in_order(self, section_ids: Sequence[str]) -> tuple[SectionRow, ...]:
-        found = self.sections(section_ids)
-        return tuple(found[one] for one in section_ids if one in found)
+        by_id = self.sections(section_ids)
+        return tuple(by_id[section_id] for section_id in section_ids if section_id in by_id)
 
     def cursor_of(self, text_hash: str) -> str:
         """Where `without_vector` goes on after a text."""
@@ -238,10 +230,10 @@ class Projects(NamespaceReader):
     def pending(self, embedder: str, project: str | None = None) -> int:
         """How many sections have no vector of this embedder yet."""
         only = "" if project is None else "AND s.project_id = :project"
-        given: dict[str, str | int | None] = {"embedder": embedder, "after": ""}
+        parameters: dict[str, str | int | None] = {"embedder": embedder, "after": ""}
         if project is not None:
-            given["project"] = project
-        return sum(int(row[0]) for row in self._rows(_PENDING + only, **given))
+            parameters["project"] = project
+        return sum(int(row[0]) for row in self._rows(_PENDING + only, **parameters))
 
     def history(self, project_id: str, since: int = 0, limit: int = STEP) -> tuple[HistoryRow, ...]:
         """Items of a project's history with numbers above `since`, in order of their numbers."""
@@ -252,16 +244,18 @@ class Projects(NamespaceReader):
         self, project_id: str, paths: Iterable[str], limit: int = 20
     ) -> tuple[HistoryRow, ...]:
         """What touched any of these paths, the latest first."""
-        found: dict[str, HistoryRow] = {}
-        asked = set(paths)
-        keys = [self.path_key(project_id, path) for path in asked]
-        for some, names in ids_named(keys):
+        items_by_id: dict[str, HistoryRow] = {}
+        wanted_paths = set(paths)
+        keys = [self.path_key(project_id, path) for path in wanted_paths]
+        for batch, names in ids_named(keys):
             statement = _OF_PATHS.format(names=names)
-            for row in self._history(statement, project=project_id, limit=limit, **some):
-                if self.sealer.sealed and asked.isdisjoint(row.paths):
+            for row in self._history(statement, project=project_id, limit=limit, **batch):
+                if self.sealer.sealed and wanted_paths.isdisjoint(row.paths):
                     raise Tampered(f"history_path of {row.id}", "it names a path of another item")
-                found[row.id] = row
-        return tuple(sorted(found.values(), key=lambda row: (-row.at.timestamp(), row.id))[:limit])
+                items_by_id[row.id] = row
+        return tuple(
+            sorted(items_by_id.values(), key=lambda row: (-row.at.timestamp(), row.id))[:limit]
+        )
 
     def path_key(self, project_id: str, path: str) -> str:
         """What `path_key` columns hold for a path of a project."""

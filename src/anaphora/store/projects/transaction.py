@@ -9,6 +9,7 @@ SQLAlchemy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import delete, exists
@@ -59,21 +60,21 @@ class ProjectTransaction(NamespaceTransaction):
         """Hashes of texts that sections of files had before; others may have them still."""
 
     def add_project(self, row: ProjectRow) -> None:
-        """Take in a project whose root was not known."""
+        """Take in a project with a new root."""
         self._insert(PROJECT, [PROJECT_MAPPING.row(row)])
 
     def project(self, project_id: str) -> ProjectRow:
         """The project, as it stands in this transaction. `NotFound` when it was removed."""
-        found = self._found(PROJECT, project_id=project_id)
-        if not found:
+        rows = self._found(PROJECT, project_id=project_id)
+        if not rows:
             raise NotFound("project", project_id)
-        return PROJECT_MAPPING.value(found[0])
+        return PROJECT_MAPPING.value(rows[0])
 
     def with_root(self, root: str) -> ProjectRow | None:
         """The project of this root, as it stands in this transaction."""
         key = self._lookup("root_key", digest("root", root))
-        found = self._found(PROJECT, root_key=key)
-        return PROJECT_MAPPING.value(found[0]) if found else None
+        rows = self._found(PROJECT, root_key=key)
+        return PROJECT_MAPPING.value(rows[0]) if rows else None
 
     def change_project(self, row: ProjectRow) -> None:
         """Write a project that is there anew."""
@@ -117,28 +118,32 @@ class ProjectTransaction(NamespaceTransaction):
 
         Parts that were there keep their ids, and those that are the same keep their numbers too.
         """
-        old = self._sections_of(file.id) if known else []
-        taken = _matched(old, sections)
+        old: list[Row] = []
+        if known:
+            old = sorted(self._found_rows(SECTION, file_id=file.id), key=itemgetter("position"))
+        matches = _match_sections(old, sections)
         count = 0
-        for position, (wanted, before) in enumerate(zip(sections, taken, strict=True)):
+        for position, (current, before) in enumerate(zip(sections, matches, strict=True)):
             placed = {"position": position, "file_id": file.id, "project_id": file.project}
             if before is None:
-                new = SECTION_MAPPING.row(wanted, section_id=ids(), **placed)
+                new = SECTION_MAPPING.row(current, section_id=ids(), **placed)
                 self._new_sections.append(new)
                 count += 1
                 continue
-            if before["text_hash"] == wanted.text_hash:
+            if before["text_hash"] == current.text_hash:
                 same_since = before["changed_at"]
             else:
-                same_since = to_micros(wanted.changed_at)
-            new = SECTION_MAPPING.row(wanted, section_id=before["section_id"], **placed)
+                same_since = to_micros(current.changed_at)
+            new = SECTION_MAPPING.row(current, section_id=before["section_id"], **placed)
             new["changed_at"] = same_since
             if any(new[name] != before[name] for name in _COMPARED):
                 self._changed_sections.append(new)
                 count += 1
-        self.gone_texts |= {row["text_hash"] for row in old} - {one.text_hash for one in sections}
-        kept = {before["section_id"] for before in taken if before is not None}
-        self._bury_sections([row["section_id"] for row in old if row["section_id"] not in kept])
+        self.gone_texts |= {row["text_hash"] for row in old} - {
+            section.text_hash for section in sections
+        }
+        kept_ids = {before["section_id"] for before in matches if before is not None}
+        self._bury_sections([row["section_id"] for row in old if row["section_id"] not in kept_ids])
         return count
 
     def moved(self, file_id: str) -> int:
@@ -147,42 +152,44 @@ class ProjectTransaction(NamespaceTransaction):
 
     def remove_files(self, file_ids: Iterable[str]) -> int:
         """Delete files with their sections; how many files that were."""
-        gone = list(file_ids)
-        self._bury_sections(self._ids(file_id=gone))
-        return self._delete(SOURCE_FILE, file_id=gone)
+        ids = list(file_ids)
+        self._bury_sections(self._ids(file_id=ids))
+        return self._delete(SOURCE_FILE, file_id=ids)
 
     def put_vectors(self, embedder: str, rows: Sequence[SectionVector]) -> int:
         """Keep vectors of texts that a section has, in place of older ones; how many texts."""
         stored = {row.text_hash: "" for row in rows}
-        stored = {one: self._lookup("text_hash", one) for one in stored}
-        asked = list(stored.values())
-        living = {row[0] for row in self._rows(SECTION, ("text_hash",), text_hash=asked)}
-        self._delete(SECTION_VECTOR, embedder=embedder, text_hash=asked)
-        kept = [row for row in rows if stored[row.text_hash] in living]
-        self._insert(SECTION_VECTOR, [_VECTORS.row(row, embedder=embedder) for row in kept])
-        return len({row.text_hash for row in kept})
+        stored = {text_hash: self._lookup("text_hash", text_hash) for text_hash in stored}
+        hashes = list(stored.values())
+        living = {row[0] for row in self._rows(SECTION, ("text_hash",), text_hash=hashes)}
+        self._delete(SECTION_VECTOR, embedder=embedder, text_hash=hashes)
+        used = [row for row in rows if stored[row.text_hash] in living]
+        self._insert(SECTION_VECTOR, [_VECTORS.row(row, embedder=embedder) for row in used])
+        return len({row.text_hash for row in used})
 
     def drop_unused_vectors(self, texts: Iterable[str] | None = None) -> int:
         """Delete vectors of texts, of these (hashes) or of all, that no section has any more."""
         if texts is not None:
-            stored = [self._lookup("text_hash", one) for one in texts]
+            stored = [self._lookup("text_hash", text_hash) for text_hash in texts]
             living = {row[0] for row in self._rows(SECTION, ("text_hash",), text_hash=stored)}
-            unused = [one for one in stored if one not in living]
+            unused = [text_hash for text_hash in stored if text_hash not in living]
             return self._delete(SECTION_VECTOR, text_hash=unused) if unused else 0
         section, section_vector = metadata.tables["section"], metadata.tables["section_vector"]
         used = exists().where(
             section.c.namespace == section_vector.c.namespace,
             section.c.text_hash == section_vector.c.text_hash,
         )
-        gone = delete(section_vector).where(section_vector.c.namespace == self.namespace, ~used)
-        return self.write.connection.execute(gone).rowcount
+        statement = delete(section_vector).where(
+            section_vector.c.namespace == self.namespace, ~used
+        )
+        return self.write.connection.execute(statement).rowcount
 
     def add_history(self, rows: Sequence[HistoryRow]) -> int:
         """Add items of history; those that are known already stay. Returns how many are new."""
         named = {item_key(row): row for row in rows}
         keys = {self._lookup("item_key", key): key for key in named}
-        for (known,) in self._rows(HISTORY_ITEM, ("item_key",), item_key=list(keys)):
-            del named[keys[known]]
+        for (known_key,) in self._rows(HISTORY_ITEM, ("item_key",), item_key=list(keys)):
+            del named[keys[known_key]]
         fresh = list(named.values())
         self._insert(HISTORY_ITEM, [HISTORY_MAPPING.row(row) for row in fresh])
         self._insert(
@@ -198,10 +205,6 @@ class ProjectTransaction(NamespaceTransaction):
             ],
         )
         return len(fresh)
-
-    def change_history(self, rows: Sequence[HistoryRow]) -> None:
-        """Write items of history that are there anew."""
-        self._update(HISTORY_ITEM, [HISTORY_MAPPING.row(row) for row in rows])
 
     def flush(self) -> None:
         """Write the files and sections that were put."""
@@ -219,10 +222,6 @@ class ProjectTransaction(NamespaceTransaction):
         self._delete(SECTION, section_id=list(section_ids))
         self._bury(SECTION_KIND, section_ids)
 
-    def _sections_of(self, file_id: str) -> list[Row]:
-        rows = self._found_rows(SECTION, file_id=file_id)
-        return sorted(rows, key=lambda row: row["position"])
-
     def _files(self, **values: Any) -> Iterator[FileRow]:
         return map(FILE_MAPPING.value, self._found(SOURCE_FILE, **values))
 
@@ -234,26 +233,19 @@ class ProjectTransaction(NamespaceTransaction):
 _COMPARED = [name for name in SECTION.names if name not in {"section_id", "seq"}]
 
 
-def _matched(
+def _match_sections(
     old: Sequence[Mapping[str, Any]], new: Sequence[SectionRow]
 ) -> list[Mapping[str, Any] | None]:
     """For each new section the old one that it continues: same words first, then same name."""
-    found: list[Mapping[str, Any] | None] = [None] * len(new)
-    left = list(old)
-    for same in (_by_words, _by_name):
+    matches: list[Mapping[str, Any] | None] = [None] * len(new)
+    unmatched = list(old)
+    for columns in (("text_hash", "title", "symbol"), ("kind", "title", "symbol", "heading")):
+        same = itemgetter(*columns)
         waiting: dict[Any, list[Mapping[str, Any]]] = {}
-        for row in left:
+        for row in unmatched:
             waiting.setdefault(same(row), []).append(row)
-        for number, one in enumerate(new):
-            if found[number] is None and waiting.get(key := same(SECTION_MAPPING.row(one))):
-                found[number] = waiting[key].pop(0)
-        left = [row for rows in waiting.values() for row in rows]
-    return found
-
-
-def _by_words(row: Mapping[str, Any]) -> Any:
-    return row["text_hash"], row["title"], row["symbol"]
-
-
-def _by_name(row: Mapping[str, Any]) -> Any:
-    return row["kind"], row["title"], row["symbol"], row["heading"]
+        for number, section in enumerate(new):
+            if matches[number] is None and waiting.get(key := same(SECTION_MAPPING.row(section))):
+                matches[number] = waiting[key].pop(0)
+        unmatched = [row for rows in waiting.values() for row in rows]
+    return matches

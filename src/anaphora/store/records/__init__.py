@@ -1,1 +1,1 @@
-"""Memories in truth: their rows, their vectors, and the rules of restating and superseding."""
+"""Memories: their rows, their vectors, and the rules of restating and superseding."""

@@ -40,30 +40,30 @@ class ForgottenRecords:
 
 def forget_for_good(work: RecordTransaction, record_ids: Iterable[str]) -> ForgottenRecords:
     """Delete these memories and what goes with them."""
-    taken = _with_what_follows(work, record_ids)
-    gone = describe_forgotten(work, taken)
-    for record in taken.values():
-        _join_around(work, record, taken)
-    work.erase(taken)
-    return gone
+    records = _collect(work, record_ids)
+    forgotten = describe_forgotten(work, records)
+    for record in records.values():
+        _join_around(work, record, records)
+    work.erase(records)
+    return forgotten
 
 
 def forget_softly(
     work: RecordTransaction, record_ids: Iterable[str], now: datetime
 ) -> ForgottenRecords:
     """Mark these memories and what goes with them; those marked already do not count again."""
-    taken = _with_what_follows(work, record_ids)
-    fresh = {one: record for one, record in taken.items() if not record.forgotten}
-    gone = describe_forgotten(work, fresh)
-    for one in fresh:
-        work.hide(one, now)
-        work.tell(RecordEvent(one, "forgotten", now))
-    return gone
+    records = _collect(work, record_ids)
+    fresh = {record_id: record for record_id, record in records.items() if not record.forgotten}
+    forgotten = describe_forgotten(work, fresh)
+    for record_id in fresh:
+        work.hide(record_id, now)
+        work.tell(RecordEvent(record_id, "forgotten", now))
+    return forgotten
 
 
 def would_forget(work: RecordTransaction, record_ids: Iterable[str]) -> ForgottenRecords:
     """What forgetting these memories would take, without doing it."""
-    return describe_forgotten(work, _with_what_follows(work, record_ids))
+    return describe_forgotten(work, _collect(work, record_ids))
 
 
 def bring_back(
@@ -71,77 +71,75 @@ def bring_back(
 ) -> tuple[str, ...]:
     """Let memories that are softly forgotten be there again; the ids of those that were."""
     back = []
-    wanted = list(dict.fromkeys(record_ids))
-    work.load(ids=wanted)
-    for one in wanted:
-        record = work.find(one)
+    ids = list(dict.fromkeys(record_ids))
+    work.load(ids=ids)
+    for record_id in ids:
+        record = work.find(record_id)
         if record is not None and record.forgotten:
-            work.reveal(one)
-            work.tell(RecordEvent(one, "restored", now))
-            back.append(one)
+            work.reveal(record_id)
+            work.tell(RecordEvent(record_id, "restored", now))
+            back.append(record_id)
     return tuple(back)
 
 
-def _with_what_follows(
-    work: RecordTransaction, record_ids: Iterable[str]
-) -> dict[str, MemoryRecord]:
+def _collect(work: RecordTransaction, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
     """The records, their histories where they stand, and what was derived from any of them."""
     waiting = list(dict.fromkeys(record_ids))
     work.load(ids=waiting)
-    taken: dict[str, MemoryRecord] = {}
+    records: dict[str, MemoryRecord] = {}
     while waiting:
         fresh: dict[str, MemoryRecord] = {}
-        for one in waiting:
-            record = work.find(one)
-            if record is not None and one not in taken:
-                fresh[one] = record
-        taken |= fresh
-        stands = [one for one, record in fresh.items() if record.valid_to is None]
-        waiting = [*_history(work, stands), *sorted(work.children(fresh))]
-    return taken
+        for record_id in waiting:
+            record = work.find(record_id)
+            if record is not None and record_id not in records:
+                fresh[record_id] = record
+        records |= fresh
+        stands = [record_id for record_id, record in fresh.items() if record.valid_to is None]
+        waiting = [*_superseded_by_any(work, stands), *sorted(work.children(fresh))]
+    return records
 
 
-def _history(work: RecordTransaction, record_ids: Iterable[str]) -> list[str]:
+def _superseded_by_any(work: RecordTransaction, record_ids: Iterable[str]) -> list[str]:
     """Every version that one of these has superseded, and those before it."""
-    found: dict[str, None] = {}
+    versions: dict[str, None] = {}
     waiting = list(record_ids)
     while waiting:
         record_id = waiting.pop()
-        for other in work.neighbours(record_id):
-            if other.superseded_by == record_id and other.id not in found:
-                found[other.id] = None
-                waiting.append(other.id)
-    return list(found)
+        for neighbour in work.neighbours(record_id):
+            if neighbour.superseded_by == record_id and neighbour.id not in versions:
+                versions[neighbour.id] = None
+                waiting.append(neighbour.id)
+    return list(versions)
 
 
 def _join_around(
-    work: RecordTransaction, gone: MemoryRecord, taken: dict[str, MemoryRecord]
+    work: RecordTransaction, gone: MemoryRecord, forgotten: dict[str, MemoryRecord]
 ) -> None:
     """Let what stays on either side of `gone` point over it."""
     later, earlier = gone.superseded_by, gone.supersedes
-    while later in taken:
-        later = taken[later].superseded_by
-    while earlier in taken:
-        earlier = taken[earlier].supersedes
-    for other in work.neighbours(gone.id):
-        if other.id in taken:
+    while later in forgotten:
+        later = forgotten[later].superseded_by
+    while earlier in forgotten:
+        earlier = forgotten[earlier].supersedes
+    for neighbour in work.neighbours(gone.id):
+        if neighbour.id in forgotten:
             continue
-        if other.superseded_by == gone.id:
-            work.change(other.id, superseded_by=later)
-        if other.supersedes == gone.id:
-            work.change(other.id, supersedes=earlier)
-            if other.pin is None and gone.pin is not None:
-                work.change(other.id, pin=gone.pin)
+        if neighbour.superseded_by == gone.id:
+            work.change(neighbour.id, superseded_by=later)
+        if neighbour.supersedes == gone.id:
+            work.change(neighbour.id, supersedes=earlier)
+            if neighbour.pin is None and gone.pin is not None:
+                work.change(neighbour.id, pin=gone.pin)
 
 
 def describe_forgotten(
-    work: RecordTransaction, taken: Mapping[str, MemoryRecord]
+    work: RecordTransaction, records: Mapping[str, MemoryRecord]
 ) -> ForgottenRecords:
     """What goes with these records, by their ids: words, payloads, turns that said them."""
     texts: dict[str, None] = {}
     payloads: dict[str, None] = {}
     turns: dict[tuple[str, int], None] = {}
-    for record in taken.values():
+    for record in records.values():
         texts[record.text] = None
         if record.payload is not None:
             payloads[json.dumps(record.payload, ensure_ascii=False)] = None
@@ -150,4 +148,4 @@ def describe_forgotten(
                 texts[event.text] = None
             if event.conversation_id is not None and event.turn_index is not None:
                 turns[event.conversation_id, event.turn_index] = None
-    return ForgottenRecords(tuple(taken), tuple(texts), tuple(turns), tuple(payloads))
+    return ForgottenRecords(tuple(records), tuple(texts), tuple(turns), tuple(payloads))

@@ -39,16 +39,12 @@ class RecordIds:
         milliseconds = max(0, (self._clock() - _EPOCH) // _MILLISECOND)
         with self._lock:
             if self._last >= 0 and milliseconds <= self._last >> _RANDOM_BITS:
-                value = self._last + 1 + self._random_bits(_STEP_BITS)
+                number = self._last + 1 + self._random_bits(_STEP_BITS)
             else:
-                value = milliseconds << _RANDOM_BITS | self._random_bits(_RANDOM_BITS)
-            self._last = value
-        return _uuid7(value)
-
-
-def _uuid7(value: int) -> str:
-    """48 bits of time, then 74 random ones around the version and the variant."""
-    high, low = value >> 62, value & (1 << 62) - 1
-    number = (high >> 12) << 80 | 7 << 76 | (high & 0xFFF) << 64 | 2 << 62 | low
-    digits = f"{number & (1 << 128) - 1:032x}"
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+                number = milliseconds << _RANDOM_BITS | self._random_bits(_RANDOM_BITS)
+            self._last = number
+        # 48 bits of time, then 74 random ones around the version and the variant.
+        high, low = number >> 62, number & (1 << 62) - 1
+        uuid = (high >> 12) << 80 | 7 << 76 | (high & 0xFFF) << 64 | 2 << 62 | low
+        digits = f"{uuid & (1 << 128) - 1:032x}"
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

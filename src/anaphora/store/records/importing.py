@@ -52,12 +52,12 @@ def put_imported(
     new_id: NewId,
 ) -> list[Kept]:
     """Keep what is not known yet, in order. `again` brings back what was forgotten here."""
-    drafts = [item.draft for item in items]
+    drafts = [import_draft.draft for import_draft in items]
     work.load(
-        same_keys=[one.same_key for one in drafts if one.record.path is None],
-        paths=[one.record.path for one in drafts if one.record.path is not None],
+        same_keys=[draft.same_key for draft in drafts if draft.record.path is None],
+        paths=[draft.record.path for draft in drafts if draft.record.path is not None],
     )
-    return [_put(work, item, now, again, new_id) for item in items]
+    return [_put(work, import_draft, now, again, new_id) for import_draft in items]
 
 
 def end_imported(work: RecordTransaction, record_id: str, source: str, at: datetime) -> bool:
@@ -75,41 +75,58 @@ def end_imported(work: RecordTransaction, record_id: str, source: str, at: datet
 
 
 def _put(
-    work: RecordTransaction, item: ImportDraft, now: datetime, again: bool, new_id: NewId
+    work: RecordTransaction, import_draft: ImportDraft, now: datetime, again: bool, new_id: NewId
 ) -> Kept:
-    draft = item.draft
-    said = _said(work, draft, item.source)
-    if not said:
-        if not again and work.was_imported(item.source):
+    draft = import_draft.draft
+    earlier = _earlier_imports(work, draft, import_draft.source)
+    if not earlier:
+        if not again and work.was_imported(import_draft.source):
             return "forgotten"
         put(work, draft, new_id)
         return "added"
-    last_at, last = said[-1]
+    last_at, last = earlier[-1]
     at = draft.at
-    for told_at, record in said:
-        if work.same_key(record.id) == draft.same_key and (record.id == last.id or told_at == at):
-            return _known(work, record, item, now, again)
+    for imported_at, record in earlier:
+        if work.same_key(record.id) == draft.same_key and (
+            record.id == last.id or imported_at == at
+        ):
+            return _update_known(work, record, import_draft, now, again)
     if last.forgotten and not again:
         return "forgotten"
-    put(work, _moved(draft, at if item.changed is None else max(last_at, item.changed)), new_id)
+    at = at if import_draft.changed is None else max(last_at, import_draft.changed)
+    if at > draft.at:
+        moved = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
+        draft = replace(draft, record=moved)
+    put(work, draft, new_id)
     return "changed"
 
 
-def _said(work: RecordTransaction, draft: MemoryDraft, source: str) -> list[_Saying]:
+def _earlier_imports(work: RecordTransaction, draft: MemoryDraft, source: str) -> list[_Saying]:
     """When an import has told this thing before, and as what; the last comes last."""
-    found: list[_Saying] = []
+    imports: list[_Saying] = []
     for record in work.all_like(draft.same_key, draft.record.path):
         if source in record.sources:
-            found += [
+            imports += [
                 (event.at, record)
                 for event in work.events(record.id)
                 if event.kind in _SAID and event.source == source and event.details.get(IMPORTED)
             ]
-    return sorted(found, key=lambda one: (one[0], one[1].valid_from, one[1].id))
+    return sorted(
+        imports,
+        key=lambda moment_and_record: (
+            moment_and_record[0],
+            moment_and_record[1].valid_from,
+            moment_and_record[1].id,
+        ),
+    )
 
 
-def _known(
-    work: RecordTransaction, record: MemoryRecord, item: ImportDraft, now: datetime, again: bool
+def _update_known(
+    work: RecordTransaction,
+    record: MemoryRecord,
+    import_draft: ImportDraft,
+    now: datetime,
+    again: bool,
 ) -> Kept:
     if record.forgotten:
         if not again:
@@ -117,19 +134,23 @@ def _known(
         work.reveal(record.id)
         work.tell(RecordEvent(record.id, "restored", now))
         return "changed"
-    end = item.draft.record.expires_at
+    end = import_draft.draft.record.expires_at
     if record.expires_at is None and end is not None and record.valid_to is None:
         # The source has ended it meanwhile.
-        _set_end(work, record, item.source, end, now)
+        _set_end(work, record, import_draft.source, end, now)
         return "changed"
-    if record.expires_at is not None and end is None and _ended_by(work, record) == item.source:
-        _set_end(work, record, item.source, None, now)
+    if (
+        record.expires_at is not None
+        and end is None
+        and _ended_by(work, record) == import_draft.source
+    ):
+        _set_end(work, record, import_draft.source, None, now)
         return "changed"
     return "known"
 
 
 def _ended_by(work: RecordTransaction, record: MemoryRecord) -> str | None:
-    """The source whose import ended it; None where somebody else has set its end."""
+    """The source with the import that ended it; None if its end was set in another way."""
     changes = [
         event
         for event in work.events(record.id)
@@ -145,10 +166,3 @@ def _set_end(
     work.change(record.id, expires_at=end)
     details = {"was": {"expires_at": was}, IMPORTED: True}
     work.tell(RecordEvent(record.id, "updated", at, source=source, details=details))
-
-
-def _moved(draft: MemoryDraft, at: datetime) -> MemoryDraft:
-    if at <= draft.at:
-        return draft
-    moved = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
-    return replace(draft, record=moved)

@@ -28,13 +28,13 @@ def standing_pins(records: Iterable[MemoryRecord], find: Find, current: Find) ->
 
     `find` gives a memory by its id, `current` the present value of a path.
     """
-    found: dict[str, Pin] = {}
+    pins: dict[str, Pin] = {}
     # Of two that became one the later counts.
-    for record in sorted(records, key=lambda one: (one.valid_from, one.id)):
-        stands = _standing(record, find, current)
+    for record in sorted(records, key=lambda record_key: (record_key.valid_from, record_key.id)):
+        stands = _follow(record, find, current)
         if stands is not None and record.pin is not None:
-            found[stands.id] = (stands, record.pin if stands.pin is None else stands.pin)
-    return found
+            pins[stands.id] = (stands, record.pin if stands.pin is None else stands.pin)
+    return pins
 
 
 def pin(work: RecordTransaction, record_id: str, position: int | None, now: datetime) -> str:
@@ -42,72 +42,60 @@ def pin(work: RecordTransaction, record_id: str, position: int | None, now: date
 
     Without a position at their end, or where it is. Returns its id; `NotFound` if nothing stands.
     """
-    target = _target(work, record_id)
-    places = _pinned(work)
-    order = sorted(places, key=lambda one: (places[one], one))
+    target = _find_standing(work, record_id)
+    pins = standing_pins(work.marked(IN_CORE), work.find, _current_in(work))
+    positions = {pinned_id: number for pinned_id, (_, number) in pins.items() if number > KEPT_OUT}
+    order = sorted(positions, key=lambda pinned_id: (positions[pinned_id], pinned_id))
     if target.id in order:
         if position is None:
             return target.id
         order.remove(target.id)
     at = len(order) if position is None else min(position - 1, len(order))
-    place = _between(
-        places[order[at - 1]] if at else KEPT_OUT,
-        places[order[at]] if at < len(order) else None,
-    )
-    if place is None:
+    low = positions[order[at - 1]] if at else KEPT_OUT
+    high = positions[order[at]] if at < len(order) else None
+    number = low + 1.0 if high is None else (low + high) / 2
+    if high is not None and not low < number < high:
+        # No number is left between the two.
         order.insert(at, target.id)
-        for number, one in enumerate(order, 1):
-            change_in_place(work, one, {"pin": float(number)}, now)
+        for rank, pinned_id in enumerate(order, 1):
+            change_in_place(work, pinned_id, {"pin": float(rank)}, now)
     else:
-        change_in_place(work, target.id, {"pin": place}, now)
+        change_in_place(work, target.id, {"pin": number}, now)
     return target.id
 
 
 def unpin(work: RecordTransaction, record_id: str, now: datetime) -> str:
-    """Keep what stands where this memory stood out of the block, whatever its kind; its id."""
-    target = _target(work, record_id)
+    """Keep what stands where this memory stood out of the block, of any kind; its id."""
+    target = _find_standing(work, record_id)
     change_in_place(work, target.id, {"pin": KEPT_OUT}, now)
     return target.id
 
 
-def _target(work: RecordTransaction, record_id: str) -> MemoryRecord:
+def _find_standing(work: RecordTransaction, record_id: str) -> MemoryRecord:
     record = work.find(record_id)
-    stands = None if record is None else _standing(record, work.find, _current_in(work))
+    stands = None if record is None else _follow(record, work.find, _current_in(work))
     if stands is None:
         raise NotFound("memory", record_id)
     return stands
 
 
-def _pinned(work: RecordTransaction) -> dict[str, float]:
-    said = standing_pins(work.marked(IN_CORE), work.find, _current_in(work))
-    return {record_id: place for record_id, (_, place) in said.items() if place > KEPT_OUT}
-
-
 def _current_in(work: RecordTransaction) -> Find:
     def current(path: str) -> MemoryRecord | None:
         living: Sequence[MemoryRecord] = work.versions(path)
-        return next((one for one in reversed(living) if one.valid_to is None), None)
+        return next((version for version in reversed(living) if version.valid_to is None), None)
 
     return current
 
 
-def _standing(record: MemoryRecord, find: Find, current: Find) -> MemoryRecord | None:
+def _follow(record: MemoryRecord, find: Find, current: Find) -> MemoryRecord | None:
     """The memory that stands where `record` stood; None where nothing does."""
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     while record.valid_to is not None:
-        seen.add(record.id)
+        seen_ids.add(record.id)
         later = None if record.superseded_by is None else find(record.superseded_by)
-        if later is None or later.id in seen:
+        if later is None or later.id in seen_ids:
             return None
         # A path may have had thousands of values since.
         at_path = None if later.path is None else current(later.path)
         record = at_path or later
     return None if record.forgotten else record
-
-
-def _between(low: float, high: float | None) -> float | None:
-    """A number between two; None where none is left."""
-    if high is None:
-        return low + 1.0
-    middle = (low + high) / 2
-    return middle if low < middle < high else None

@@ -1,4 +1,4 @@
-"""Records as truth has them: the values that their rows stand for, and what tells them apart.
+"""Records as the database has them: what their rows stand for, and what tells them apart.
 
 A row that makes no sense is `Unreadable`; `mended_row` makes one of it that can be read. Nothing
 here reads a database, and nothing imports SQLAlchemy.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
-from anaphora.core.names import composed, folded_path, forms_of
+from anaphora.core.names import composed, folded_path
 from anaphora.store.codecs import DAMAGE, as_json, parsed
 from anaphora.store.db.table import Column
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT
@@ -82,7 +82,7 @@ OPEN: Final = "differs"
 """The kind of a link between two that seem to contradict each other."""
 
 SETTLED: Final = get_args(Verdict)
-"""What `OPEN` becomes when somebody has said what holds."""
+"""What `OPEN` becomes once it was settled what holds."""
 
 CONTRADICTION: Final = (OPEN, *SETTLED)
 
@@ -116,7 +116,7 @@ RECORD_MAPPING: Final = RowMapping(
     packed={"origin": ("sources", "conversation_id", "turn_index", "pin")},
     read={"forgotten": ("forgotten_at", lambda at: at is not None)},
     written={
-        "path_key": lambda record: path_key_of(record.path),
+        "path_key": lambda record: None if record.path is None else path_key_of(record.path),
         "core": _core_mark,
     },
 )
@@ -141,19 +141,13 @@ def session_key(conversation_id: str) -> str:
     return digest("tool calls of", conversation_id)
 
 
-def path_key_of(path: str | None) -> str | None:
+def path_key_of(path: str) -> str:
     """The digest to find the versions of a path by, and those of paths in another case."""
-    return None if path is None else digest("path", folded_path(path))
-
-
-def path_keys_of(path: str) -> tuple[str, ...]:
-    """All digests that rows of this path may have: earlier releases took the path as it came."""
-    forms = dict.fromkeys((folded_path(path), *forms_of(path)))
-    return tuple(digest("path", form) for form in forms)
+    return digest("path", folded_path(path))
 
 
 def is_at(record: MemoryRecord, path: str) -> bool:
-    """Whether a record is a value of this path, in whatever Unicode form either is written."""
+    """Whether a record is a value of this path, in any Unicode form."""
     return record.path is not None and composed(record.path) == composed(path)
 
 
@@ -173,17 +167,17 @@ def as_mapping(record: MemoryRecord) -> dict[str, Any]:
 def mended_row(row: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A row of RECORD that can be read, and by name what stood in the columns that were changed.
 
-    What makes no sense is as if it had not been given; a time that must be there is that of
-    another column, or 1970.
+    An invalid value is as if it had not been given; a time that must be there is that of another
+    column, or 1970.
     """
-    kept, was = list(row), dict[str, Any]()
+    mended, was = list(row), dict[str, Any]()
     needed = [_is_time(column) and column.needed for column in RECORD.columns[1:]]
     times = [v for v, is_one in zip(row, needed, strict=True) if is_one and isinstance(v, int)]
-    for at, (column, value) in enumerate(zip(RECORD.columns[1:], row, strict=True)):
-        if not _is_sound(column, value):
-            was[column.name] = value if isinstance(value, str | int | float) else repr(value)
-            kept[at] = _instead(column, value, times)
-    return tuple(kept), was
+    for at, (column, cell) in enumerate(zip(RECORD.columns[1:], row, strict=True)):
+        if not _is_sound(column, cell):
+            was[column.name] = cell if isinstance(cell, str | int | float) else repr(cell)
+            mended[at] = _repaired(column, cell, times)
+    return tuple(mended), was
 
 
 def _is_time(column: Column) -> bool:
@@ -206,7 +200,7 @@ def _is_sound(column: Column, value: Any) -> bool:
     return isinstance(value, str) or not _is_words(column)
 
 
-def _instead(column: Column, value: Any, times: Sequence[int]) -> Any:
+def _repaired(column: Column, value: Any, times: Sequence[int]) -> Any:
     if _is_words(column):
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     if _is_time(column) and column.needed:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any, Final, Literal
 
 from anaphora.core.names import composed
@@ -67,8 +66,8 @@ class PutResult:
 class MemoryDraft:
     """A memory as it would be if nothing like it were there, and its identity.
 
-    `is_now` says that its time is this machine's, not one that somebody gave; `guarded`, that it is
-    put only where nothing came between. `details` go into the event of this time.
+    `is_now` says that its time is this machine's, not one that was given; `guarded`, that it is
+    put only if nothing came between. `details` go into the event of this time.
     """
 
     record: MemoryRecord
@@ -87,8 +86,8 @@ class MemoryDraft:
 def draft_memory(new: NewMemory, now: datetime, record_id: str) -> MemoryDraft:
     """The record that `new` asks for, said at its `created_at` or `now`."""
     at = new.created_at or now
-    said = {name: getattr(new, name) for name in (*VALUE_FIELDS, *_PLACE_FIELDS)}
-    said["tags"] = tuple(dict.fromkeys(new.tags))
+    fields = {name: getattr(new, name) for name in (*VALUE_FIELDS, *_PLACE_FIELDS)}
+    fields["tags"] = tuple(dict.fromkeys(new.tags))
     record = MemoryRecord(
         id=record_id,
         created_at=at,
@@ -96,7 +95,7 @@ def draft_memory(new: NewMemory, now: datetime, record_id: str) -> MemoryDraft:
         valid_from=at,
         seq=0,
         sources=() if new.source is None else (new.source,),
-        **said,
+        **fields,
     )
     key = same_key_of(record) if new.dedupe else STANDS_ALONE
     return MemoryDraft(
@@ -109,11 +108,11 @@ def put_all(
 ) -> list[PutResult]:
     """`put` for many, with what they need read in few statements."""
     work.load(
-        ids=[one.replaces for one in drafts if one.replaces is not None],
-        same_keys=[one.same_key for one in drafts if one.same_key and not one.record.path],
-        paths=[one.record.path for one in drafts if one.record.path is not None],
+        ids=[draft.replaces for draft in drafts if draft.replaces is not None],
+        same_keys=[draft.same_key for draft in drafts if draft.same_key and not draft.record.path],
+        paths=[draft.record.path for draft in drafts if draft.record.path is not None],
     )
-    return [put(work, one, new_id) for one in drafts]
+    return [put(work, draft, new_id) for draft in drafts]
 
 
 def put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResult:
@@ -124,33 +123,35 @@ def put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResult
     `Conflict`. A path that differs only in case from one with a value is that one, but for what
     stands alone. `new_id` is asked when a version must be split.
     """
-    draft, notices = _at_standing_path(work, draft)
+    draft, notices = _take_standing_path(work, draft)
     done = _put(work, draft, new_id)
     return replace(done, notices=notices) if notices else done
 
 
-def _at_standing_path(
+def _take_standing_path(
     work: RecordTransaction, draft: MemoryDraft
 ) -> tuple[MemoryDraft, tuple[str, ...]]:
     """The draft at the path that has a value already, where its own differs from it in case."""
     path = draft.record.path
     if path is None or draft.same_key == STANDS_ALONE:
         return draft, ()
-    near = [one for one in work.near(path) if one.valid_to is None]
+    near = [similar for similar in work.near(path) if similar.valid_to is None]
     if not near:
         return draft, ()
-    other = near[-1].path or path
-    if any(one.valid_to is None for one in work.versions(path)):
-        return draft, (f"the path {other!r} differs from {path!r} only in case, and has a value",)
-    record = replace(draft.record, path=composed(other))
-    notice = f"kept under the path {other!r}, which differs from {path!r} only in case"
+    standing_path = near[-1].path or path
+    if any(version.valid_to is None for version in work.versions(path)):
+        return draft, (
+            f"the path {standing_path!r} differs from {path!r} only in case, and has a value",
+        )
+    record = replace(draft.record, path=composed(standing_path))
+    notice = f"kept under the path {standing_path!r}, which differs from {path!r} only in case"
     return replace(draft, record=record, same_key=same_key_of(record)), (notice,)
 
 
 def _put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResult:
     if draft.guarded:
         _refuse_changed(work, draft)
-    replaced = None if draft.replaces is None else _standing(work, draft.replaces)
+    replaced = None if draft.replaces is None else _find_standing(work, draft.replaces)
     if replaced is not None and draft.record.path is None and replaced.path is not None:
         record = replace(draft.record, path=composed(replaced.path))
         draft = replace(draft, record=record, same_key=draft.same_key and same_key_of(record))
@@ -160,13 +161,13 @@ def _put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResul
         done = _put_at_path(work, draft, draft.record.path, new_id)
     if replaced is None or replaced.id == done.id:
         return done
-    return _superseding(work, replaced.id, done, draft.at)
+    return _supersede(work, replaced.id, done, draft.at)
 
 
 def replacement(record: MemoryRecord, changes: Mapping[str, Any], *, dedupe: bool) -> NewMemory:
     """What to put in the place of `record` when its value changes."""
-    kept = {name: getattr(record, name) for name in VALUE_FIELDS}
-    return NewMemory(**(kept | dict(changes)), supersedes=record.id, dedupe=dedupe)
+    fields = {name: getattr(record, name) for name in VALUE_FIELDS}
+    return NewMemory(**(fields | dict(changes)), supersedes=record.id, dedupe=dedupe)
 
 
 def change_in_place(
@@ -183,14 +184,14 @@ def change_in_place(
     key = same_key_of(new) if work.same_key(record_id) else STANDS_ALONE
     work.change(record_id, same_key=key, **changes)
     tags = was.pop("tags", ())
-    shown = {
-        name: value.isoformat() if isinstance(value, datetime) else value
-        for name, value in was.items()
+    old_values = {
+        name: old_value.isoformat() if isinstance(old_value, datetime) else old_value
+        for name, old_value in was.items()
     }
-    work.tell(RecordEvent(record_id, "updated", now, tags=tags, details={"was": shown}))
+    work.tell(RecordEvent(record_id, "updated", now, tags=tags, details={"was": old_values}))
 
 
-def _standing(work: RecordTransaction, record_id: str) -> MemoryRecord:
+def _find_standing(work: RecordTransaction, record_id: str) -> MemoryRecord:
     """The version that stands now where `record_id` stood."""
     record = work.find(record_id)
     if record is None or record.forgotten:
@@ -203,9 +204,7 @@ def _standing(work: RecordTransaction, record_id: str) -> MemoryRecord:
     return record
 
 
-def _superseding(
-    work: RecordTransaction, replaced: str, done: PutResult, at: datetime
-) -> PutResult:
+def _supersede(work: RecordTransaction, replaced: str, done: PutResult, at: datetime) -> PutResult:
     """Close the replaced record, unless the path's own line has decided about it already."""
     old, by = work.find(replaced), work.find(done.id)
     assert old is not None
@@ -221,15 +220,13 @@ def _superseding(
 
 
 def _put_without_path(work: RecordTransaction, draft: MemoryDraft) -> PutResult:
-    known = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
-    draft = _after(work, draft, known)
-    said = [one for one in known if _stands(one, draft.at)]
-    if said:
-        return _reinforce(work, said[-1], draft)
-    return _add(work, draft)
+    same = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
+    draft = _place_after(work, draft, same)
+    current = [record for record in same if _is_current(record, draft.at)]
+    return _reinforce(work, current[-1], draft) if current else _add(work, draft)
 
 
-def _after(
+def _place_after(
     work: RecordTransaction, draft: MemoryDraft, known: Iterable[MemoryRecord]
 ) -> MemoryDraft:
     """What is said now comes after what is known, by whichever clock that was noted.
@@ -239,13 +236,18 @@ def _after(
     """
     if not draft.is_now:
         return draft
-    times = [t for one in known for t in (one.valid_from, one.last_reinforced, one.valid_to) if t]
+    times = [
+        t
+        for record in known
+        for t in (record.valid_from, record.last_reinforced, record.valid_to)
+        if t
+    ]
     if not any(t > draft.at for t in times):
         return draft
-    seen = work.latest_seen() or draft.at
-    horizon = max(seen, draft.at + CLOCKS_APART)
+    latest_seen = work.latest_seen() or draft.at
+    horizon = max(latest_seen, draft.at + CLOCKS_APART)
     at = max((t for t in times if t <= horizon), default=draft.at)
-    if draft.at < at <= seen:
+    if draft.at < at <= latest_seen:
         at += _NEXT
     if at <= draft.at:
         return draft
@@ -253,21 +255,21 @@ def _after(
     return replace(draft, record=moved)
 
 
-def _stands(record: MemoryRecord, at: datetime) -> bool:
+def _is_current(record: MemoryRecord, at: datetime) -> bool:
     """Whether what is said at `at` can be the same as this record: not ended, not expired."""
     ended = record.valid_to is not None and record.valid_to <= at
-    return not ended and not _expired(record, at)
+    return not ended and (record.expires_at is None or record.expires_at > at)
 
 
 def _put_at_path(
     work: RecordTransaction, draft: MemoryDraft, path: str, new_id: NewId
 ) -> PutResult:
-    line = _one_line(work, path)
-    draft = _after(work, draft, line)
+    line = work.versions(path)
+    draft = _place_after(work, draft, line)
     if draft.is_now and _settle_coming(work, line, draft.at):
         line = work.versions(path)
     before = next((v for v in reversed(line) if v.valid_from <= draft.at), None)
-    if before is not None and _is_same(work, before, draft) and _stands(before, draft.at):
+    if before is not None and _is_same(work, before, draft) and _is_current(before, draft.at):
         return _reinforce(work, before, draft)
     if before is not None and before.last_reinforced > draft.at:
         _split(work, before, draft.at, new_id)
@@ -291,7 +293,7 @@ def _put_at_path(
         return done
     _end(work, before.id, draft.at, done.id)
     if after is not None:
-        # A value that was past when it came replaced nothing that anybody could still recall.
+        # A value that was past when it came replaced nothing that recall could still find.
         return done
     _hand_on_pin(work, before.id, done.id)
     return PutResult(done.id, "superseded")
@@ -304,30 +306,18 @@ def _settle_coming(work: RecordTransaction, line: Sequence[MemoryRecord], now: d
     own dates stay what they were told (`created_at`).
     """
     coming = [version for version in line if version.valid_from > now]
-    for place, version in enumerate(coming):
-        begun = now - _NEXT * (len(coming) - place)
-        last = place == len(coming) - 1
+    for index, version in enumerate(coming):
+        begun = now - _NEXT * (len(coming) - index)
+        last = index == len(coming) - 1
         work.change(
             version.id,
             valid_from=begun,
             last_reinforced=begun,
             valid_to=None if last and version.valid_to is None else begun + _NEXT,
         )
-    if coming and (earlier := [one for one in line if one.valid_from <= now]):
+    if coming and (earlier := [past for past in line if past.valid_from <= now]):
         work.change(earlier[-1].id, valid_to=now - _NEXT * len(coming))
     return bool(coming)
-
-
-def _one_line(work: RecordTransaction, path: str) -> Sequence[MemoryRecord]:
-    """The values of a path, of which the last alone stands.
-
-    An earlier release took one path in two Unicode forms for two, and let a value of each stand.
-    """
-    line = work.versions(path)
-    left = [(one, after) for one, after in pairwise(line) if one.valid_to is None]
-    for one, after in left:
-        work.change(one.id, valid_to=after.valid_from, superseded_by=after.id)
-    return work.versions(path) if left else line
 
 
 def _is_same(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft) -> bool:
@@ -365,8 +355,8 @@ def _split(work: RecordTransaction, record: MemoryRecord, at: datetime, new_id: 
         valid_from=later[0].at,
         last_reinforced=later[-1].at,
         reinforce_count=len(later) - 1,
-        tags=_joined(event.tags for event in later),
-        sources=_joined((e.source,) for e in later if e.source is not None),
+        tags=_join_lists(event.tags for event in later),
+        sources=_join_lists((e.source,) for e in later if e.source is not None),
         conversation_id=later[0].conversation_id,
         turn_index=later[0].turn_index,
         supersedes=record.id,
@@ -388,7 +378,7 @@ def _split(work: RecordTransaction, record: MemoryRecord, at: datetime, new_id: 
 
 def _add(work: RecordTransaction, draft: MemoryDraft) -> PutResult:
     work.add(draft.record, draft.same_key)
-    work.tell(_said(draft, "added", draft.record))
+    work.tell(_event_of(draft, "added", draft.record))
     return PutResult(draft.record.id, "added")
 
 
@@ -401,20 +391,20 @@ def _reinforce(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft
         reinforce_count=record.reinforce_count + 1,
         last_reinforced=max(record.last_reinforced, draft.at),
         created_at=min(record.created_at, draft.at),
-        sources=_joined((record.sources, new.sources)),
-        **{name: _restated(name, record, new) for name in _SAID_FIELDS},
+        sources=_join_lists((record.sources, new.sources)),
+        **{name: _merge_field(name, record, new) for name in _SAID_FIELDS},
         valid_from=min(begun, draft.at) if record.path is not None else begun,
     )
-    work.tell(_said(draft, "restated", record))
+    work.tell(_event_of(draft, "restated", record))
     return PutResult(record.id, "reinforced")
 
 
-def _said(draft: MemoryDraft, kind: EventKind, record: MemoryRecord) -> RecordEvent:
+def _event_of(draft: MemoryDraft, kind: EventKind, record: MemoryRecord) -> RecordEvent:
     new = draft.record
-    given = {name: getattr(new, name) for name in _SAID_FIELDS if name not in _UNTOLD}
+    fields = {name: getattr(new, name) for name in _SAID_FIELDS if name not in _UNTOLD}
     details = {
         name: value
-        for name, value in given.items()
+        for name, value in fields.items()
         if value is not None and value != getattr(record, name)
     }
     return RecordEvent(
@@ -430,23 +420,19 @@ def _said(draft: MemoryDraft, kind: EventKind, record: MemoryRecord) -> RecordEv
     )
 
 
-def _expired(record: MemoryRecord, at: datetime) -> bool:
-    return record.expires_at is not None and record.expires_at <= at
-
-
-def _restated(name: str, record: MemoryRecord, new: MemoryRecord) -> Any:
+def _merge_field(name: str, record: MemoryRecord, new: MemoryRecord) -> Any:
     """A field of a memory that is said again: lists are joined, and the first value stays."""
-    old, other = getattr(record, name), getattr(new, name)
+    old_value, new_value = getattr(record, name), getattr(new, name)
     if name == "expires_at":
         # The longest life, which has no end where one of both has none.
-        return None if old is None or other is None else max(old, other)
-    if isinstance(old, tuple):
-        return _joined((old, other))
-    return other if old is None else old
+        return None if old_value is None or new_value is None else max(old_value, new_value)
+    if isinstance(old_value, tuple):
+        return _join_lists((old_value, new_value))
+    return new_value if old_value is None else old_value
 
 
-def _joined(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item for group in groups for item in group))
+def _join_lists(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for group in groups for text in group))
 
 
 def _refuse_changed(work: RecordTransaction, draft: MemoryDraft) -> None:
@@ -455,8 +441,8 @@ def _refuse_changed(work: RecordTransaction, draft: MemoryDraft) -> None:
     if replaced is not None and replaced.valid_to is not None:
         raise Conflict("supersedes", replaced.id, f"was superseded by {replaced.superseded_by}")
     path = draft.record.path
-    standing = () if path is None else work.versions(path)
-    if any(one.valid_to is None and one.id != draft.replaces for one in standing):
+    versions = () if path is None else work.versions(path)
+    if any(version.valid_to is None and version.id != draft.replaces for version in versions):
         raise Conflict("path", path, "has another value by now")
 
 

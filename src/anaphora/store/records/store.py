@@ -1,9 +1,9 @@
-"""Memories in truth: how they are read, and how a change to them begins and ends.
+"""Memories in the database: how they are read, and how a change to them begins and ends.
 
-Every change to a record gives it the next number of its namespace, so that an index follows truth
-by `changed_since` and `tombstones_since`. In a sealed home rows are opened as they are read; what
-was changed or moved raises `Tampered`, and nothing of it is returned. It never reads a clock, and
-it never embeds.
+Every change to a record gives it the next number of its namespace, so that an index follows the
+database by `changed_since` and `tombstones_since`. In a sealed home rows are opened as they are
+read; what was changed or moved raises `Tampered`, and nothing of it is returned. It never reads a
+clock, and it never embeds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from anaphora.store.records.rows import (
     as_mapping,
     is_at,
     is_near,
-    path_keys_of,
+    path_key_of,
 )
 from anaphora.values.memories import MemoryRecord, Page
 
@@ -49,7 +49,7 @@ LinkRow: TypeAlias = tuple[RecordLink, int]
 _LINK_SEQ = LINK.names.index("seq")
 _SEQ, _TEXT = RECORD.names.index("seq"), RECORD.names.index("text")
 CURRENT = "AND valid_until IS NULL AND forgotten_at IS NULL "
-"""Of records: those that nothing has replaced and nobody has forgotten."""
+"""Of records: those that were neither replaced nor forgotten."""
 
 _SHORT = (
     "record_id", "seq", "type", "created_at", "last_reinforced", "reinforced", "valid_from",
@@ -137,18 +137,18 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
 
     def get(self, record_id: str) -> ValueT:
         """The record, superseded and softly forgotten ones too. `NotFound`, or `Unreadable`."""
-        found = self._selected("AND record_id = :id", id=record_id)
-        if not found:
+        rows = self._selected("AND record_id = :id", id=record_id)
+        if not rows:
             raise NotFound(self._noun, record_id)
-        return self._value(found[0])
+        return self._value(rows[0])
 
     def many(self, record_ids: Iterable[str]) -> dict[str, ValueT]:
         """The records of these ids that exist, by id."""
-        found: dict[str, ValueT] = {}
-        for some, names in ids_named(record_ids):
-            rows = self._selected(f"AND record_id IN ({names})", **some)
-            found.update(readable(rows, lambda row: (row[0], self._read(row))))
-        return found
+        by_id: dict[str, ValueT] = {}
+        for batch, names in ids_named(record_ids):
+            rows = self._selected(f"AND record_id IN ({names})", **batch)
+            by_id.update(readable(rows, lambda row: (row[0], self._read(row))))
+        return by_id
 
     def changed_since(self, since: int, limit: int = STEP) -> tuple[ValueT, ...]:
         """Records that changed after number `since`, in order of their numbers, at most `limit`.
@@ -157,18 +157,18 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         """
         where = "AND seq > :since ORDER BY seq LIMIT :limit"
         while rows := self._selected(where, since=since, limit=limit):
-            if found := tuple(readable(rows, self._read)):
-                return found
+            if records := tuple(readable(rows, self._read)):
+                return records
             since = rows[-1][_SEQ]
         return ()
 
     def events(self, record_id: str) -> tuple[RecordEvent, ...]:
         """Every time that the record was said or changed, in order of time."""
-        found = self._found(RECORD_EVENT, _EVENTS, id=record_id)
-        return tuple(readable(found, EVENT_MAPPING.value))
+        rows = self._found(RECORD_EVENT, _EVENTS, id=record_id)
+        return tuple(readable(rows, EVENT_MAPPING.value))
 
     def all_events(self) -> Iterator[RecordEvent]:
-        """The events of every record of the namespace, of whatever kind."""
+        """The events of every record of the namespace, of any kind."""
         statement = RECORD_EVENT.select()
         yield from readable(self._found(RECORD_EVENT, statement), EVENT_MAPPING.value)
 
@@ -220,34 +220,34 @@ class Records(RecordReader[MemoryRecord]):
         waiting = tuple(self._passed)
         if waiting:
             self._passed -= self.many(waiting).keys()
-            there: set[str] = set()
-            for some, names in ids_named(waiting):
-                asked = self._all + f"AND record_id IN ({names})"
-                there |= {row[0] for row in self._rows(asked, **some)}
-            self._passed &= there
+            existing: set[str] = set()
+            for batch, names in ids_named(waiting):
+                statement = self._all + f"AND record_id IN ({names})"
+                existing |= {row[0] for row in self._rows(statement, **batch)}
+            self._passed &= existing
         return tuple(sorted(self._passed))
 
     def resolved(self, keep: Filter) -> Filter:
-        """A filter whose lineages are looked up: ids stand in their place."""
+        """The filter with the ids of its lineages looked up."""
         return keep.resolved(self._lineage)
 
     def _lineage(self, operator: str, ids: frozenset[str]) -> frozenset[str]:
         """The relatives of these memories, in history too; "eq" has both ways and themselves."""
-        version, (known, lineages) = self.version(), self._lineages
-        if version != known or len(lineages) >= _LINEAGES_KEPT:
+        version, (known_version, lineages) = self.version(), self._lineages
+        if version != known_version or len(lineages) >= _LINEAGES_KEPT:
             lineages = {}
             self._lineages = (version, lineages)
         if (operator, ids) not in lineages:
             ways = (operator,) if operator in ONE_WAY else ONE_WAY
-            one_by_one = (self._relatives(way, one) for way in ways for one in sorted(ids))
-            relatives = frozenset().union(*one_by_one)
+            relatives: frozenset[str] = frozenset()
+            for way in ways:
+                statement = _RELATIVES[way].format(own=self._of_kind)
+                for record_id in sorted(ids):
+                    rows = self._rows(statement, id=record_id)
+                    # Of a circle, which no writer makes, itself would be among them.
+                    relatives |= {str(row[0]) for row in rows} - {record_id}
             lineages[operator, ids] = relatives if operator in ONE_WAY else relatives | ids
         return lineages[operator, ids]
-
-    def _relatives(self, way: str, record_id: str) -> set[str]:
-        statement = _RELATIVES[way].format(own=self._of_kind)
-        # Of a circle, which no writer makes, itself would be among them.
-        return {str(row[0]) for row in self._rows(statement, id=record_id)} - {record_id}
 
     def with_same_key(self, key: str) -> tuple[MemoryRecord, ...]:
         """The records of this identity, in no order."""
@@ -264,17 +264,13 @@ class Records(RecordReader[MemoryRecord]):
 
         Those of a path that differs only in case, where this one had none.
         """
-        keys = [self._lookup("path_key", key) for key in path_keys_of(path)]
-        stored = [
-            record
-            for some, names in ids_named(keys)
-            for record in self._records(f"AND path_key IN ({names})", **some)
-        ]
-        found = [one for one in stored if is_at(one, path)]
-        found = found or [one for one in stored if is_near(one, path)]
+        key = self._lookup("path_key", path_key_of(path))
+        stored = list(self._records("AND path_key = :path_key", path_key=key))
+        matches = [record for record in stored if is_at(record, path)]
+        matches = matches or [record for record in stored if is_near(record, path)]
         return tuple(
             # Databases differ in where an open end sorts.
-            sorted(found, key=lambda r: (r.valid_from, r.valid_to is None, r.valid_to or 0, r.id))
+            sorted(matches, key=lambda r: (r.valid_from, r.valid_to is None, r.valid_to or 0, r.id))
         )
 
     def find(self, record_id: str) -> MemoryRecord | None:
@@ -308,74 +304,74 @@ class Records(RecordReader[MemoryRecord]):
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
         keep = None if keep is None else self.resolved(keep)
-        found: list[MemoryRecord] = []
-        for record in self._backwards(_seq_of(cursor), history):
+        records: list[MemoryRecord] = []
+        for record in self._backwards(_read_cursor(cursor), history):
             expired = now is not None and record.expires_at is not None and record.expires_at <= now
             if expired or (keep is not None and not keep.matches(as_mapping(record))):
                 continue
-            if len(found) == limit:
-                return Page(tuple(found), _cursor_of(found[-1].seq))
-            found.append(record)
-        return Page(tuple(found))
+            if len(records) == limit:
+                cursor_text = base64.urlsafe_b64encode(f"r{records[-1].seq}".encode()).decode()
+                return Page(tuple(records), cursor_text.rstrip("="))
+            records.append(record)
+        return Page(tuple(records))
 
     def links(
         self, record_ids: Iterable[str], kinds: Collection[str] = CLOSENESS
     ) -> tuple[RecordLink, ...]:
         """The links of `kinds` that have one of these ids at either end, the closest first."""
-        found: set[RecordLink] = set()
-        for some, names in ids_named(record_ids):
-            rows = self._rows(_LINKS.format(ids=names), **some)
-            found.update(link for row in rows if (link := LINK_MAPPING.value(row)).kind in kinds)
-        return tuple(sorted(found, key=lambda k: (-k.strength, k.record_id, k.other_id, k.kind)))
+        links: set[RecordLink] = set()
+        for batch, names in ids_named(record_ids):
+            rows = self._rows(_LINKS.format(ids=names), **batch)
+            links.update(link for row in rows if (link := LINK_MAPPING.value(row)).kind in kinds)
+        return tuple(sorted(links, key=lambda k: (-k.strength, k.record_id, k.other_id, k.kind)))
 
     def links_of(self, kinds: Sequence[str], before: int = NO_LIMIT) -> tuple[LinkRow, ...]:
         """At most `STEP` links of `kinds` that came before number `before`, the last first."""
         named = ", ".join(f":kind{at}" for at in range(len(kinds)))
-        given = {f"kind{at}": kind for at, kind in enumerate(kinds)}
+        parameters = {f"kind{at}": kind for at, kind in enumerate(kinds)}
         where = f"AND kind IN ({named}) AND seq < :before ORDER BY seq DESC LIMIT {STEP}"
-        rows = self._rows(LINK.select() + where, before=before, **given)
+        rows = self._rows(LINK.select() + where, before=before, **parameters)
         return tuple((LINK_MAPPING.value(row), row[_LINK_SEQ]) for row in rows)
 
     def with_text(self, text: str) -> tuple[str, ...]:
-        """The ids of all records, in history too, whose text is exactly this."""
+        """The ids of all records, in history too, with exactly this text."""
         if not self.sealer.sealed:
-            asked = f"SELECT record_id FROM record WHERE {self._of_kind}"  # noqa: S608 - ours
+            statement = f"SELECT record_id FROM record WHERE {self._of_kind}"  # noqa: S608 - ours
             return tuple(
                 row[0]
-                for row in self._rows(asked + "AND text = :text ORDER BY record_id", text=text)
+                for row in self._rows(statement + "AND text = :text ORDER BY record_id", text=text)
             )
         # No two sealed forms of a text are the same, but they are of the same length.
         row = {"namespace": self.namespace, "record_id": "", "text": text}
         length = len(self.sealer.seal_row("record", row)["text"])
-        asked = self._all + "AND LENGTH(text) = :length ORDER BY record_id"
-        found = self._opened(RECORD, self._rows(asked, length=length), only=())
-        return tuple(row[0] for row in found if row[_TEXT] == text)
+        statement = self._all + "AND LENGTH(text) = :length ORDER BY record_id"
+        rows = self._opened(RECORD, self._rows(statement, length=length), only=())
+        return tuple(row[0] for row in rows if row[_TEXT] == text)
 
     def payloads(self) -> Iterator[tuple[str, str]]:
         """(record id, payload as JSON) of every memory that has one, in no order."""
-        for record_id, payload in self._payloads():
+        if self.sealer.sealed:
+            rows = self.columns("payload")
+        else:
+            # By an index of these alone: few memories have one.
+            statement = f"SELECT record_id, payload FROM record WHERE {self._of_kind}"  # noqa: S608
+            rows = self._rows(statement + "AND payload IS NOT NULL")
+        for record_id, payload in rows:
             if payload:
                 escaped = "\\" in payload
                 plain = json.dumps(json.loads(payload), ensure_ascii=False) if escaped else payload
                 yield record_id, plain
 
-    def _payloads(self) -> Sequence[tuple[Any, ...]]:
-        if self.sealer.sealed:
-            return self.columns("payload")
-        asked = f"SELECT record_id, payload FROM record WHERE {self._of_kind}"  # noqa: S608 - ours
-        # By an index of these alone: few memories have one.
-        return self._rows(asked + "AND payload IS NOT NULL")
-
     def columns(self, *names: str) -> Sequence[tuple[Any, ...]]:
         """(record id, these columns as they are stored) of every memory, in no order."""
         if not self.sealer.sealed:
             columns = ("record_id", *names)
-            asked = f"SELECT {', '.join(columns)} FROM record WHERE {self._of_kind}"  # noqa: S608
-            return self._opened(RECORD, self._rows(asked), columns)
-        # Whole rows: a column that somebody has emptied must not look as if it had been empty.
-        at = [0, *(RECORD.names.index(name) for name in names)]
-        whole = self._opened(RECORD, self._rows(self._all), only=names)
-        return [tuple(row[place] for place in at) for row in whole]
+            statement = f"SELECT {', '.join(columns)} FROM record WHERE {self._of_kind}"  # noqa: S608
+            return self._opened(RECORD, self._rows(statement), columns)
+        # Whole rows: a column that was emptied by another program must not look like an empty one.
+        positions = [0, *(RECORD.names.index(name) for name in names)]
+        rows = self._opened(RECORD, self._rows(self._all), only=names)
+        return [tuple(row[position] for position in positions) for row in rows]
 
     def short_rows(self, since: int = -1, upto: int = NO_LIMIT) -> Iterator[Rows]:
         """Of memories that changed after `since` the columns that time and status are judged by.
@@ -384,9 +380,9 @@ class Records(RecordReader[MemoryRecord]):
         expires_at, forgotten_at), all of them clear; in order of changes, some at a time. One that
         changes meanwhile may come twice, the later one as it is then.
         """
-        asked = RECORD.select(_SHORT) + f"AND {self._test} AND seq > :since AND seq <= :upto "
-        asked += f"ORDER BY seq LIMIT {_SHORT_STEP}"
-        while rows := self._rows(asked, since=since, upto=upto):
+        statement = RECORD.select(_SHORT) + f"AND {self._test} AND seq > :since AND seq <= :upto "
+        statement += f"ORDER BY seq LIMIT {_SHORT_STEP}"
+        while rows := self._rows(statement, since=since, upto=upto):
             yield rows
             since = rows[-1][1]
 
@@ -396,19 +392,19 @@ class Records(RecordReader[MemoryRecord]):
         Their ids, and a line of each (`short_line`), both joined by commas in order of changes.
         """
         joined = "group_concat" if self.truth.path is not None else "string_agg"
-        asked = _SHORT_TEXTS.format(joined=joined, own=self._of_kind, endless=ENDLESS)
-        found = self._rows(asked, since=since, upto=upto)
+        statement = _SHORT_TEXTS.format(joined=joined, own=self._of_kind, endless=ENDLESS)
+        rows = self._rows(statement, since=since, upto=upto)
         # No row at all where there is no database yet.
-        ids, lines = found[0] if found else (None, None)
+        ids, lines = rows[0] if rows else (None, None)
         return ids or "", lines or ""
 
     def _backwards(self, before: int, history: bool) -> Iterator[MemoryRecord]:
         # The first page is usually a small one, and answered by few rows.
         step, current = 64, "" if history else CURRENT
         where = f"AND seq < :before {current}ORDER BY seq DESC LIMIT :limit"
-        while found := self._selected(where, before=before, limit=step):
-            yield from readable(found, self._read)
-            before, step = found[-1][_SEQ], STEP
+        while rows := self._selected(where, before=before, limit=step):
+            yield from readable(rows, self._read)
+            before, step = rows[-1][_SEQ], STEP
 
     def _records(self, where: str, **values: str | int | None) -> Sequence[MemoryRecord]:
         return list(readable(self._selected(where, **values), self._read))
@@ -421,24 +417,20 @@ class Records(RecordReader[MemoryRecord]):
             raise
 
 
-def _cursor_of(seq: int) -> str:
-    return base64.urlsafe_b64encode(f"r{seq}".encode()).decode().rstrip("=")
-
-
 def short_line(numbers: Sequence[int], kind: str, *, forgotten: bool) -> str:
     """A row of `short_rows` as `short_texts` has it: short where nothing came after its making.
 
     `numbers` are its seq, created_at, last_reinforced, reinforced, valid_from, valid_until and
     expires_at, the last two `ENDLESS` where there is none.
     """
-    seq, created, *others = numbers
-    if others == [created, 0, created, ENDLESS, ENDLESS] and not forgotten:
+    seq, created, *times = numbers
+    if times == [created, 0, created, ENDLESS, ENDLESS] and not forgotten:
         return f"{seq} {kind} {created}"
-    said = " ".join(map(str, (created, *others)))
-    return f"{seq} {kind} {said}{' forgotten' if forgotten else ''}"
+    numbers_text = " ".join(map(str, (created, *times)))
+    return f"{seq} {kind} {numbers_text}{' forgotten' if forgotten else ''}"
 
 
-def _seq_of(cursor: str | None) -> int:
+def _read_cursor(cursor: str | None) -> int:
     if cursor is None:
         return NO_LIMIT
     try:

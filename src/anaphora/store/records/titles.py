@@ -19,54 +19,45 @@ _MOST: Final = 4_000
 def record_title(record: MemoryRecord) -> str:
     """All of it, a line each; "" where it has none."""
     imported = {source.partition(":")[0] for source in record.sources}
-    labels = (one for name in LABELS for one in _listed(getattr(record, name)))
+    labels = (label for name in LABELS for label in _as_list(getattr(record, name)))
     # What an import marks all of its memories by says nothing of any of them.
-    named = (str(one) for one in labels if one and one not in imported)
-    properties = _properties(record)
-    called = (
-        _without_ending(record.path or ""),
-        *_noted(record, properties),
-        *named,
-        *_told(properties, record.text),
-    )
-    return "\n".join(dict.fromkeys(one for one in called if one))
-
-
-def _without_ending(path: str) -> str:
-    """A path without what only says that it is a note."""
-    file, mark, part = path.partition("#")
-    for ending in (".md", ".markdown", ".mdown"):
-        file = file.removesuffix(ending)
-    return f"{file}{mark}{part}"
-
-
-def _properties(record: MemoryRecord) -> Mapping[str, object]:
+    named = (str(label) for label in labels if label and label not in imported)
     properties = (record.payload or {}).get("properties")
-    return properties if isinstance(properties, dict) else {}
+    properties = properties if isinstance(properties, dict) else {}
+    file, mark, part = (record.path or "").partition("#")
+    for ending in (".md", ".markdown", ".mdown"):
+        # It only says that this is a note.
+        file = file.removesuffix(ending)
+    called = (
+        f"{file}{mark}{part}",
+        *_names_of_note(record, properties),
+        *named,
+        *_other_properties(properties, record.text),
+    )
+    return "\n".join(dict.fromkeys(label for label in called if label))
 
 
-def _noted(record: MemoryRecord, properties: Mapping[str, object]) -> Iterator[str]:
+def _names_of_note(record: MemoryRecord, properties: Mapping[str, object]) -> Iterator[str]:
     """The names that a note gives itself."""
-    for told in (record.payload or {}, properties):
+    for fields in (record.payload or {}, properties):
         for name in _NAMES:
-            value = told.get(name)
-            yield from (one for one in _listed(value) if isinstance(one, str))
+            names = fields.get(name)
+            yield from (text for text in _as_list(names) if isinstance(text, str))
 
 
-def _told(properties: Mapping[str, object], text: str) -> Iterator[str]:
+def _other_properties(properties: Mapping[str, object], text: str) -> Iterator[str]:
     """The other properties of a note, a line each, as far as its words do not say them."""
     room = _MOST
-    for name, value in properties.items():
-        values = [str(one) for one in _listed(value) if isinstance(one, str | int | float)]
+    for name, property_value in properties.items():
+        values = [
+            str(part) for part in _as_list(property_value) if isinstance(part, str | int | float)
+        ]
         line = f"{name}: {', '.join(values)}"
-        if name not in _NAMES and values and _unlinked(line) not in text and room > 0:
+        unlinked = line.replace("[[", "").replace("]]", "")
+        if name not in _NAMES and values and unlinked not in text and room > 0:
             yield line[:room]
             room -= len(line)
 
 
-def _unlinked(line: str) -> str:
-    return line.replace("[[", "").replace("]]", "")
-
-
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     return list(value) if isinstance(value, list | tuple) else [value]

@@ -1,7 +1,7 @@
 """One change to records: what it needs is read in bulk, what it did is written in bulk.
 
 `RecordTransaction` holds the records that the change touches and decides nothing about them:
-`rules` says what restating and superseding mean, `forgetting` what forgetting does. What is held
+`rules` says what restating and superseding mean, `forgetting` what forgetting does. What is tracked
 is clear. Imports SQLAlchemy.
 """
 
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from anaphora.core.names import composed
 from anaphora.errors import Unreadable
 from anaphora.store.audit import ToldChanges, is_kept
 from anaphora.store.codecs import from_micros, readable, to_micros
@@ -35,8 +34,7 @@ from anaphora.store.records.rows import (
     is_at,
     is_near,
     mended_row,
-    path_keys_of,
-    same_key_of,
+    path_key_of,
 )
 from anaphora.store.records.vectors import VectorRow, VectorTransaction
 from anaphora.store.records.written import WrittenRecords
@@ -46,7 +44,7 @@ _LAST_TIME: Final = datetime(9999, 12, 30, tzinfo=UTC)
 
 
 @dataclass(slots=True)
-class _Held:
+class _Tracked:
     """A record that the change knows: as it stands now, and whether that is in the table."""
 
     record: MemoryRecord
@@ -65,9 +63,9 @@ class RecordTransaction(NamespaceTransaction):
     def __init__(self, write: Write, sealer: Sealer = CLEAR, kind: str = MEMORY) -> None:
         super().__init__(write, sealer)
         self._kind = kind
-        self._held: dict[str, _Held] = {}
+        self._tracked: dict[str, _Tracked] = {}
         self._events: list[RecordEvent] = []
-        # Keys whose records are all held already: asking the table again would find nothing new.
+        # Keys of which all records are tracked: another query would find nothing new.
         self._known_same: set[str] = set()
         self._known_paths: set[str] = set()
         self._missing: set[str] = set()
@@ -92,11 +90,11 @@ class RecordTransaction(NamespaceTransaction):
         self._fetch("same_key", keys)
         self._known_same |= keys
         names = set(paths) - self._known_paths
-        self._fetch("path_key", {key for path in names for key in path_keys_of(path)})
+        self._fetch("path_key", set(map(path_key_of, names)))
         self._known_paths |= names
-        wanted = {one for one in ids if one not in self._held} - self._missing
-        self._fetch("record_id", wanted)
-        self._missing |= {one for one in wanted if one not in self._held}
+        missing = {record_id for record_id in ids if record_id not in self._tracked} - self._missing
+        self._fetch("record_id", missing)
+        self._missing |= {record_id for record_id in missing if record_id not in self._tracked}
 
     def presume_absent(self, same_key: str, seen: int) -> None:
         """Of this identity no record was there at the number `seen`: it is not looked for again,
@@ -116,42 +114,50 @@ class RecordTransaction(NamespaceTransaction):
     def find(self, record_id: str) -> MemoryRecord | None:
         """The record of this id, if there is one."""
         self.load(ids=(record_id,))
-        held = self._held.get(record_id)
-        return held.record if held else None
+        tracked = self._tracked.get(record_id)
+        return tracked.record if tracked else None
 
     def same_key(self, record_id: str) -> str:
-        """The identity of a held record."""
-        return self._held[record_id].same_key
+        """The identity of a tracked record."""
+        return self._tracked[record_id].same_key
 
     def having(self, same_key: str) -> Sequence[MemoryRecord]:
         """The records of this identity that are not forgotten, oldest first."""
         self.load(same_keys=(same_key,))
-        return self._living(held for held in self._held.values() if held.same_key == same_key)
+        return self._living(
+            tracked for tracked in self._tracked.values() if tracked.same_key == same_key
+        )
 
     def marked(self, core: int) -> Sequence[MemoryRecord]:
         """The records with this `core`, in no order."""
         self.flush()
         ids = [row[0] for row in self._rows(RECORD, ("record_id",), kind=self._kind, core=core)]
         self.load(ids=ids)
-        return [self._held[one].record for one in ids if one in self._held]
+        return [self._tracked[record_id].record for record_id in ids if record_id in self._tracked]
 
     def versions(self, path: str) -> Sequence[MemoryRecord]:
         """The values of this path that are not forgotten, oldest first."""
         self.load(paths=(path,))
-        return self._living(held for held in self._held.values() if is_at(held.record, path))
+        return self._living(
+            tracked for tracked in self._tracked.values() if is_at(tracked.record, path)
+        )
 
     def near(self, path: str) -> Sequence[MemoryRecord]:
         """The values, not forgotten, of paths that differ from this one in nothing but case."""
         self.load(paths=(path,))
-        return self._living(held for held in self._held.values() if is_near(held.record, path))
+        return self._living(
+            tracked for tracked in self._tracked.values() if is_near(tracked.record, path)
+        )
 
     def all_like(self, same_key: str, path: str | None) -> Sequence[MemoryRecord]:
         """The values of this path, or without one the records of this identity, forgotten too."""
         if path is None:
             self.load(same_keys=(same_key,))
-            return [held.record for held in self._held.values() if held.same_key == same_key]
+            return [
+                tracked.record for tracked in self._tracked.values() if tracked.same_key == same_key
+            ]
         self.load(paths=(path,))
-        return [held.record for held in self._held.values() if is_at(held.record, path)]
+        return [tracked.record for tracked in self._tracked.values() if is_at(tracked.record, path)]
 
     def latest_seen(self) -> datetime | None:
         """How far the clocks are of which sync has seen a change; None where nothing is synced."""
@@ -170,28 +176,28 @@ class RecordTransaction(NamespaceTransaction):
 
     def add(self, new: MemoryRecord, same_key: str) -> None:
         """Take in a record that was not there."""
-        self._held[new.id] = _Held(new, same_key, stored=False, dirty=True)
+        self._tracked[new.id] = _Tracked(new, same_key, stored=False, dirty=True)
         self._missing.discard(new.id)
         self.added.add(new.id)
 
     def change(self, record_id: str, *, same_key: str | None = None, **fields: Any) -> MemoryRecord:
-        """Replace fields of a held record."""
-        held = self._held[record_id]
-        held.record = replace(held.record, **fields)
-        held.same_key = held.same_key if same_key is None else same_key
-        held.dirty = True
-        return held.record
+        """Replace fields of a tracked record."""
+        tracked = self._tracked[record_id]
+        tracked.record = replace(tracked.record, **fields)
+        tracked.same_key = tracked.same_key if same_key is None else same_key
+        tracked.dirty = True
+        return tracked.record
 
     def hide(self, record_id: str, at: datetime) -> None:
-        """Mark a held record as softly forgotten."""
-        self._held[record_id].forgotten_at = at
+        """Mark a tracked record as softly forgotten."""
+        self._tracked[record_id].forgotten_at = at
         self.change(record_id, forgotten=True)
         if self._told is not None:
             self._told.tell("hidden", [record_id])
 
     def reveal(self, record_id: str) -> None:
         """Take the mark of a softly forgotten record away."""
-        self._held[record_id].forgotten_at = None
+        self._tracked[record_id].forgotten_at = None
         self.change(record_id, forgotten=False)
         if self._told is not None:
             self._told.tell("restored", [record_id])
@@ -203,8 +209,8 @@ class RecordTransaction(NamespaceTransaction):
     def events(self, record_id: str) -> list[RecordEvent]:
         """The events of a record, in order of time."""
         self.flush()
-        found = self._found(RECORD_EVENT, record_id=record_id)
-        events = readable(found, EVENT_MAPPING.value)
+        rows = self._found(RECORD_EVENT, record_id=record_id)
+        events = readable(rows, EVENT_MAPPING.value)
         return sorted(events, key=lambda event: (event.at, event.seq))
 
     def untell(self, events: Iterable[RecordEvent]) -> None:
@@ -225,8 +231,8 @@ class RecordTransaction(NamespaceTransaction):
         """The ids of records that were derived from these."""
         self.flush()
         parents = list(dict.fromkeys(record_ids))
-        found = self._rows(RECORD, ("record_id",), kind=self._kind, parent=parents)
-        return {row[0] for row in found}
+        rows = self._rows(RECORD, ("record_id",), kind=self._kind, parent=parents)
+        return {row[0] for row in rows}
 
     def neighbours(self, record_id: str) -> Sequence[MemoryRecord]:
         """The records that name this one as what they supersede, or as what superseded them."""
@@ -235,9 +241,9 @@ class RecordTransaction(NamespaceTransaction):
         self._take(self._rows(RECORD, kind=self._kind, supersedes=record_id))
         self._take(self._rows(RECORD, kind=self._kind, superseded_by=record_id))
         return [
-            held.record
-            for held in self._held.values()
-            if record_id in (held.record.supersedes, held.record.superseded_by)
+            tracked.record
+            for tracked in self._tracked.values()
+            if record_id in (tracked.record.supersedes, tracked.record.superseded_by)
         ]
 
     def linked(
@@ -247,13 +253,13 @@ class RecordTransaction(NamespaceTransaction):
         ids = list(record_ids)
         # Not one statement with OR: SQLite read every link of the namespace for that.
         rows = [row for end in ("record_id", "other_id") for row in self._rows(LINK, **{end: ids})]
-        found = dict.fromkeys(map(LINK_MAPPING.value, rows))
-        return [link for link in found if link.kind in kinds]
+        links = dict.fromkeys(map(LINK_MAPPING.value, rows))
+        return [link for link in links if link.kind in kinds]
 
     def join(self, links: Iterable[RecordLink]) -> None:
-        """Write links of held records that are not linked yet."""
+        """Write links of tracked records that are not linked yet."""
         self.flush()
-        self._insert(LINK, [LINK_MAPPING.row(one) for one in links])
+        self._insert(LINK, [LINK_MAPPING.row(link) for link in links])
 
     def turn(self, link: RecordLink, kind: str) -> None:
         """Make a link that is there one of another kind."""
@@ -265,15 +271,15 @@ class RecordTransaction(NamespaceTransaction):
         self.flush()
         ids = dict.fromkeys(row.record_id for row in rows)
         fresh = self.added.issuperset(ids)
-        kept = VectorTransaction(self.write, self.sealer).put(embedder, rows, fresh=fresh)
-        self._whole &= kept == len(ids) and self._embedder in ("", embedder)
+        count = VectorTransaction(self.write, self.sealer).put(embedder, rows, fresh=fresh)
+        self._whole &= count == len(ids) and self._embedder in ("", embedder)
         self._embedder = embedder
         self._vectors.update(dict.fromkeys(ids, b""))
         for row in rows:
             self._vectors[row.record_id] += row.data
 
     def drop_vectors(self, record_ids: Iterable[str]) -> None:
-        """Delete the vectors of records whose words are others now."""
+        """Delete the vectors of records with other words now."""
         self.flush()
         self._whole = False
         self._delete(VECTOR, record_id=list(record_ids))
@@ -282,49 +288,60 @@ class RecordTransaction(NamespaceTransaction):
         """Delete records with everything that hangs on them, and leave their tombstones."""
         self.flush()
         self._whole = False
-        gone = list(dict.fromkeys(record_ids))
+        ids = list(dict.fromkeys(record_ids))
         # Where they were imported from stays known, so that the next import leaves them out.
-        told = (event for one in gone for event in self.events(one))
-        origins = {e.source for e in told if e.source is not None and e.details.get(IMPORTED)}
+        events = (event for record_id in ids for event in self.events(record_id))
+        origins = {e.source for e in events if e.source is not None and e.details.get(IMPORTED)}
         self._bury(IMPORTED, map(self._import_key, sorted(origins)))
-        count = self._delete(RECORD, kind=self._kind, record_id=gone)
-        self._bury(self._kind, gone)
+        count = self._delete(RECORD, kind=self._kind, record_id=ids)
+        self._bury(self._kind, ids)
         if self._told is not None:
-            self._told.tell("forgotten", gone)
-        for one in gone:
-            self._held.pop(one, None)
-            self._missing.add(one)
+            self._told.tell("forgotten", ids)
+        for record_id in ids:
+            self._tracked.pop(record_id, None)
+            self._missing.add(record_id)
         return count
 
     def note_merged(self, into: Mapping[str, str]) -> None:
         """Note with which other records these, which are erased, were made one."""
-        self._bury(MERGED, (f"{one} {other}" for one, other in into.items() if one != other))
+        self._bury(
+            MERGED,
+            (
+                f"{merged_id} {kept_id}"
+                for merged_id, kept_id in into.items()
+                if merged_id != kept_id
+            ),
+        )
 
     def flush(self) -> None:
         """Write what was added, changed and told. Numbers go in the order of the touching."""
-        dirty = [held for held in self._held.values() if held.dirty]
+        dirty = [tracked for tracked in self._tracked.values() if tracked.dirty]
         new: list[dict[str, Any]] = []
         old: list[dict[str, Any]] = []
-        for held, seq in zip(dirty, self.write.take(len(dirty)), strict=True):
-            held.record = replace(held.record, seq=seq)
+        for tracked, seq in zip(dirty, self.write.take(len(dirty)), strict=True):
+            tracked.record = replace(tracked.record, seq=seq)
             row = RECORD_MAPPING.row(
-                held.record,
+                tracked.record,
                 kind=self._kind,
-                same_key=held.same_key,
-                forgotten_at=to_micros(held.forgotten_at),
+                same_key=tracked.same_key,
+                forgotten_at=to_micros(tracked.forgotten_at),
             )
-            (old if held.stored else new).append(self._stored(RECORD, row))
+            (old if tracked.stored else new).append(self._stored(RECORD, row))
             if self._told is not None:
-                self._told.tell("changed" if held.stored else "remembered", [held.record.id])
-            self._written[held.record.id] = held.record
-            held.stored, held.dirty = True, False
+                self._told.tell("changed" if tracked.stored else "remembered", [tracked.record.id])
+            self._written[tracked.record.id] = tracked.record
+            tracked.stored, tracked.dirty = True, False
         if new:
             self._execute_insert(RECORD, new)
         if old:
             self._execute_update(RECORD, old, RECORD.names)
         self._insert(RECORD_EVENT, [EVENT_MAPPING.row(event) for event in self._events])
         self._events = []
-        self._show_vectors()
+        mended, self._mended = self._mended, []
+        self._whole &= not mended
+        # A reader that passed a record over has passed its vectors over, too: they come once more.
+        for record_id in mended:
+            self._renumber(VECTOR, record_id=record_id)
 
     def finish(self) -> None:
         """Write what is left, and what an audit trail is told of this change."""
@@ -332,28 +349,21 @@ class RecordTransaction(NamespaceTransaction):
         if self._told is not None:
             self._told.add_to(self.write, self.sealer)
 
-    def _show_vectors(self) -> None:
-        """Who has passed a record over has passed its vectors over, too: they come once more."""
-        mended, self._mended = self._mended, []
-        self._whole &= not mended
-        for record_id in mended:
-            self._renumber(VECTOR, record_id=record_id)
-
     def _fetch(self, column: str, values: Collection[str]) -> None:
         if not values:
             return
         if column != "record_id":
-            values = [self._lookup(column, value) for value in values]
+            values = [self._lookup(column, key) for key in values]
         self._take(self._rows(RECORD, kind=self._kind, **{column: list(values)}))
 
     def _take(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in self._opened(RECORD, [tuple(row) for row in rows]):
             # What the change has touched already is newer than what the table holds.
-            if row[0] not in self._held:
-                self._held[row[0]] = self._holding(row)
+            if row[0] not in self._tracked:
+                self._tracked[row[0]] = self._read_tracked(row)
 
-    def _holding(self, row: Sequence[Any]) -> _Held:
-        """What a row stands for; one that makes no sense is mended by this change."""
+    def _read_tracked(self, row: Sequence[Any]) -> _Tracked:
+        """The record of a row; an unreadable one is mended by this change."""
         was: dict[str, Any] = {}
         try:
             record = RECORD_MAPPING.value(row)
@@ -363,15 +373,13 @@ class RecordTransaction(NamespaceTransaction):
             record = RECORD_MAPPING.value(row)
             at = record.last_reinforced
             self.tell(RecordEvent(record.id, "updated", at, details={"was": was}))
-        of = dict(zip(RECORD.names, row, strict=True))
-        if of["same_key"] and record.path is not None and composed(record.path) != record.path:
-            # An earlier release took the path as it came.
-            of["same_key"] = same_key_of(record)
-        return _Held(record, of["same_key"], from_micros(of["forgotten_at"]), dirty=bool(was))
+        cells = dict(zip(RECORD.names, row, strict=True))
+        forgotten_at = from_micros(cells["forgotten_at"])
+        return _Tracked(record, cells["same_key"], forgotten_at, dirty=bool(was))
 
     @staticmethod
-    def _living(held: Iterable[_Held]) -> Sequence[MemoryRecord]:
+    def _living(tracked: Iterable[_Tracked]) -> Sequence[MemoryRecord]:
         return sorted(
-            (one.record for one in held if one.forgotten_at is None),
+            (current.record for current in tracked if current.forgotten_at is None),
             key=lambda r: (r.valid_from, r.valid_to is None, r.valid_to or r.valid_from, r.id),
         )

@@ -1,7 +1,8 @@
-"""Vectors of memories in truth: float16 rows, little-endian, by record, embedder and part.
+"""Vectors of memories in the database: float16 rows, little-endian, by record, embedder and part.
 
-Vectors belong to truth, so nothing is embedded twice, but they may come later than the record:
-`owners_without` names what is missing. Vectors of different embedders are never given together.
+Vectors belong to the database, so nothing is embedded twice, but they may come later than the
+record: `owners_without` names what is missing. Vectors of different embedders are never given
+together.
 """
 
 from __future__ import annotations
@@ -132,13 +133,13 @@ class RecordVectors(NamespaceReader):
         """Keep vectors, in place of what their records had; return for how many records.
 
         All in one transaction. A record that is gone meanwhile is left out. `StoreError` and its
-        kinds when truth cannot be written.
+        kinds when the database cannot be written.
         """
-        given = list(rows)
-        if not given:
+        rows_to_write = list(rows)
+        if not rows_to_write:
             return 0
-        with self._writing() as own:
-            return VectorTransaction(own, self.sealer).put(embedder, given)
+        with self._writing() as write:
+            return VectorTransaction(write, self.sealer).put(embedder, rows_to_write)
 
     def get_all(self, embedder: str, since: int = 0, batch: int = _BATCH) -> Iterator[VectorBatch]:
         """All vectors of an embedder with numbers above `since`, in batches, in their order."""
@@ -147,7 +148,7 @@ class RecordVectors(NamespaceReader):
     def of_any(self, embedder: str, since: int = 0, batch: int = _BATCH) -> Iterator[VectorBatch]:
         """As `get_all`, with those of records of other kinds among them.
 
-        Takes half the time: for whoever knows by its id which record is of its own.
+        Takes half the time, and the caller tells its own records by their ids.
         """
         return self._batches(_OF_ANY.replace("{own}", ""), embedder, since, batch)
 
@@ -176,8 +177,8 @@ class RecordVectors(NamespaceReader):
         self, embedder: str, record_ids: Iterable[str]
     ) -> Iterator[list[tuple[str, bytes]]]:
         """(record id, data) of the vectors of these records, some at a time."""
-        for some, names in ids_named(record_ids):
-            rows = self._rows(_OF.format(ids=names), embedder=embedder, **some)
+        for batch, names in ids_named(record_ids):
+            rows = self._rows(_OF.format(ids=names), embedder=embedder, **batch)
             yield [(row[0], row[1]) for row in rows]
 
     def owners_without(
@@ -241,7 +242,7 @@ class VectorTransaction(NamespaceTransaction):
         if not fresh:
             owners = [row[0] for row in self._rows(RECORD, ("record_id",), record_id=owners)]
             self._delete(VECTOR, embedder=embedder, record_id=owners)
-        here = set(owners)
-        kept = [row for row in rows if row.record_id in here]
-        self._insert(VECTOR, [_MAPPING.row(row, embedder=embedder) for row in kept])
-        return len(here)
+        existing = set(owners)
+        written = [row for row in rows if row.record_id in existing]
+        self._insert(VECTOR, [_MAPPING.row(row, embedder=embedder) for row in written])
+        return len(existing)

@@ -1,4 +1,4 @@
-"""What one change of records wrote, for whoever follows truth in the same program."""
+"""What one change of records wrote, for indexes that follow the database in the same program."""
 
 from __future__ import annotations
 

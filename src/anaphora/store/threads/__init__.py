@@ -1,1 +1,1 @@
-"""Conversations in truth: files as Go writes them, or rows of a database; never rewritten."""
+"""Conversations: files as Go writes them, or rows of the database; never rewritten."""

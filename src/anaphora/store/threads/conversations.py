@@ -69,18 +69,13 @@ class Conversations(ABC):
         sidecar: Sidecar | None,
         on_removed: Callable[[str], object] | None,
     ) -> None:
-        self._clock = clock or _now
+        self._clock = clock or (lambda: datetime.now(UTC))
         self._sidecar = sidecar
         self._on_removed = on_removed
         self._directory: Path | None = None
         self._enabled = True
         self._failures = 0
         self._suffix = SUFFIX
-
-    def _present(self) -> datetime:
-        """The clock's time with its offset: on which day something was said is part of it."""
-        now = self._clock()
-        return now if now.tzinfo is not None else now.astimezone(UTC)
 
     @property
     def directory(self) -> Path | None:
@@ -138,7 +133,7 @@ class Conversations(ABC):
             return range(0)
         conversation_id = self.standing_id(self._check_id(conversation_id))
         _check_title(title)
-        news = [_by_one_name(turn) for turn in _check_turns(turns) if not _is_blank(turn)]
+        news = [_compose_speaker(turn) for turn in _check_turns(turns) if not _is_blank(turn)]
         ready = [self._check_turn(turn) for turn in news]
         if not ready:
             return range(0)
@@ -225,7 +220,7 @@ class Conversations(ABC):
         if type(conversation_id) is not str:
             check_id(conversation_id)
         if is_hidden(conversation_id):
-            return named_so(conversation_id, (whole for whole, _ in self.files()))
+            return named_so(conversation_id, (thread_id for thread_id, _ in self.files()))
         return standing_form(conversation_id, self._stands)
 
     @abstractmethod
@@ -293,7 +288,11 @@ class Conversations(ABC):
         Raises InvalidTurn for a role that is empty or has control characters, a time without an
         offset, and a speaker or a source that nothing could keep.
         """
-        _check_role(turn.role)
+        role: object = turn.role
+        if not isinstance(role, str) or not role.strip():
+            raise InvalidTurn("role", role, "must be a non-empty string")
+        if any(unicodedata.category(character) in {"Cc", "Cs"} for character in role):
+            raise InvalidTurn("role", role, "must not contain control characters")
         if not isinstance(turn.intent_id, str):
             raise InvalidTurn("intent_id", turn.intent_id, "must be a string")
         if self._sidecar is None and (turn.speaker is not None or turn.source is not None):
@@ -302,10 +301,14 @@ class Conversations(ABC):
                 turn.speaker if turn.speaker is not None else turn.source,
                 "a thread file cannot store it, and this store has no sidecar",
             )
-        ts_text = _time_text(turn.ts if turn.ts is not None else self._present())
+        now = self._clock() if turn.ts is None else turn.ts
+        if turn.ts is None and now.tzinfo is None:
+            # With its offset: on which day something was said is part of it.
+            now = now.astimezone(UTC)
+        ts_text = _time_text(now)
         return Turn(
             role=turn.role,
-            text=_joined(turn.text),
+            text=_join_surrogates(turn.text),
             ts=read_time(ts_text),
             ts_text=ts_text,
             intent_id=turn.intent_id,
@@ -321,7 +324,7 @@ def _is_blank(turn: NewTurn) -> bool:
     return not turn.text.strip()
 
 
-def _by_one_name(turn: NewTurn) -> NewTurn:
+def _compose_speaker(turn: NewTurn) -> NewTurn:
     """The turn with its speaker's name in one Unicode form."""
     if not isinstance(turn.speaker, str) or (name := composed(turn.speaker)) == turn.speaker:
         return turn
@@ -332,11 +335,11 @@ def _check_turns(turns: object) -> Sequence[NewTurn]:
     """Turns to keep, each of them one. Raises InvalidTurn, naming the place of another."""
     if isinstance(turns, str | bytes | Mapping) or not isinstance(turns, Iterable):
         raise InvalidTurn("turns", turns, "must be a list of NewTurn")
-    given = tuple(turns)
-    for place, turn in enumerate(given):
+    checked = tuple(turns)
+    for index, turn in enumerate(checked):
         if not isinstance(turn, NewTurn):
-            raise InvalidTurn(f"turns[{place}]", turn, "must be a NewTurn")
-    return given
+            raise InvalidTurn(f"turns[{index}]", turn, "must be a NewTurn")
+    return checked
 
 
 def _check_title(title: object) -> None:
@@ -357,7 +360,7 @@ def replace_turns(
 ) -> bool:
     """What sync does to a conversation; False where its turns are not `new.before`.
 
-    `moved` is called when they stand otherwise, before anybody is told of what is lost. Raises
+    `moved` is called once they are replaced, before listeners are told of what is lost. Raises
     StoreError.
     """
     check_id(conversation_id)
@@ -402,13 +405,6 @@ def _label(text: str, characters: int) -> str:
     return words if len(words) <= characters else words[:characters] + "…"
 
 
-def _check_role(role: object) -> None:
-    if not isinstance(role, str) or not role.strip():
-        raise InvalidTurn("role", role, "must be a non-empty string")
-    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in role):
-        raise InvalidTurn("role", role, "must not contain control characters")
-
-
 def _time_text(instant: object) -> str:
     if not isinstance(instant, datetime) or instant.utcoffset() is None:
         raise InvalidTurn("ts", instant, "must be a datetime with an offset")
@@ -417,12 +413,8 @@ def _time_text(instant: object) -> str:
     return format_time(instant)
 
 
-def _joined(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """Halves of one character that stand side by side become it: a file could not tell them."""
     if not _SPLIT_CHARACTER.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

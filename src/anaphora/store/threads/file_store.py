@@ -8,7 +8,7 @@ docs/decisions/0003-thread-files.
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -97,7 +97,7 @@ class ConversationStore(Conversations):
         blank = directory is None or not str(directory).strip()
         self._directory = None if blank else Path(str(directory))
         self._enabled, self._suffix = not blank, form.suffix
-        self._folder = ThreadFolder(self._directory or Path(), form, self._reseat_notes)
+        self._folder = ThreadFolder(self._directory or Path(), form)
         self._strict = strict
         self._mutex = Lock()
         self._swept = False
@@ -107,11 +107,16 @@ class ConversationStore(Conversations):
 
     def list(self) -> tuple[ThreadSummary, ...]:
         """Every conversation that can be read, newest first; `problems` has the others."""
-        return self._look(self._list)
+        return self._look(self._list_summaries)
 
     def problems(self) -> tuple[ThreadProblem, ...]:
         """Files that could not be read: set aside, or in their place where that failed too."""
-        return self._look(self._problems)
+        return self._look(
+            lambda: (
+                *(problem for path, problem in self._stuck.items() if path.exists()),
+                *self._folder.problems(),
+            )
+        )
 
     def path(self, conversation_id: str) -> Path:
         """The file of a conversation, whether or not it exists. Raises InvalidId.
@@ -134,14 +139,14 @@ class ConversationStore(Conversations):
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and file, in no particular order."""
-        found = self._look(lambda: tuple(self._folder.files()))
-        return ((file.conversation_id, file.path) for file in found)
+        thread_files = self._look(lambda: tuple(self._folder.files()))
+        return ((file.conversation_id, file.path) for file in thread_files)
 
     def _look(self, look: Callable[[], tuple[ResultT, ...]]) -> tuple[ResultT, ...]:
-        place = self.directory
-        if place is None:
+        directory = self.directory
+        if directory is None:
             return ()
-        return self._attempt("list", "", (), lambda: look() if place.is_dir() else ())
+        return self._attempt("list", "", (), lambda: look() if directory.is_dir() else ())
 
     def _attempt(
         self,
@@ -156,10 +161,10 @@ class ConversationStore(Conversations):
             self._folder.form.check()
             return action()
         except OSError as error:
-            place = self._folder.directory
+            path = self._folder.directory
             if conversation_id:
-                place /= self._folder.form.file_name(conversation_id)
-            failure = translate(error, operation, place)
+                path /= self._folder.form.file_name(conversation_id)
+            failure = translate(error, operation, path)
             if self._strict:
                 raise failure from error
         except StoreError as error:
@@ -184,26 +189,22 @@ class ConversationStore(Conversations):
         turns = self._with_notes(conversation_id, start, document.turns[start:])
         return document.thread(conversation_id, turns)
 
-    def _list(self) -> tuple[ThreadSummary, ...]:
+    def _list_summaries(self) -> tuple[ThreadSummary, ...]:
         fresh: dict[str, tuple[Identity, int, ThreadSummary]] = {}
         for file in self._folder.files():
             try:
-                found = self._summary(file)
+                cached = self._summary(file)
             except CorruptThread:
                 continue
             except OSError as error:
                 # One file that cannot be opened must not hide the others.
                 self._keep_problem(file, error.strerror or str(error))
                 continue
-            if found is not None:
-                fresh[file.conversation_id] = found
+            if cached is not None:
+                fresh[file.conversation_id] = cached
         self._summaries = fresh
         ordered = sorted(fresh.values(), key=lambda f: (-f[1], f[2].conversation_id))
         return tuple(summary for _, _, summary in ordered)
-
-    def _problems(self) -> tuple[ThreadProblem, ...]:
-        stuck = [problem for path, problem in self._stuck.items() if path.exists()]
-        return (*stuck, *self._folder.problems())
 
     def _document(self, file: ThreadFile) -> Document | None:
         try:
@@ -212,7 +213,7 @@ class ConversationStore(Conversations):
             reason = str(error)
         try:
             with self._folder.locks.hold(file.key):
-                # Whoever held the lock may have set it aside, or put a good one in its place.
+                # Another process may have set it aside meanwhile, or put a good one in its place.
                 try:
                     return self._read_document(file)
                 except NotAThread as error:
@@ -233,13 +234,13 @@ class ConversationStore(Conversations):
         return document
 
     def _summary(self, file: ThreadFile) -> tuple[Identity, int, ThreadSummary] | None:
-        known = self._summaries.get(file.conversation_id)
+        cached = self._summaries.get(file.conversation_id)
         try:
             identity = identity_of(file.path.stat())
         except FileNotFoundError:
             return None
-        if known is not None and known[0] == identity:
-            return known
+        if cached is not None and cached[0] == identity:
+            return cached
         document = self._document(file)
         if document is None:
             return None
@@ -252,21 +253,7 @@ class ConversationStore(Conversations):
         if self._sidecar is None:
             return turns
         notes = self._sidecar.turn_notes(conversation_id, start)
-        return [_with_note(turn, notes.get(place)) for place, turn in enumerate(turns, start)]
-
-    def _reseat_notes(self, conversation_id: str, turns: Sequence[Turn]) -> None:
-        """Give each note the place that its turn has now, before the turns are written."""
-        if self._sidecar is None:
-            return
-        places: dict[str, deque[int]] = {}
-        for place, turn in enumerate(turns):
-            places.setdefault(stored_turn_hash(turn.role, turn.text), deque()).append(place)
-        notes = self._sidecar.turn_notes(conversation_id).values()
-        self._sidecar.note_turns(
-            replace(note, index=left.popleft())
-            for note in notes
-            if not note.forgotten and (left := places.get(note.turn_hash))
-        )
+        return [_with_note(turn, notes.get(index)) for index, turn in enumerate(turns, start)]
 
     def _set_aside(self, file: ThreadFile, reason: str) -> CorruptThread:
         """Move an unreadable file out of the way; the error that says so.
@@ -274,12 +261,12 @@ class ConversationStore(Conversations):
         The caller holds the lock of the thread. Where the file cannot be moved it stays.
         """
         try:
-            place = self._folder.set_aside(file.path)
+            moved_to = self._folder.set_aside(file.path)
         except OSError as error:
             why = f"{reason}; it could not be moved to .corrupt: {error.strerror or error}"
             self._keep_problem(file, why)
             return CorruptThread(file.path, why)
-        corrupt = CorruptThread(file.path, reason, place)
+        corrupt = CorruptThread(file.path, reason, moved_to)
         _log.warning("%s", corrupt)
         return corrupt
 
@@ -297,7 +284,7 @@ class ConversationStore(Conversations):
             file = self._folder.settle(conversation_id)
             tail = self._tail(file)
             if self._sidecar is not None:
-                # First: a note whose turn never came is seen to be void by its hash.
+                # First: a note without its turn is seen to be void by its hash.
                 self._sidecar.note_turns(notes_of(conversation_id, tail.count, news, turns))
             if tail.identity == NO_FILE and tail.document is not None:
                 tail.document.title = title
@@ -336,7 +323,7 @@ class ConversationStore(Conversations):
             if said_in(document.turns) != said_in(new.before):
                 return False
             if self._sidecar is not None:
-                # First: a note whose turn never came is seen to be void by its hash.
+                # First: a note without its turn is seen to be void by its hash.
                 self._sidecar.replace_notes(conversation_id, new.notes)
             if not new.turns:
                 self._folder.remove(conversation_id)
@@ -371,8 +358,8 @@ class ConversationStore(Conversations):
             if not 0 <= index < len(document.turns):
                 return False
             words[:] = [document.turns[index].text]
-            for place in redact_turn(document, index):
-                self._forget(conversation_id, place)
+            for position in redact_turn(document, index):
+                self._forget(conversation_id, position)
             return True
 
         with self._writing(conversation_id):
@@ -415,10 +402,10 @@ class ConversationStore(Conversations):
     def _tail(self, file: ThreadFile) -> Tail:
         """The end of the file, read from it unless this process left it that way."""
         with self._mutex:
-            # Whoever fails to write with it must not find it again.
-            known = self._tails.pop(file.conversation_id, None)
-        if known is not None and known.identity == identity_at(file.path):
-            return known
+            # After a write that fails it must not be found again.
+            tail = self._tails.pop(file.conversation_id, None)
+        if tail is not None and tail.identity == identity_at(file.path):
+            return tail
         try:
             return file.tail()
         except NotAThread as error:
@@ -439,7 +426,7 @@ class ConversationStore(Conversations):
 
 
 def _with_note(turn: Turn, note: TurnNote | None) -> Turn:
-    """A note whose hash is another turn's is void: its own turn is not here."""
+    """The turn with its note; a note with the hash of another turn is void."""
     if note is None or note.forgotten or note.turn_hash != stored_turn_hash(turn.role, turn.text):
         return turn
     return replace(turn, speaker=note.speaker, source=note.source)

@@ -44,7 +44,7 @@ from anaphora.store.threads.gojson import (
     render,
 )
 from anaphora.store.threads.ids import lock_name, spellings, unfit_for_windows
-from anaphora.store.threads.joining import join_histories, restore_lost
+from anaphora.store.threads.joining import restore_lost
 from anaphora.store.threads.written import WrittenCopy, second_names
 from anaphora.values.conversations import ThreadProblem, Turn
 
@@ -65,9 +65,9 @@ def lock_key(file_name: str) -> str:
 class ThreadLocks:
     """The locks of the threads in one directory, which all Anaphora processes respect.
 
-    A lock file is never deleted: whoever waits on it would be waiting on a file that nobody else
-    can see. Its name is a hash, so that it says nothing of a deleted conversation and never grows
-    too long.
+    A lock file is never deleted: a process that waits on it would be waiting on a file that no
+    other one can see. Its name is a hash, so that it says nothing of a deleted conversation and
+    never grows too long.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -84,7 +84,7 @@ class ThreadLocks:
 
     @contextmanager
     def try_hold(self, key: str) -> Iterator[bool]:
-        """Hold the lock of the thread with this key if nobody else does; say whether."""
+        """Hold the lock of the thread with this key if it is free; say whether."""
         from filelock import FileLock, Timeout
 
         make_directory(self._folder)
@@ -145,9 +145,9 @@ class ThreadFile:
         """
         with self.path.open("rb") as file:
             identity = identity_of(os.fstat(file.fileno()))
-            data = file.read()
+            content = file.read()
         try:
-            return self.form.decode(self.conversation_id, data), identity
+            return self.form.decode(self.conversation_id, content), identity
         except Tampered as error:
             raise NotAThread(error.reason) from error
 
@@ -184,7 +184,7 @@ class ThreadFile:
         comma = "," if tail.count else ""
         added = (comma + ",".join(encode_turn(turn) for turn in turns)).encode("utf-8")
         end = f'],"updated":{escape(updated)}'.encode() + tail.rest
-        data, seam = self.form.more(self.conversation_id, tail.seam, added, end)
+        content, seam = self.form.more(self.conversation_id, tail.seam, added, end)
 
         def write(target: BinaryIO) -> None:
             with self.path.open("rb", buffering=0) as source:
@@ -193,7 +193,7 @@ class ThreadFile:
                         errno.EAGAIN, "another program wrote the file", str(self.path)
                     )
                 copy_start(source.fileno(), target, tail.seam.offset)
-            target.write(data)
+            target.write(content)
 
         identity = self._replace(tail.identity, write, adding=True)
         return Tail(identity, seam, tail.count + len(turns), updated, tail.rest)
@@ -207,13 +207,13 @@ class ThreadFile:
         if not document.conversation_id:
             document = replace(document, conversation_id=self.conversation_id)
         head, end = render(document)
-        data, seam = self.form.whole(self.conversation_id, head, end)
-        identity = self._replace(old, data, adding=adding)
+        content, seam = self.form.whole(self.conversation_id, head, end)
+        identity = self._replace(old, content, adding=adding)
         count = len(document.raw_turns)
         if not count:
             return Tail(identity, Seam(0), 0, document.updated, document=document)
-        rest = "".join(f",{key}:{value}" for key, value in document.extras) + "}"
-        return Tail(identity, seam, count, document.updated, rest.encode("utf-8"))
+        tail_text = "".join(f",{key}:{member_value}" for key, member_value in document.extras) + "}"
+        return Tail(identity, seam, count, document.updated, tail_text.encode("utf-8"))
 
     def settle(self) -> bool:
         """Put back what another program's write took away; whether the file was changed.
@@ -244,7 +244,7 @@ class ThreadFile:
                 source.unlink()
             return False
         try:
-            other = parse(source.read_bytes())
+            copied = parse(source.read_bytes())
         except NotAThread:
             # A swap that was not written to its end is nothing.
             if not is_ours:
@@ -259,8 +259,7 @@ class ThreadFile:
         except NotAThread:
             # A reader sets the file aside.
             return False
-        ours, theirs = (other, document) if is_ours else (document, other)
-        joined = restore_lost(ours, theirs)
+        joined = restore_lost(*((copied, document) if is_ours else (document, copied)))
         if joined is not None:
             self.rewrite(joined, old, adding=True)
         if joined is None or not is_ours:
@@ -279,51 +278,36 @@ class ThreadFile:
 
 
 class ThreadFolder:
-    """Names and places in one directory of threads, whose files have one form; and their locks.
+    """Names and paths in one directory of threads with files of one form; and their locks."""
 
-    `on_joined` is called with the id and the turns of a thread of which two files were joined.
-    """
-
-    def __init__(
-        self,
-        directory: Path,
-        form: ThreadForm = PLAIN,
-        on_joined: Callable[[str, Sequence[Turn]], object] | None = None,
-    ) -> None:
+    def __init__(self, directory: Path, form: ThreadForm = PLAIN) -> None:
         self.directory = directory
         self.form = form
         self.corrupt = directory / CORRUPT
         self.locks = ThreadLocks(directory)
-        self._on_joined = on_joined
         # Whether names that differ only in case or normal form were seen side by side.
         self._tells_spellings = False
 
     def file(self, conversation_id: str) -> ThreadFile:
         """The one file of this conversation, there or not. Raises InvalidId.
 
-        What an earlier release kept under another name is renamed or joined first, and what
-        another program's write took away is put back. The caller does not hold its lock.
+        What another program's write took away is put back first. The caller does not hold its
+        lock.
         """
         file = self._file(conversation_id)
-        if self._is_unsettled(file):
+        if file.written is not None and file.written.differs():
             # A folder that cannot be written is read as it is, and so is a thread that another
             # process writes just now: no reader waits for it.
             with suppress(OSError), self.locks.try_hold(file.key) as is_free:
                 if is_free:
                     return self.settle(conversation_id)
-            former = self._former(file)
-            if former is not None and not file.path.exists():
-                return replace(file, path=former)
         self._refuse_unfit(file)
         return file
 
     def settle(self, conversation_id: str) -> ThreadFile:
         """As `file`, for a caller that holds the lock of the thread. Raises InvalidId, OSError."""
         file = self._file(conversation_id)
-        former = self._former(file)
         self._refuse_unfit(file)
-        if former is not None:
-            self._adopt(file, former)
         for _ in range(_TRIES):
             if file.written is None or not file.written.differs():
                 break
@@ -338,8 +322,6 @@ class ThreadFolder:
         except InvalidId:
             # Another form of an id may be too long for one.
             return False
-        if self._former(file) is not None:
-            return True
         if not os.path.lexists(file.path):
             return False
         return self.form.id_in(file.path.name, file.path) == conversation_id
@@ -358,7 +340,7 @@ class ThreadFolder:
                 continue
             expected = self.form.file_name(conversation_id)
             if name != expected and expected in inodes:
-                # The other name yields it, joined.
+                # Another spelling of a name that is there.
                 continue
             if name == expected and links.get(name, inode) == inode and not has_swap:
                 yield ThreadFile(conversation_id, self.directory / name, self.form)
@@ -369,51 +351,6 @@ class ThreadFolder:
     def _file(self, conversation_id: str) -> ThreadFile:
         name = self.form.file_name(conversation_id)
         return ThreadFile(conversation_id, self.directory / name, self.form)
-
-    def _former(self, file: ThreadFile) -> Path | None:
-        """Where an earlier release kept this conversation, if it still does."""
-        name = self.form.former_name(file.conversation_id)
-        if name is None or not os.path.lexists(path := self.directory / name):
-            return None
-        return path if self.form.id_in(name, path) == file.conversation_id else None
-
-    def _is_unsettled(self, file: ThreadFile) -> bool:
-        written = file.written
-        return written is not None and (written.differs() or self._former(file) is not None)
-
-    def _adopt(self, file: ThreadFile, former: Path) -> None:
-        """Give the file of an earlier release its name, or join it with the file that has it."""
-        try:
-            # Never over a file that another program makes at this moment.
-            os.link(former, file.path)
-        except FileExistsError:
-            if not self._join(file, former):
-                return
-        except OSError:
-            if os.path.lexists(file.path):
-                raise
-            former.rename(file.path)
-            sync_directory(self.directory)
-            return
-        former.unlink()
-        sync_directory(self.directory)
-
-    def _join(self, file: ThreadFile, former: Path) -> bool:
-        """Write the turns of both into one file; False where one of them cannot be read."""
-        for _ in range(_TRIES):
-            try:
-                theirs, identity = file.document()
-                ours, _ = replace(file, path=former).document()
-                joined = join_histories(ours, theirs)
-                if self._on_joined is not None:
-                    self._on_joined(file.conversation_id, joined.turns)
-                file.rewrite(joined, identity, adding=True)
-            except FileChanged:
-                continue
-            except NotAThread:
-                return False
-            return True
-        raise FileChanged(errno.EAGAIN, "another program goes on writing the file", str(file.path))
 
     def _refuse_unfit(self, file: ThreadFile) -> None:
         """Raise InvalidId where this file system cannot hold the file beside what is there."""
@@ -435,8 +372,8 @@ class ThreadFolder:
 
     def copies(self, conversation_id: str) -> list[Path]:
         """What was set aside of this conversation."""
-        names = {self.form.file_name(conversation_id), self.form.former_name(conversation_id)}
-        return [place for place in self.copies_of_all() if place.stem in names]
+        name = self.form.file_name(conversation_id)
+        return [path for path in self.copies_of_all() if path.stem == name]
 
     def set_aside(self, path: Path) -> Path:
         """Move an unreadable thread file out of the way. Raises OSError."""
@@ -444,11 +381,11 @@ class ThreadFolder:
 
     def problems(self) -> Iterator[ThreadProblem]:
         """What was set aside, and files that no conversation id leads to."""
-        for place in self.copies_of_all():
-            conversation_id = self.form.id_in(place.stem, place) or ""
-            stood_at = str(self.directory / place.stem)
-            why = self._why(ThreadFile(conversation_id, place, self.form))
-            yield ThreadProblem(conversation_id, stood_at, why, str(place))
+        for path in self.copies_of_all():
+            conversation_id = self.form.id_in(path.stem, path) or ""
+            stood_at = str(self.directory / path.stem)
+            copy = ThreadFile(conversation_id, path, self.form)
+            yield ThreadProblem(conversation_id, stood_at, _why_unreadable(copy), str(copy.path))
         with suppress(FileNotFoundError):
             for name in self.names():
                 path = self.directory / name
@@ -471,47 +408,47 @@ class ThreadFolder:
         file = self._file(conversation_id)
         if file.written is not None:
             file.written.drop()
-        former = self._former(file)
-        places = [file.path, *self.copies(conversation_id), *([former] if former else [])]
-        found = [place for place in places if os.path.lexists(place)]
-        for place in found:
-            place.unlink()
-        for folder in {place.parent for place in found}:
+        paths = [file.path, *self.copies(conversation_id)]
+        existing = [path for path in paths if os.path.lexists(path)]
+        for path in existing:
+            path.unlink()
+        for folder in {path.parent for path in existing}:
             sync_directory(folder)
-        return bool(found)
+        return bool(existing)
 
     def remove_temporaries(self, conversation_id: str) -> None:
         """Remove what interrupted writes left of this thread; the caller holds its lock."""
         key = self.key(conversation_id)
-        for place in self.temporaries():
-            if temporary_key(place.name) == key:
-                place.unlink(missing_ok=True)
+        for path in self.temporaries():
+            if temporary_key(path.name) == key:
+                path.unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Remove what interrupted writes left of any thread that nobody writes just now."""
-        for place in self.temporaries():
-            with self.locks.try_hold(temporary_key(place.name) or "") as held:
-                if held:
-                    place.unlink(missing_ok=True)
+        """Remove what interrupted writes left of any thread that is not being written just now."""
+        for path in self.temporaries():
+            with self.locks.try_hold(temporary_key(path.name) or "") as is_free:
+                if is_free:
+                    path.unlink(missing_ok=True)
 
     def scrub(self, conversation_id: str, text: str) -> None:
         """Replace `text` in what was set aside of this conversation. Raises OSError."""
-        for place in self.copies(conversation_id):
-            copy = ThreadFile(conversation_id, place, self.form)
+        for path in self.copies(conversation_id):
+            copy = ThreadFile(conversation_id, path, self.form)
             try:
-                data = copy.read()[0].data
+                content = copy.read()[0].data
             except (NotAThread, WrongKey):
                 # Sealed and damaged: nothing can be replaced in it, and it may hold the words.
-                place.unlink()
+                path.unlink()
                 continue
-            clean = data
-            for form in _written_forms(text):
+            clean = content
+            # As a JSON writer may have written it inside a string.
+            for form in {text, escape(text)[1:-1], json.dumps(text)[1:-1]}:
                 # A short text is replaced only where it is the whole of a string.
                 old, new = (form, REDACTED) if len(text) >= 8 else (f'"{form}"', f'"{REDACTED}"')
                 clean = clean.replace(old.encode("utf-8", "surrogatepass"), new.encode())
-            if clean != data:
-                data, _ = self.form.whole(conversation_id, clean, b"")
-                replace_file(place, copy.key, identity_of(place.stat()), data)
+            if clean != content:
+                content, _ = self.form.whole(conversation_id, clean, b"")
+                replace_file(path, copy.key, identity_of(path.stat()), content)
 
     def names(self) -> list[str]:
         """The names of all thread files, in no particular order. Raises OSError."""
@@ -520,43 +457,40 @@ class ThreadFolder:
     def _inodes(self) -> dict[str, int]:
         with os.scandir(self.directory) as entries:
             return {
-                entry.name: entry.inode()
-                for entry in entries
-                if entry.name.endswith(self.form.suffix) and entry.is_file()
+                dir_entry.name: dir_entry.inode()
+                for dir_entry in entries
+                if dir_entry.name.endswith(self.form.suffix) and dir_entry.is_file()
             }
 
     def copies_of_all(self) -> list[Path]:
         """Everything that was set aside in this form, of any conversation."""
         try:
             return sorted(
-                place
-                for place in self.corrupt.iterdir()
-                if place.suffix[1:].isdigit() and place.stem.endswith(self.form.suffix)
+                path
+                for path in self.corrupt.iterdir()
+                if path.suffix[1:].isdigit() and path.stem.endswith(self.form.suffix)
             )
         except FileNotFoundError:
             return []
 
     def temporaries(self) -> list[Path]:
         """What writes have left, or are writing just now."""
-        found: list[Path] = []
+        paths: list[Path] = []
         for folder in (self.directory, self.corrupt):
             with suppress(FileNotFoundError), os.scandir(folder) as entries:
-                found += [Path(entry.path) for entry in entries if temporary_key(entry.name)]
-        return found
-
-    @staticmethod
-    def _why(copy: ThreadFile) -> str:
-        try:
-            copy.document()
-        except NotAThread as error:
-            return str(error)
-        except WrongKey as error:
-            return error.reason
-        except OSError as error:
-            return error.strerror or str(error)
-        return "it could not be read when it was set aside"
+                paths += [
+                    Path(dir_entry.path) for dir_entry in entries if temporary_key(dir_entry.name)
+                ]
+        return paths
 
 
-def _written_forms(text: str) -> set[str]:
-    """How a JSON writer may have written this text inside a string."""
-    return {text, escape(text)[1:-1], json.dumps(text)[1:-1]}
+def _why_unreadable(copy: ThreadFile) -> str:
+    try:
+        copy.document()
+    except NotAThread as error:
+        return str(error)
+    except WrongKey as error:
+        return error.reason
+    except OSError as error:
+        return error.strerror or str(error)
+    return "it could not be read when it was set aside"

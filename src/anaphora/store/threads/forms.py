@@ -21,11 +21,9 @@ from anaphora.store.crypto.marker import Guard, HomeForm
 from anaphora.store.threads.ids import (
     SUFFIX,
     check_id,
-    escaped_name,
     file_name,
-    former_name,
     id_of,
-    id_of_escaped,
+    id_of_unreadable,
     lock_name,
     needs_content,
 )
@@ -77,10 +75,6 @@ class PlainThreads(HomeForm):
         """The id and ".json". Raises InvalidId."""
         return file_name(conversation_id)
 
-    def former_name(self, conversation_id: str) -> str | None:
-        """The name under which an earlier release kept it; None if it is the same."""
-        return former_name(conversation_id)
-
     def lock_name(self, conversation_id: str) -> str:
         """What its lock is named by."""
         return lock_name(conversation_id)
@@ -91,10 +85,10 @@ class PlainThreads(HomeForm):
             return id_of(name)
         conversation_id = _id_inside(path)
         if conversation_id is None:
-            # Another program's layout, or damage: a name that is no escape of ours is an id.
-            return id_of_escaped(name)
-        names = (file_name(conversation_id), escaped_name(conversation_id))
-        return conversation_id if name in names or not name.isascii() else None
+            # Another program's layout, or damage.
+            return id_of_unreadable(name)
+        is_own_name = name == file_name(conversation_id) or not name.isascii()
+        return conversation_id if is_own_name else None
 
     def decode(self, conversation_id: str, data: bytes) -> DecodedThread:
         """The bytes themselves."""
@@ -147,10 +141,6 @@ class SealedThreads(HomeForm):
         """32 hex digits (HMAC-SHA256 of namespace and id, 128 bits) and ".json.sealed"."""
         return self._name("id", check_id(conversation_id))
 
-    def former_name(self, conversation_id: str) -> str | None:
-        """None: the names of sealed files never changed."""
-        return None
-
     def lock_name(self, conversation_id: str) -> str:
         """What its lock is named by, which does not tell the id."""
         return self.file_name(conversation_id)
@@ -161,17 +151,17 @@ class SealedThreads(HomeForm):
 
     def id_in(self, name: str, path: Path) -> str | None:
         """The id from the header of the file."""
-        known = self._ids.get(name)
-        if known is not None:
-            return known
+        cached = self._ids.get(name)
+        if cached is not None:
+            return cached
         try:
-            found, _original = self.label(path)
-            if not found or self.file_name(found) != name:
+            conversation_id, _original = self.label(path)
+            if not conversation_id or self.file_name(conversation_id) != name:
                 return None
         except (OSError, EncryptionError, InvalidId):
             return None
-        self._ids[name] = found
-        return found
+        self._ids[name] = conversation_id
+        return conversation_id
 
     def label(self, path: Path) -> tuple[str, str]:
         """Id and original name in the header of a file. OSError, `Tampered`, `WrongKey`."""
@@ -181,8 +171,8 @@ class SealedThreads(HomeForm):
 
     def decode(self, conversation_id: str, data: bytes) -> DecodedThread:
         """The JSON. `Tampered` for another conversation's file, and for any change at all."""
-        found, _original, opened = self.decode_any(data)
-        if found != conversation_id:
+        id_inside, _original, opened = self.decode_any(data)
+        if id_inside != conversation_id:
             raise Tampered("thread", "it is the file of another conversation")
         return opened
 
@@ -227,9 +217,9 @@ class SealedThreads(HomeForm):
             bound = start + _place(number, last=False)
             body.append(_framed(self._cipher.seal(added[at : at + _PIECE], bound)))
             number += 1
-        kept = b"".join(body)
+        body_bytes = b"".join(body)
         last = _framed(self._cipher.seal(end, start + _place(number, last=True)))
-        return kept + last, Seam(seam.offset + len(kept), number, seam.writing)
+        return body_bytes + last, Seam(seam.offset + len(body_bytes), number, seam.writing)
 
     def _label(self, data: bytes) -> tuple[str, str, int]:
         if data[: len(_MAGIC)] != _MAGIC or len(data) < _START:
@@ -245,8 +235,8 @@ class SealedThreads(HomeForm):
         return binding("thread", self._namespace, conversation_id) + writing
 
     def _name(self, kind: str, name: str) -> str:
-        data = binding(kind, self._namespace, name)
-        return hmac.digest(self._names, data, "sha256").hex()[:32] + SEALED_SUFFIX
+        keyed_text = binding(kind, self._namespace, name)
+        return hmac.digest(self._names, keyed_text, "sha256").hex()[:32] + SEALED_SUFFIX
 
 
 ThreadForm = PlainThreads | SealedThreads

@@ -4,7 +4,7 @@ What Go would read is read: any order and case of keys, white space, unknown mem
 Go would refuse raises NotAThread. Members that Go does not know are carried along as raw text.
 What is written is what Go writes, but for lone surrogates: they are written as \\udXXX so that
 they survive (Go reads them as U+FFFD). A datetime holds microseconds and Go writes nanoseconds:
-whoever must give back the same bytes keeps a time's text, whoever compares uses `nanoseconds`.
+to give back the same bytes keep a time's text, to compare use `nanoseconds`.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def read_time(text: str) -> datetime:
     if _CANONICAL.match(text) and not text.startswith(_AT_THE_ENDS):
         # Python cuts what is beyond microseconds.
         return datetime.fromisoformat(text)
-    date, clock, fraction, zone = _parts(text)
+    date, clock, fraction, zone = _split_time(text)
     if date.startswith("0000-"):
         datetime.fromisoformat("0004" + date[4:])
         return EARLIEST
-    found = datetime.fromisoformat(f"{date}T{clock}.{fraction[:6]}{zone}")
-    if has_utc(found):
-        return found
+    instant = datetime.fromisoformat(f"{date}T{clock}.{fraction[:6]}{zone}")
+    if has_utc(instant):
+        return instant
     return EARLIEST if date.startswith("0001-") else LATEST
 
 
@@ -72,7 +72,7 @@ def sound_time(text: object) -> str:
 def nanoseconds(text: str) -> int:
     """Nanoseconds since 1970 in UTC, exact to the nine digits that Go keeps."""
     instant = read_time(text)
-    return (instant - _EPOCH) // _MICROSECOND * 1000 + int(_parts(text)[2][6:])
+    return (instant - _EPOCH) // _MICROSECOND * 1000 + int(_split_time(text)[2][6:])
 
 
 def format_time(instant: datetime) -> str:
@@ -90,28 +90,28 @@ def utc_text(text: str) -> str:
     """The same instant in UTC, every digit of its fraction kept."""
     if text.endswith("Z"):
         return canonical_time(text)
-    fraction = _parts(text)[2]
-    whole = read_time(text).astimezone(UTC).isoformat(timespec="seconds")
-    return canonical_time(f"{whole[:19]}.{fraction}Z")
+    fraction = _split_time(text)[2]
+    seconds = read_time(text).astimezone(UTC).isoformat(timespec="seconds")
+    return canonical_time(f"{seconds[:19]}.{fraction}Z")
 
 
 def canonical_time(text: str) -> str:
     """The text that Go would write after it has read this one; ValueError if it refuses it."""
     if _CANONICAL.match(text):
         return text
-    date, clock, fraction, zone = _parts(text)
+    date, clock, fraction, zone = _split_time(text)
     fraction = fraction.rstrip("0")
     zone = "Z" if zone[1:] == "00:00" else zone
     return f"{date}T{clock}{'.' if fraction else ''}{fraction}{zone}"
 
 
-def _parts(text: str) -> tuple[str, str, str, str]:
+def _split_time(text: str) -> tuple[str, str, str, str]:
     """Date, time of day, fraction of exactly nine digits, and zone."""
     match = _RFC3339.match(text)
     if match is None:
         raise ValueError(f"{text[:40]!r} is not an RFC 3339 time")
-    date, hour, rest, fraction, zone = match.groups()
-    return date, hour.zfill(2) + rest, ((fraction or "") + "000000000")[:9], zone
+    date, hour, minutes, fraction, zone = match.groups()
+    return date, hour.zfill(2) + minutes, ((fraction or "") + "000000000")[:9], zone
 
 
 class NotAThread(ValueError):
@@ -166,7 +166,7 @@ def render(document: Document) -> tuple[bytes, bytes]:
     turns = f"[{','.join(document.raw_turns)}" if document.raw_turns else ""
     # Go writes a list that was never filled as null.
     close = "]" if turns else "null"
-    extras = "".join(f",{key}:{value}" for key, value in document.extras)
+    extras = "".join(f",{key}:{member}" for key, member in document.extras)
     tail = f'{close},"updated":"{canonical_time(document.updated)}"{extras}}}'
     return (head + turns).encode("utf-8"), tail.encode("utf-8")
 
@@ -199,12 +199,10 @@ _TO_ESCAPE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 def escape(text: str) -> str:
     """A string as Go's encoding/json writes it, quotes included."""
     # Python's own escapes are Go's for quotes, backslashes and control characters.
-    return _TO_ESCAPE.sub(_escape_one, json.dumps(text, ensure_ascii=False))
-
-
-def _escape_one(match: re.Match[str]) -> str:
-    character = match[0]
-    return _GO_ESCAPES.get(character) or f"\\u{ord(character):04x}"
+    return _TO_ESCAPE.sub(
+        lambda match: _GO_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}",
+        json.dumps(text, ensure_ascii=False),
+    )
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
@@ -285,23 +283,23 @@ class _Reader:
             self.value(start)
             raise NotAThread("it is not a JSON object")
         members = list(self._members(start))
-        known: list[_Member] = []
+        assigned: list[_Member] = []
         for member in members:
             name = _field_name(member.key, _FIELDS)
             if name is None:
-                raw_key = self.text[member.key_start : self._key_end(member.key_start)]
+                raw_key = self.text[member.key_start : self.value(member.key_start)[1]]
                 document.extras.append((raw_key, self.text[member.start : member.end]))
             elif member.value is not None:
                 self._assign(document, name, member)
-                known.append(member)
-        document.splice = self._splice(members, known)
+                assigned.append(member)
+        document.splice = self._splice(members, assigned)
         return document
 
     def _assign(self, document: Document, name: str, member: _Member) -> None:
         if name == "turns":
             if not isinstance(member.value, list) or isinstance(member.value, _Object):
                 raise NotAThread('"turns" is not a list')
-            document.turns = [_turn(value) for value in member.value]
+            document.turns = [_turn(element) for element in member.value]
             document.raw_turns = [self.text[a:b] for a, b in self.turn_spans]
             return
         if not isinstance(member.value, str):
@@ -310,12 +308,12 @@ class _Reader:
             read_time(member.value)
         setattr(document, name, member.value)
 
-    def _splice(self, members: list[_Member], known: list[_Member]) -> tuple[int, int] | None:
+    def _splice(self, members: list[_Member], assigned: list[_Member]) -> tuple[int, int] | None:
         names = [m.key for m in members if _field_name(m.key, _FIELDS) in {"turns", "updated"}]
-        places = {member.key: member for member in known}
-        if names != ["turns", "updated"] or len(places.keys() & set(names)) < 2:
+        members_by_key = {member.key: member for member in assigned}
+        if names != ["turns", "updated"] or len(members_by_key.keys() & set(names)) < 2:
             return None
-        turns, updated = places["turns"], places["updated"]
+        turns, updated = members_by_key["turns"], members_by_key["updated"]
         if not _UPDATED_NEXT.match(self.text[turns.end : updated.start]):
             return None
         return self._bytes(turns.end - 1), self._bytes(updated.end)
@@ -369,9 +367,6 @@ class _Reader:
     def value(self, position: int) -> tuple[Any, int]:
         return _DECODER.raw_decode(self.text, position)
 
-    def _key_end(self, start: int) -> int:
-        return self.value(start)[1]
-
     def _skip(self, position: int) -> int:
         match = _SPACE.match(self.text, position)
         return match.end() if match else position
@@ -397,13 +392,20 @@ def _field_name(key: str, fields: frozenset[str]) -> str | None:
     return folded if folded in fields else None
 
 
-def _turn(value: Any) -> Turn:
+def _turn(element: Any) -> Turn:
     """One element of the list, as Go fills a Turn from it: null changes nothing, the last wins."""
-    if value is None:
-        value = _Object()
-    if not isinstance(value, _Object):
+    if element is None:
+        element = _Object()
+    if not isinstance(element, _Object):
         raise NotAThread("a turn is not an object")
-    fields = _turn_fields(value)
+    fields: dict[str, str] = {}
+    for key, content in element:
+        name = key if key in _TURN_FIELDS else _field_name(key, _TURN_FIELDS)
+        if name is None or content is None:
+            continue
+        if not isinstance(content, str):
+            raise NotAThread(f'"{name}" of a turn is not a string')
+        fields[name] = content
     ts_text = fields.get("ts", ZERO_TIME)
     ts: datetime = read_time(ts_text)
     return Turn(
@@ -415,41 +417,28 @@ def _turn(value: Any) -> Turn:
     )
 
 
-def _turn_fields(pairs: list[tuple[str, Any]]) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for key, content in pairs:
-        name = key if key in _TURN_FIELDS else _field_name(key, _TURN_FIELDS)
-        if name is None or content is None:
-            continue
-        if not isinstance(content, str):
-            raise NotAThread(f'"{name}" of a turn is not a string')
-        fields[name] = content
-    return fields
-
-
 def redact_turn(document: Document, index: int) -> list[int]:
-    """Take the words of a turn out of a document; the places of the turns that changed."""
+    """Take the words of a turn out of a document; the positions of the turns that changed."""
     words = document.turns[index].text
     elsewhere = len(words.strip()) >= _REDACT_ELSEWHERE and words != REDACTED
     changed: list[int] = []
-    for place, turn in enumerate(document.turns):
-        text = REDACTED if place == index else turn.text
-        if elsewhere and place != index:
+    for position, turn in enumerate(document.turns):
+        text = REDACTED if position == index else turn.text
+        if elsewhere and position != index:
             text = text.replace(words, REDACTED)
-        if place == index or text != turn.text or (elsewhere and _hides(document, place, words)):
-            document.turns[place] = replace(turn, text=text)
-            document.raw_turns[place] = encode_turn(document.turns[place])
-            changed.append(place)
+        changes = position == index or text != turn.text
+        if not changes and elsewhere:
+            # A turn may have members that Go does not know, with the words in them.
+            raw = document.raw_turns[position]
+            changes = raw != encode_turn(turn) and contains(raw, words)
+        if changes:
+            document.turns[position] = replace(turn, text=text)
+            document.raw_turns[position] = encode_turn(document.turns[position])
+            changed.append(position)
     if elsewhere:
         document.title = document.title.replace(words, REDACTED)
         document.extras = [extra for extra in document.extras if not contains(extra[1], words)]
     return changed
-
-
-def _hides(document: Document, place: int, words: str) -> bool:
-    """Whether a turn has members that Go does not know, and the words are in them."""
-    raw = document.raw_turns[place]
-    return raw != encode_turn(document.turns[place]) and contains(raw, words)
 
 
 def latest(updated: str, turns: Sequence[Turn]) -> str:

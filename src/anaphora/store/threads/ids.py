@@ -4,8 +4,7 @@ A thread lies under the name that Neo's daemon gives it: the id and ".json", cap
 beyond ASCII included. An id whose name no file system holds (255 bytes, those of the daemon's
 temporary file included) gets an escaped name that ends in a hash; the id is read from the file.
 
-Earlier releases escaped more: `escaped_name` is the name they gave, and still the name of a
-namespace's folder, which no other program shares.
+`escaped_name` is the name of a namespace's folder, which no other program shares.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def file_name(conversation_id: str) -> str:
 
 
 def escaped_name(conversation_id: str) -> str:
-    """The name that earlier releases gave; raises InvalidId for an invalid id.
+    """The name of a namespace's folder, with ".json"; raises InvalidId for an invalid id.
 
     Lower-case ASCII letters, digits, ".", "_" and "-" stand for themselves, anything else as %xx,
     the hex of its UTF-8 bytes.
@@ -85,17 +84,9 @@ def escaped_name(conversation_id: str) -> str:
     return _escaped_stem(check_id(conversation_id)) + SUFFIX
 
 
-def former_name(conversation_id: str) -> str | None:
-    """The name under which an earlier release kept this conversation; None if it is the same."""
-    if _is_simple(conversation_id):
-        return None
-    name = escaped_name(conversation_id)
-    return None if name == file_name(conversation_id) else name
-
-
 def unfit_for_windows(conversation_id: str) -> str | None:
     """Why Windows cannot hold the file of this conversation; None where it can."""
-    # Windows looks at what stands before the first dot, whatever follows it.
+    # Windows looks only at what stands before the first dot.
     if conversation_id.split(".", 1)[0].rstrip(" ").lower() in _RESERVED:
         return "Windows reserves this name for a device"
     if not _REFUSED_BY_WINDOWS.isdisjoint(conversation_id):
@@ -129,8 +120,19 @@ def id_of(name: str) -> str | None:
         return None
 
 
+def id_of_unreadable(name: str) -> str | None:
+    """The id by the name alone, of a file that does not tell it; None where the name is hashed."""
+    stem = name[: -len(SUFFIX)]
+    if stem.startswith(".") or _HASHED.match(stem):
+        return None
+    try:
+        return check_id(stem)
+    except InvalidId:
+        return None
+
+
 def needs_content(name: str) -> bool:
-    """Whether only the file tells its id: it may be escaped, hashed, or not be a thread at all."""
+    """Whether only the file tells its id: its name may be hashed, or it may be no thread at all."""
     if not name.endswith(SUFFIX):
         return False
     # A leading dot marks what other programs hide, "._x.json" of macOS among them.
@@ -175,7 +177,9 @@ def _escaped_stem(conversation_id: str) -> str:
 
 def _hashed_stem(conversation_id: str) -> str:
     digest = hashlib.sha256(conversation_id.encode("utf-8")).hexdigest()[:32]
-    return _whole_escapes(_escape(conversation_id)[:_KEPT_OF_LONG]) + _HASH_MARK + digest
+    # Without the escape that the cut has split.
+    start = re.sub(r"%[0-9a-f]?\Z", "", _escape(conversation_id)[:_KEPT_OF_LONG])
+    return start + _HASH_MARK + digest
 
 
 def _escape(conversation_id: str) -> str:
@@ -187,11 +191,6 @@ def _escape(conversation_id: str) -> str:
 
 def _percent(character: str) -> str:
     return "".join(f"%{byte:02x}" for byte in character.encode("utf-8"))
-
-
-def _whole_escapes(cut: str) -> str:
-    """Without the escape that the cut has split."""
-    return re.sub(r"%[0-9a-f]?\Z", "", cut)
 
 
 def _unescape(stem: str) -> str | None:

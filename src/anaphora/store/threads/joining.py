@@ -1,4 +1,4 @@
-"""Two files of one conversation made one, so that no turn of either is lost. Pure.
+"""What another program's write has taken out of a thread, put back: no turn is lost. Pure.
 
 Neo's daemon takes no lock: it reads a thread, adds a turn and puts the whole file back. What this
 store wrote in between is then missing from the file. It is told from a change that was meant: a
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from heapq import merge
 
 from anaphora.store.threads.gojson import Document, nanoseconds
 from anaphora.values.conversations import Turn
@@ -26,76 +25,43 @@ def restore_lost(ours: Document, theirs: Document) -> Document | None:
     earlier was cut, and a turn with the time of a missing one was edited. Our turns keep their
     places, by which notes know them.
     """
-    mine, others = _keys(ours.turns), _keys(theirs.turns)
-    shared = _shared_start(mine, others)
-    missing = Counter(mine[shared:]) - Counter(others[shared:])
-    added = _without(others, shared, Counter(mine[shared:]))
-    if not missing or len(others) == shared:
+    our_keys, their_keys = _keys(ours.turns), _keys(theirs.turns)
+    pairs = enumerate(zip(our_keys, their_keys, strict=False))
+    shared = next((index for index, (a, b) in pairs if a != b), min(len(our_keys), len(their_keys)))
+    missing = Counter(our_keys[shared:]) - Counter(their_keys[shared:])
+    if not missing or len(their_keys) == shared:
         return None
-    if {key[0::3] for key in missing} & {others[place][0::3] for place in added}:
+    unmatched = Counter(our_keys[shared:])
+    added: list[int] = []
+    for index in range(shared, len(their_keys)):
+        if unmatched[their_keys[index]] > 0:
+            unmatched[their_keys[index]] -= 1
+        else:
+            added.append(index)
+    if {key[0::3] for key in missing} & {their_keys[index][0::3] for index in added}:
         return None
-    start = [(ours, place) for place in range(len(mine))]
-    return _joined(ours, theirs, start, [(theirs, place) for place in added])
-
-
-def join_histories(first: Document, second: Document) -> Document:
-    """Every turn of two files of one conversation once, what follows their common start by time."""
-    mine, others = _keys(first.turns), _keys(second.turns)
-    shared = _shared_start(mine, others)
-    added = _without(others, shared, Counter(mine[shared:]))
-    rest = merge(
-        ((first, place) for place in range(shared, len(mine))),
-        ((second, place) for place in added),
-        key=lambda source: nanoseconds(source[0].turns[source[1]].ts_text),
-    )
-    return _joined(first, second, [(first, i) for i in range(shared)], list(rest))
-
-
-def _joined(
-    first: Document,
-    second: Document,
-    start: Sequence[tuple[Document, int]],
-    rest: Sequence[tuple[Document, int]],
-) -> Document:
-    sources = (*start, *rest)
-    keys = {key for key, _ in first.extras}
+    extra_keys = {key for key, _ in ours.extras}
     return Document(
-        first.conversation_id or second.conversation_id,
-        first.title or second.title,
-        [document.turns[place] for document, place in sources],
-        [document.raw_turns[place] for document, place in sources],
-        max(first.updated, second.updated, key=nanoseconds),
-        [*first.extras, *(extra for extra in second.extras if extra[0] not in keys)],
+        ours.conversation_id or theirs.conversation_id,
+        ours.title or theirs.title,
+        [*ours.turns, *(theirs.turns[index] for index in added)],
+        [*ours.raw_turns, *(theirs.raw_turns[index] for index in added)],
+        max(ours.updated, theirs.updated, key=nanoseconds),
+        [*ours.extras, *(extra for extra in theirs.extras if extra[0] not in extra_keys)],
     )
 
 
 def _keys(turns: Sequence[Turn]) -> list[_Key]:
-    """What makes two turns the same after another program has read and written them."""
+    """What makes two turns the same after another program has read and written them.
+
+    Go reads a lone surrogate as U+FFFD.
+    """
     return [
-        (turn.role, _as_go_keeps(turn.text), turn.intent_id, nanoseconds(turn.ts_text))
+        (
+            turn.role,
+            turn.text if turn.text.isascii() else _SURROGATE.sub("\ufffd", turn.text),
+            turn.intent_id,
+            nanoseconds(turn.ts_text),
+        )
         for turn in turns
     ]
-
-
-def _as_go_keeps(text: str) -> str:
-    """The text after Go has read it: a lone surrogate is U+FFFD."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
-def _shared_start(first: Sequence[_Key], second: Sequence[_Key]) -> int:
-    for place, (one, other) in enumerate(zip(first, second, strict=False)):
-        if one != other:
-            return place
-    return min(len(first), len(second))
-
-
-def _without(keys: Sequence[_Key], start: int, known: Counter[_Key]) -> list[int]:
-    """The places from `start` on whose keys are not among the known ones, each counted once."""
-    left = known.copy()
-    places = []
-    for place in range(start, len(keys)):
-        if left[keys[place]] > 0:
-            left[keys[place]] -= 1
-        else:
-            places.append(place)
-    return places

@@ -143,25 +143,25 @@ class NoteTransaction(NamespaceTransaction):
 
     def forget(self, conversation_id: str, index: int | None) -> int:
         """Keep identity and place alone of a turn, or of all turns; how many had notes."""
-        here: Row = {"conversation_id": self._lookup("conversation_id", conversation_id)}
+        of_turn: Row = {"conversation_id": self._lookup("conversation_id", conversation_id)}
         if index is not None:
-            here["position"] = index
-        rows = self._found_rows(TURN_NOTE, **here)
+            of_turn["position"] = index
+        rows = self._found_rows(TURN_NOTE, **of_turn)
         if rows:
-            self._delete(TURN_NOTE, **here)
+            self._delete(TURN_NOTE, **of_turn)
         rows.sort(key=lambda row: int(row["position"]))
-        kept = [row | {"identity_key": _identity_key(row)} for row in rows]
+        forgotten = [row | {"identity_key": _identity_key(row)} for row in rows]
         names = FORGOTTEN_TURN.names
-        self._replace(FORGOTTEN_TURN, [{name: row[name] for name in names} for row in kept])
+        self._replace(FORGOTTEN_TURN, [{name: row[name] for name in names} for row in forgotten])
         return len(rows)
 
     def forget_messages(self, conversation_id: str) -> None:
         """Drop all notes of a conversation; the identities of messages stay as forgotten."""
         self.forget(conversation_id, None)
-        here = self._lookup("conversation_id", conversation_id)
-        rows = self._found_rows(FORGOTTEN_TURN, conversation_id=here)
+        stored_id = self._lookup("conversation_id", conversation_id)
+        rows = self._found_rows(FORGOTTEN_TURN, conversation_id=stored_id)
         unnamed = [row["position"] for row in rows if row["source"] is None]
-        self._delete(FORGOTTEN_TURN, conversation_id=here, position=unnamed)
+        self._delete(FORGOTTEN_TURN, conversation_id=stored_id, position=unnamed)
 
     def bury_thread(self, key: str) -> None:
         """Leave the tombstone of a conversation."""
@@ -190,14 +190,14 @@ class Sidecar(NamespaceReader):
         if write is not None:
             yield NoteTransaction(write, self.sealer)
             return
-        with self._write() as own:
-            yield NoteTransaction(own, self.sealer)
+        with self._write() as write_of_its_own:
+            yield NoteTransaction(write_of_its_own, self.sealer)
 
     def note_turns(self, notes: Iterable[TurnNote], write: Write | None = None) -> None:
         """Write notes, all or none, in `write` where that is under way.
 
         A note replaces the one at its place; a message that was forgotten and is noted again is
-        no longer forgotten. `StoreError` and its kinds when truth cannot be written.
+        no longer forgotten. `StoreError` and its kinds when the database cannot be written.
         """
         written = list(notes)
         if written:
@@ -207,8 +207,8 @@ class Sidecar(NamespaceReader):
     def turn_notes(self, conversation_id: str, start: int = 0) -> dict[int, TurnNote]:
         """The notes of a conversation from turn `start` on, by index, forgotten ones among them."""
         stored_id = self._lookup("conversation_id", conversation_id)
-        found = self._notes(_NOTES_AT, conversation_id=stored_id, start=start)
-        by_index = {note.index: note for note in found}
+        notes = self._notes(_NOTES_AT, conversation_id=stored_id, start=start)
+        by_index = {note.index: note for note in notes}
         return dict(sorted(by_index.items()))
 
     def known(self, source: str, source_key: str) -> dict[str, TurnNote]:
@@ -218,8 +218,8 @@ class Sidecar(NamespaceReader):
         that was deleted or redacted everywhere, so that an importer leaves it out.
         """
         chat_key = self._lookup("chat_key", _digest("chat", source, source_key))
-        found = self._notes(_NOTES_OF_CHAT, chat_key=chat_key)
-        return {note.message_key: note for note in found if note.message_key is not None}
+        notes = self._notes(_NOTES_OF_CHAT, chat_key=chat_key)
+        return {note.message_key: note for note in notes if note.message_key is not None}
 
     def messages_since(self, source: str, version: int) -> Iterator[tuple[str, str, str]]:
         """Chat, message key and hash of every message of a source noted or forgotten after that.
@@ -228,10 +228,10 @@ class Sidecar(NamespaceReader):
         """
         for table in (TURN_NOTE, FORGOTTEN_TURN):
             statement = table.select() + "AND source = :source AND seq > :since ORDER BY seq"
-            at = {name: place for place, name in enumerate(table.names)}
-            of_hash = at.get("turn_hash")
+            columns = {name: column for column, name in enumerate(table.names)}
+            of_hash = columns.get("turn_hash")
             for row in self._found(table, statement, source=source, since=version):
-                chat, key = row[at["source_key"]], row[at["message_key"]]
+                chat, key = row[columns["source_key"]], row[columns["message_key"]]
                 if chat is not None and key is not None:
                     yield chat, key, "" if of_hash is None else row[of_hash]
 
@@ -295,20 +295,20 @@ class Sidecar(NamespaceReader):
 
     def places_version(self) -> int:
         """A number that rises whenever a place is written."""
-        found = self._rows(_PLACES_CHANGED)
-        return int(found[0][0]) if found else 0
+        rows = self._rows(_PLACES_CHANGED)
+        return int(rows[0][0]) if rows else 0
 
     def changed_since(self, version: int) -> frozenset[str]:
-        """The conversations whose notes were written, or forgotten, after `version`."""
-        found, namespace = self.sealer.found, self.namespace
+        """The conversations with notes that were written, or forgotten, after `version`."""
+        open_id, namespace = self.sealer.found, self.namespace
         rows = self._rows(_CHANGED, since=version)
-        return frozenset(found("conversation_id", namespace, row[0]) for row in rows)
+        return frozenset(open_id("conversation_id", namespace, row[0]) for row in rows)
 
     def places_since(self, version: int) -> dict[str, int]:
-        """Of `changed_since`, the lowest place of a turn whose note changed, by conversation."""
-        found, namespace = self.sealer.found, self.namespace
+        """The lowest position of a turn with a changed note, by conversation of `changed_since`."""
+        open_id, namespace = self.sealer.found, self.namespace
         rows = self._rows(_PLACES, since=version)
-        return {found("conversation_id", namespace, row[0]): int(row[1]) for row in rows}
+        return {open_id("conversation_id", namespace, row[0]): int(row[1]) for row in rows}
 
     def _notes(self, statement: str, **parameters: str | int) -> Iterator[TurnNote]:
         for row in self._rows(statement, **parameters):
@@ -350,7 +350,7 @@ def _digest(*parts: str | None) -> str:
     """32 hexadecimal digits that stand for these strings in this order, None as empty."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
-        data = (part or "").encode("utf-8", "surrogatepass")
+        encoded = (part or "").encode("utf-8", "surrogatepass")
         # Lengths first: without them ("ab", "c") and ("a", "bc") would be one.
-        digest.update(len(data).to_bytes(8, "big") + data)
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
     return digest.hexdigest()

@@ -78,8 +78,8 @@ _CHANGED = """
 SELECT conversation_id, stamp, turn_count, deleted, title FROM thread
  WHERE namespace = :namespace AND seq > :since
 """
-# The newest number that was seen comes again, so that truth that was put back to an earlier moment
-# is noticed: there no number is as high.
+# The newest number that was seen comes again, so that a database that was put back to an earlier
+# moment is noticed: there no number is as high.
 _LISTED = f"""
 SELECT {THREAD.listed("t")}, f.text, l.text
   FROM thread t
@@ -93,11 +93,11 @@ _SEQ, _DELETED = THREAD.names.index("seq"), THREAD.names.index("deleted")
 _TIMES = """
 SELECT conversation_id, position, ts_text FROM turn
  WHERE namespace = :namespace
-   AND (conversation_id > :after OR (conversation_id = :after AND position > :place))
+   AND (conversation_id > :after OR (conversation_id = :after AND position > :position))
  ORDER BY conversation_id, position LIMIT :limit
 """
 _STEP = 4096
-_PLACE, _STAMP = (len(_HEAD_COLUMNS) + _TURN_COLUMNS.index(one) for one in ("position", "stamp"))
+_PLACE, _STAMP = (len(_HEAD_COLUMNS) + _TURN_COLUMNS.index(name) for name in ("position", "stamp"))
 _NOTED = len(_HEAD_COLUMNS) + len(_TURN_COLUMNS)
 _IDS = "SELECT conversation_id FROM thread WHERE namespace = :namespace AND deleted = 0"
 
@@ -189,13 +189,13 @@ class ThreadTransaction(NamespaceTransaction):
         """Write turns at places that are free."""
         rows = [
             _TURN_MAPPING.row(
-                one,
+                turn,
                 conversation_id=conversation_id,
-                position=place,
-                turn_hash=stored_turn_hash(one.role, one.text),
+                position=position,
+                turn_hash=stored_turn_hash(turn.role, turn.text),
                 stamp=stamp,
             )
-            for place, one in placed
+            for position, turn in placed
         ]
         self._insert(TURN, rows)
 
@@ -203,10 +203,10 @@ class ThreadTransaction(NamespaceTransaction):
         self, conversation_id: str, changed: Sequence[tuple[int, Turn]], stamp: int
     ) -> None:
         """Replace turns at places that are taken; all turns of the conversation get the stamp."""
-        here = self._here(conversation_id)
-        self._delete(TURN, **here, position=[place for place, _ in changed])
+        of_conversation = self._here(conversation_id)
+        self._delete(TURN, **of_conversation, position=[position for position, _ in changed])
         self.add_turns(conversation_id, changed, stamp)
-        self._set(TURN, {"stamp": stamp}, **here)
+        self._set(TURN, {"stamp": stamp}, **of_conversation)
 
     def drop_turns(self, conversation_id: str) -> None:
         """Delete every turn of a conversation."""
@@ -313,8 +313,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
 
     def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
         statement, number = (_FROM, 0) if last is None else (_LAST, last)
-        found = self._stored(statement, conversation_id, number)
-        return found.thread if found else None
+        stored = self._stored(statement, conversation_id, number)
+        return stored.thread if stored else None
 
     def _delete(self, conversation_id: str) -> bool:
         with self._changing() as work:
@@ -324,27 +324,27 @@ class SqlConversationStore(NamespaceReader, Conversations):
                 if self._sidecar is not None:
                     self._sidecar.note_deletion(conversation_id, work.write)
                 work.drop_turns(conversation_id)
-                gone = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
-                work.put_head(conversation_id, gone)
-        return self._scrubbed(head is not None)
+                deleted = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
+                work.put_head(conversation_id, deleted)
+        return self._scrub_after(head is not None)
 
     def _redact(self, conversation_id: str, index: int) -> bool:
         with self._changing() as work:
             head = work.head(conversation_id)
-            there = head is not None and 0 <= index < head.turn_count
-            if head is not None and there:
+            exists = head is not None and 0 <= index < head.turn_count
+            if head is not None and exists:
                 turns = work.turns(conversation_id)
                 document = Document(conversation_id, head.title, turns)
                 document.raw_turns = [encode_turn(turn) for turn in turns]
-                places = redact_turn(document, index)
-                for place in places:
-                    self._forget(work.write, conversation_id, place)
+                positions = redact_turn(document, index)
+                for position in positions:
+                    self._forget(work.write, conversation_id, position)
                 stamp = self._stamp()
-                changed = [(place, document.turns[place]) for place in places]
+                changed = [(position, document.turns[position]) for position in positions]
                 work.change_turns(conversation_id, changed, stamp)
                 head = replace(head, title=document.title, stamp=stamp)
                 work.put_head(conversation_id, head)
-        return self._scrubbed(there)
+        return self._scrub_after(exists)
 
     def _replace_turns(self, conversation_id: str, new: Replacement) -> bool:
         with self._changing() as work:
@@ -358,9 +358,9 @@ class SqlConversationStore(NamespaceReader, Conversations):
                 fresh = ThreadHead(0, None, new.title, ZERO_TIME, self._stamp())
                 self._add(work, conversation_id, fresh, new.turns)
             elif head is not None:
-                gone = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
-                work.put_head(conversation_id, gone)
-        return self._scrubbed(True) if new.lost else True
+                deleted = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
+                work.put_head(conversation_id, deleted)
+        return self._scrub_after(True) if new.lost else True
 
     def _set_title(self, conversation_id: str, title: str) -> bool:
         with self._changing() as work:
@@ -371,23 +371,23 @@ class SqlConversationStore(NamespaceReader, Conversations):
             return True
 
     def problems(self) -> tuple[ThreadProblem, ...]:
-        """Turns whose times make no sense: they are read as never set. Looks at every turn."""
+        """Turns with invalid times, which are read as never set. Looks at every turn."""
         reason = "its time is invalid and is treated as missing; `doctor --repair` repairs it"
         return tuple(
-            ThreadProblem(key, f"{self.truth.location}, turn {place}", reason)
-            for key, places in self._misdated().items()
-            for place in places
+            ThreadProblem(key, f"{self.truth.location}, turn {position}", reason)
+            for key, positions in self._find_misdated().items()
+            for position in positions
         )
 
     def mend_times(self) -> int:
         """Set times of turns that make no sense to the one that was never set; how many."""
         done = 0
-        for key, places in self._misdated().items():
+        for key, positions in self._find_misdated().items():
             with self._changing() as work:
                 head = work.head(key)
                 # Reading has put the time in order already.
                 turns = work.turns(key)
-                changed = [(place, turns[place]) for place in places if place < len(turns)]
+                changed = [(index, turns[index]) for index in positions if index < len(turns)]
                 if head is not None and changed:
                     stamp = self._stamp()
                     work.change_turns(key, changed, stamp)
@@ -405,10 +405,10 @@ class SqlConversationStore(NamespaceReader, Conversations):
 
         FileNotFoundError where there is none, as from a store of files.
         """
-        found = self.stored(conversation_id)
-        if found is None:
+        stored = self.stored(conversation_id)
+        if stored is None:
             raise FileNotFoundError(conversation_id)
-        return encode(found.thread), (found.stamp, found.turn_count, 0, 0)
+        return encode(stored.thread), (stored.stamp, stored.turn_count, 0, 0)
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and the name that its file would have, in no particular order."""
@@ -425,20 +425,17 @@ class SqlConversationStore(NamespaceReader, Conversations):
     def changes_since(self, seq: int) -> dict[str, Identity | None]:
         """What tells the state of each conversation written after `seq`; None for a deleted one.
 
-        Equal identities mean equal turns and titles, also after truth was put back to an earlier
-        moment.
+        Equal identities mean equal turns and titles, also after the database was put back to an
+        earlier moment.
         """
-        return {
-            self._id_of(row[0]): self._identity(*row) for row in self._rows(_CHANGED, since=seq)
-        }
-
-    def _identity(
-        self, stored_id: str, stamp: int, count: int, deleted: int, title: str | None
-    ) -> Identity | None:
-        if deleted:
-            return None
-        opened = self._open_row("thread", stored_id, title=title)["title"] if title else ""
-        return identity_of_state(stamp, count, opened)
+        identities: dict[str, Identity | None] = {}
+        for stored_id, stamp, count, deleted, title in self._rows(_CHANGED, since=seq):
+            identity = None
+            if not deleted:
+                opened = self._open_row("thread", stored_id, title=title)["title"] if title else ""
+                identity = identity_of_state(stamp, count, opened)
+            identities[self._id_of(stored_id)] = identity
+        return identities
 
     def stored(self, conversation_id: str, start: int = 0) -> StoredThread | None:
         """A conversation with its turns from `start` on, and the stamps of their writes."""
@@ -448,20 +445,20 @@ class SqlConversationStore(NamespaceReader, Conversations):
         """Hold the right to import one chat, in all processes and servers. StoreError."""
         digest = hashlib.sha256(f"{self.namespace}\0{key}".encode("utf-8", "surrogatepass"))
         if self.truth.path is not None:
-            return _locked_file(self.truth.path, digest.hexdigest()[:24])
+            return _lock_file(self.truth.path, digest.hexdigest()[:24])
         return hold_server_lock(self.truth, int.from_bytes(digest.digest()[:8], signed=True))
 
-    def _misdated(self) -> dict[str, tuple[int, ...]]:
-        """The places of turns whose times make no sense, by conversation. Reads every time."""
-        found: dict[str, list[int]] = {}
-        after, place = "", -1
-        while rows := self._rows(_TIMES, after=after, place=place, limit=_STEP):
+    def _find_misdated(self) -> dict[str, tuple[int, ...]]:
+        """The positions of turns with invalid times, by conversation. Reads every time."""
+        positions_by_id: dict[str, list[int]] = {}
+        after, last = "", -1
+        while rows := self._rows(_TIMES, after=after, position=last, limit=_STEP):
             for stored_id, position, ts_text in rows:
                 opened = self._open_row("turn", stored_id, position=position, ts_text=ts_text)
                 if sound_time(opened["ts_text"]) != opened["ts_text"]:
-                    found.setdefault(self._id_of(stored_id), []).append(position)
-            after, place = rows[-1][:2]
-        return {key: tuple(places) for key, places in found.items()}
+                    positions_by_id.setdefault(self._id_of(stored_id), []).append(position)
+            after, last = rows[-1][:2]
+        return {key: tuple(positions) for key, positions in positions_by_id.items()}
 
     def _stored(self, statement: str, conversation_id: str, number: int) -> StoredThread | None:
         stored_id = self._lookup("conversation_id", conversation_id)
@@ -471,7 +468,10 @@ class SqlConversationStore(NamespaceReader, Conversations):
         head = self._head((stored_id, *rows[0][: len(_HEAD_COLUMNS)]))
         count = head.turn_count
         rows = [row for row in rows if row[_PLACE] is not None]
-        self._refuse_gaps(rows, number if statement is _FROM else max(0, count - number), count)
+        start = number if statement is _FROM else max(0, count - number)
+        # The sealed head says how many turns there are.
+        if self.sealer.sealed and [row[_PLACE] for row in rows] != list(range(start, count)):
+            raise Tampered("conversation", "some of its turns are missing")
         return StoredThread(
             Thread(
                 conversation_id=conversation_id,
@@ -486,17 +486,12 @@ class SqlConversationStore(NamespaceReader, Conversations):
             stamps=tuple(row[_STAMP] for row in rows),
         )
 
-    def _refuse_gaps(self, rows: Sequence[tuple[Any, ...]], start: int, count: int) -> None:
-        """`Tampered` where a sealed conversation lacks turns: its head says how many there are."""
-        if self.sealer.sealed and [row[_PLACE] for row in rows] != list(range(start, count)):
-            raise Tampered("conversation", "some of its turns are missing")
-
     def _turns(self, stored_id: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[Turn]:
-        told = {} if self._sidecar is None else self._speakers(stored_id, rows)
-        given = [(stored_id, *row[len(_HEAD_COLUMNS) : _NOTED]) for row in rows]
-        for turn in self._opened(TURN, given):
-            _, place, _, _, role, text, ts_text, intent_id, digest = turn
-            note = told.get(place)
+        notes = {} if self._sidecar is None else self._speakers(stored_id, rows)
+        stored_turns = [(stored_id, *row[len(_HEAD_COLUMNS) : _NOTED]) for row in rows]
+        for turn in self._opened(TURN, stored_turns):
+            _, position, _, _, role, text, ts_text, intent_id, digest = turn
+            note = notes.get(position)
             # A note of another turn is void: its own turn is not here.
             speaker, source = note[1:] if note and note[0] == digest else (None, None)
             yield _turn_of(role, text, ts_text, intent_id, speaker, source)
@@ -504,19 +499,21 @@ class SqlConversationStore(NamespaceReader, Conversations):
     def _speakers(
         self, stored_id: str, rows: Sequence[tuple[Any, ...]]
     ) -> dict[int, tuple[str, str | None, str | None]]:
-        """Hash, speaker and source of each noted turn, by its place."""
-        given = [(stored_id, *row[_NOTED:]) for row in rows if row[_NOTED] is not None]
-        notes = self._opened(TURN_NOTE, given)
-        return {place: (digest, speaker, source) for _, place, digest, speaker, source, *_ in notes}
+        """Hash, speaker and source of each turn with a note, by its position."""
+        stored_notes = [(stored_id, *row[_NOTED:]) for row in rows if row[_NOTED] is not None]
+        return {
+            position: (digest, speaker, source)
+            for _, position, digest, speaker, source, *_ in self._opened(TURN_NOTE, stored_notes)
+        }
 
     def _summary(self, conversation_id: str, row: tuple[Any, ...]) -> tuple[int, ThreadSummary]:
         *cells, first, last = row
         head = self._head(tuple(cells))
         updated, count = head.updated_text, head.turn_count
         document = Document(conversation_id, head.title, updated=updated)
-        for role, place, text in (("user", head.opening, first), ("", count - 1, last)):
+        for role, position, text in (("user", head.opening, first), ("", count - 1, last)):
             if text is not None:
-                words = self._open_row("turn", row[0], position=place, text=text)["text"]
+                words = self._open_row("turn", row[0], position=position, text=text)["text"]
                 document.turns.append(Turn(role, words, read_time(updated), updated))
         summary = replace(summary_of(conversation_id, document), turn_count=count)
         return nanoseconds(updated), summary
@@ -555,8 +552,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
         placed = [*enumerate(turns, start)]
         opening = head.opening
         if opening is None:
-            asked = (place for place, t in placed if t.role == "user" and t.text.strip())
-            opening = next(asked, None)
+            spoken = (index for index, t in placed if t.role == "user" and t.text.strip())
+            opening = next(spoken, None)
         work.add_turns(conversation_id, placed, stamp)
         head = replace(
             head,
@@ -571,7 +568,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
         if self._sidecar is not None:
             self._sidecar.forget(conversation_id, index, write)
 
-    def _scrubbed(self, removed: bool) -> bool:
+    def _scrub_after(self, removed: bool) -> bool:
         """`removed` itself, once the words are out of the database's log."""
         if removed and not self.truth.scrub():
             where = self.truth.location
@@ -583,7 +580,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
 
 
 @contextmanager
-def _locked_file(database: Path, key: str) -> Iterator[None]:
+def _lock_file(database: Path, key: str) -> Iterator[None]:
     from anaphora.store.threads.files import ThreadLocks
 
     try:

@@ -34,7 +34,7 @@ _SWAPS = 4
 
 @dataclass(frozen=True, slots=True)
 class WrittenCopy:
-    """The second name of one thread's file. Whoever calls `settle` or writes holds its lock."""
+    """The second name of one thread's file. To call `settle` or to write takes its lock."""
 
     path: Path
     key: str
@@ -110,13 +110,13 @@ def second_names(directory: Path) -> tuple[dict[str, int], bool]:
     """The inode of each second name by the file's name, and whether a swap was left over."""
     inodes: dict[str, int] = {}
     has_swap = False
-    # A user who may not look there reads the files as they are.
+    # Without the right to look there the files are read as they are.
     with suppress(OSError), os.scandir(directory / FOLDER) as entries:
-        for entry in entries:
-            if entry.name.endswith(_SWAP):
+        for dir_entry in entries:
+            if dir_entry.name.endswith(_SWAP):
                 has_swap = True
-            elif entry.name.endswith(_LAST):
-                inodes[entry.name.removesuffix(_LAST) + SUFFIX] = entry.inode()
+            elif dir_entry.name.endswith(_LAST):
+                inodes[dir_entry.name.removesuffix(_LAST) + SUFFIX] = dir_entry.inode()
     return inodes, has_swap
 
 

@@ -83,6 +83,7 @@ _MEMBERS: Final[tuple[tuple[type[errors.AnaphoraError], tuple[str, ...]], ...]] 
     (errors.NotFound, ("kind", "id")),
     (errors.Unreadable, ("table", "id", "operation", "reason")),
     (errors.SchemaTooNew, ("found", "operation", "reason")),
+    (errors.SchemaTooOld, ("found", "needed", "operation", "reason")),
     (errors.StoreError, ("operation", "reason")),
     (errors.EndpointError, ("url", "model", "reason")),
     (errors.EmbedderNotReady, ("waited",)),

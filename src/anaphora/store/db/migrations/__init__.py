@@ -1,1 +1,0 @@
-"""Schema changes, one file each, applied in order. A file that was released never changes."""
