@@ -39,13 +39,13 @@ def embed_texts(
 
     Waits for the model; raises EmbeddingError when it cannot be loaded.
     """
-    found = embedder.embed([*texts.values()], stopping=stopping) if texts else []
+    outcomes = embedder.embed([*texts.values()], stopping=stopping) if texts else []
     vectors, failures = {}, {}
-    for key, made in zip(texts, found, strict=False):
-        if isinstance(made, EmbeddingError):
-            failures[key] = made
+    for key, outcome in zip(texts, outcomes, strict=False):
+        if isinstance(outcome, EmbeddingError):
+            failures[key] = outcome
         else:
-            vectors[key] = made
+            vectors[key] = outcome
     return vectors, failures
 
 
@@ -78,11 +78,15 @@ class Backlog(Generic[OwnerT]):
         self, owners: Sequence[OwnerT], stopping: Callable[[], bool] | None = None
     ) -> list[tuple[OwnerT, Vectors]]:
         """The owners whose texts can be embedded, with their vectors; none that failed before."""
-        fresh = {self._key_of(one): one for one in owners if self._key_of(one) not in self._failed}
-        texts = {key: self._text_of(one) for key, one in fresh.items()}
+        fresh = {
+            self._key_of(owner): owner
+            for owner in owners
+            if self._key_of(owner) not in self._failed
+        }
+        texts = {key: self._text_of(owner) for key, owner in fresh.items()}
         vectors, failures = embed_texts(self._embedder, texts, stopping)
         self._failed.update(failures)
-        return [(fresh[key], made) for key, made in vectors.items()]
+        return [(fresh[key], embedded) for key, embedded in vectors.items()]
 
     def attach(self, owners: Sequence[OwnerT], stopping: Callable[[], bool] | None = None) -> int:
         """Embed texts and keep their vectors; how many owners got theirs."""
@@ -107,7 +111,7 @@ class Backlog(Generic[OwnerT]):
         before, and when `stopping` becomes true. What is done is kept, so that an interrupted call
         can be made again.
         """
-        done, left, after, step = 0, 0, "", step or GROUP
+        done, failed, after, step = 0, 0, "", step or GROUP
         while (limit is None or done < limit) and not (stopping is not None and stopping()):
             owners = owners_without(after, step if limit is None else min(step, limit - done))
             if room is not None:
@@ -115,11 +119,11 @@ class Backlog(Generic[OwnerT]):
             if not owners:
                 break
             after = (cursor_of or self._key_of)(owners[-1])
-            made = self.attach(owners, stopping)
-            done, left = done + made, left + len(owners) - made
+            embedded = self.attach(owners, stopping)
+            done, failed = done + embedded, failed + len(owners) - embedded
             if progress is not None:
-                progress(done, done + left)
-        return done, left
+                progress(done, done + failed)
+        return done, failed
 
     def _fitting(self, owners: Sequence[OwnerT], room: int) -> tuple[list[OwnerT], int]:
         """The first owners whose texts fit into `room` characters, and what is left of that."""
@@ -156,9 +160,9 @@ def fill_records(
     def long(after: str, count: int) -> Sequence[TextToEmbed]:
         return vectors.owners_without(embedder, after=after, limit=count, longer_than=longest)
 
-    done, left = backlog.fill(short, limit, progress, room=room, stopping=stopping)
+    done, failed = backlog.fill(short, limit, progress, room=room, stopping=stopping)
     if room is None and (limit is None or done < limit):
-        rest = None if limit is None else limit - done
-        more, others = backlog.fill(long, rest, progress, step=1, stopping=stopping)
-        done, left = done + more, left + others
-    return done, left
+        remaining = None if limit is None else limit - done
+        more, more_failed = backlog.fill(long, remaining, progress, step=1, stopping=stopping)
+        done, failed = done + more, failed + more_failed
+    return done, failed

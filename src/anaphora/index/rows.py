@@ -89,28 +89,28 @@ class KeyedRows:
 
     def own(self, keys: Sequence[str]) -> tuple[str, ...]:
         """The same keys, those of rows as the very strings that are kept here."""
-        find, ids = self._place.get, self.ids
-        return tuple(one if (row := find(one)) is None else ids[row] for one in keys)
+        row_of, ids = self._place.get, self.ids
+        return tuple(key if (row := row_of(key)) is None else ids[row] for key in keys)
 
     def put_rows(self, keys: Sequence[str], columns: Mapping[str, Any]) -> NDArray[np.int64]:
         """Set rows, new or known, of as many keys; a column is a sequence, or one value for all.
 
         A new row whose `state` is not given is CURRENT; the other columns are all given.
         """
-        known = len(self.ids)
-        fresh = dict(zip(keys, range(known, known + len(keys)), strict=True))
-        if len(fresh) == len(keys) and self._place.keys().isdisjoint(fresh):
+        first_new = len(self.ids)
+        numbered = dict(zip(keys, range(first_new, first_new + len(keys)), strict=True))
+        if len(numbered) == len(keys) and self._place.keys().isdisjoint(numbered):
             # As at an opening: not one by one.
-            self._place.update(fresh)
+            self._place.update(numbered)
             self.ids.extend(keys)
         else:
             for key in keys:
                 if self._place.setdefault(key, len(self.ids)) == len(self.ids):
                     self.ids.append(key)
-        if len(self.ids) > known:
+        if len(self.ids) > first_new:
             for column in self._columns.values():
                 column.extend_to(len(self.ids))
-            self.column("state")[known:] = CURRENT
+            self.column("state")[first_new:] = CURRENT
         rows = self.rows(keys)
         for name, values in columns.items():
             self.column(name)[rows] = values

@@ -89,17 +89,17 @@ class MemoryFilters:
         """Which rows `keep` lets through, shape (N,)."""
         if not keep.fields:
             return np.ones(len(rows), np.bool_)
-        found = self._masks.get(keep)
-        if found is None:
+        mask = self._masks.get(keep)
+        if mask is None:
             names = sorted({name.split(".", 1)[0] for name in keep.fields})
             for name in names:
                 if name not in self._fields:
                     self._fields[name] = _read(name, rows, records)
-            found = self._evaluate(keep, names, len(rows))
-            self._masks[keep] = found
+            mask = self._evaluate(keep, names, len(rows))
+            self._masks[keep] = mask
             if len(self._masks) > _KEPT:
                 self._masks.popitem(last=False)
-        return found
+        return mask
 
     def _put(self, rows: MemoryRows, records: Iterable[MemoryRecord]) -> None:
         for record in records:
@@ -112,15 +112,15 @@ class MemoryFilters:
 
     def _evaluate(self, keep: Filter, names: Sequence[str], count: int) -> NDArray[np.bool_]:
         fields = self._fields
-        together = np.zeros(count, np.int64)
+        combinations = np.zeros(count, np.int64)
         columns = []
         for name in names:
             codes = fields[name].codes.extend_to(count)
             columns.append(codes)
             # Renumbered after each field: the product of all sizes could overflow.
-            pairs = together * len(fields[name].values) + codes
-            together = np.unique(pairs, return_inverse=True)[1]
-        _, first, where = np.unique(together, return_index=True, return_inverse=True)
+            pairs = combinations * len(fields[name].values) + codes
+            combinations = np.unique(pairs, return_inverse=True)[1]
+        _, first, positions = np.unique(combinations, return_index=True, return_inverse=True)
         answers = np.fromiter(
             (
                 keep.matches(
@@ -134,16 +134,16 @@ class MemoryFilters:
             np.bool_,
             len(first),
         )
-        return answers[where]
+        return answers[positions]
 
 
 def _read(name: str, rows: MemoryRows, records: Records) -> _Values:
     """One field of every memory."""
     column, read = ("origin", _source) if name == "source" else RECORD_MAPPING.cell(name)
-    found = records.columns(column) if column != "record_id" else [(i, i) for i in rows.ids]
+    columns = records.columns(column) if column != "record_id" else [(i, i) for i in rows.ids]
     values = _Values()
-    at = rows.rows([one for one, _ in found])
-    values.fill(at, (cell for _, cell in found), read, len(rows))
+    positions = rows.rows([record_id for record_id, _ in columns])
+    values.fill(positions, (cell for _, cell in columns), read, len(rows))
     return values
 
 

@@ -139,17 +139,17 @@ class MemoryIndex:
         """Read everything: with the first question, or when truth was put back (a restore)."""
         state = self._state
         state.rows = MemoryRows()
-        kept = self._snapshot.read()
-        state.rows.load(self._records, kept)
-        self._kept = replace(kept, columns={})
-        if not kept.blocks or self._records.tombstones_since(kept.seq, 1):
+        stored = self._snapshot.read()
+        state.rows.load(self._records, stored)
+        self._kept = replace(stored, columns={})
+        if not stored.blocks or self._records.tombstones_since(stored.seq, 1):
             self._lose_snapshot()
         state.filters.forget()
         state.words = self._no_words()
         self._folder.remove_foreign()
         if self._folder.littered():
-            with try_lock(self._directory, "words.lock") as held:
-                if held:
+            with try_lock(self._directory, "words.lock") as locked:
+                if locked:
                     self._folder.sweep()
         manifest, words = self._folder.read(), state.words.index
         good = self._open_words(words, manifest, self._records.version())
@@ -193,10 +193,10 @@ class MemoryIndex:
         for records in self._changed_since(self._seq):
             changed += len(records)
             self._put(records)
-        gone = self._records.tombstones_since(self._seq)
-        if gone:
+        tombstones = self._records.tombstones_since(self._seq)
+        if tombstones:
             self._lose_snapshot()
-        for seq, record_id in gone:
+        for seq, record_id in tombstones:
             row = state.rows.delete(record_id, seq)
             if row >= 0:
                 changed += 1
@@ -212,9 +212,9 @@ class MemoryIndex:
         self._state.vectors.purge(self._state.rows)
 
     def _changed_since(self, seq: int) -> Iterator[Sequence[MemoryRecord]]:
-        while found := self._records.changed_since(seq, _STEP):
-            yield found
-            seq = found[-1].seq
+        while records := self._records.changed_since(seq, _STEP):
+            yield records
+            seq = records[-1].seq
 
     # Answers.
 
@@ -223,30 +223,30 @@ class MemoryIndex:
         with self._lock:
             return self._state.rows.known()
 
-    def candidates(self, wanted: MemoryQuery) -> Candidates:
+    def candidates(self, query: MemoryQuery) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
-        return self._answer(lambda: self._state.candidates(wanted, self._seq))
+        return self._answer(lambda: self._state.candidates(query, self._seq))
 
-    def related(self, wanted: MemoryQuery, words: Sequence[Word], to: str) -> Related:
+    def related(self, query: MemoryQuery, words: Sequence[Word], to: str) -> Related:
         """The `limit` memories that share most of `words`, scored for the question of `wanted`.
 
         Each has its closeness to the memory `to`.
         """
-        return self._answer(lambda: self._state.related(wanted, words, to, self._seq))
+        return self._answer(lambda: self._state.related(query, words, to, self._seq))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of memories that hold any of the terms, past ones too: the best of them."""
 
         def find() -> tuple[str, ...]:
             state = self._state
-            found, _, _ = state.words.best(state.words.look_up(terms), limit)
-            return tuple(state.rows.ids[row] for row in found.tolist())
+            rows, _, _ = state.words.best(state.words.look_up(terms), limit)
+            return tuple(state.rows.ids[row] for row in rows.tolist())
 
         return self._answer(find)
 
-    def excluded(self, wanted: MemoryQuery) -> Candidates:
+    def excluded(self, query: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
-        return self._answer(lambda: self._state.excluded(wanted))
+        return self._answer(lambda: self._state.excluded(query))
 
     def neighbours(
         self, vectors: NDArray[np.float32], closer: float, limit: int = 8
@@ -259,13 +259,15 @@ class MemoryIndex:
         def find() -> list[list[tuple[str, float]]]:
             rows = self._state.rows
 
-            def current(some: NDArray[np.int64]) -> NDArray[np.bool_]:
-                current = rows.column("state")[some] == CURRENT
-                found: NDArray[np.bool_] = current & (rows.column("valid_until")[some] == NEVER)
-                return found
+            def current(positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+                current = rows.column("state")[positions] == CURRENT
+                unended: NDArray[np.bool_] = current & (
+                    rows.column("valid_until")[positions] == NEVER
+                )
+                return unended
 
             near = self._state.vectors.close_to(vectors, current, closer, limit)
-            return [[(rows.ids[row], cosine) for row, cosine in one] for one in near]
+            return [[(rows.ids[row], cosine) for row, cosine in hits] for hits in near]
 
         return self._answer(find)
 
@@ -273,10 +275,10 @@ class MemoryIndex:
         """Which of these memories may be shown at `moment`."""
         with self._lock:
             rows = self._state.rows
-            places = rows.rows(record_ids)
-            known = np.flatnonzero(places >= 0)
-            shown = known[rows.visible(Moment(moment, past), places[known])]
-            return {record_ids[at] for at in shown.tolist()}
+            rows_ = rows.rows(record_ids)
+            existing = np.flatnonzero(rows_ >= 0)
+            allowed = existing[rows.visible(Moment(moment, past), rows_[existing])]
+            return {record_ids[at] for at in allowed.tolist()}
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
         """Follow and answer; where the ANN index cannot be read, do without it."""
@@ -348,8 +350,8 @@ class MemoryIndex:
         count = rows.known()
         if count < WORTH_KEEPING or rows.unread(self._kept) * UNREAD_SHARE <= count:
             return
-        with try_lock(self._directory, "rows.lock") as held:
-            if held and self._snapshot.write(rows.snapshot(self._seq)):
+        with try_lock(self._directory, "rows.lock") as locked:
+            if locked and self._snapshot.write(rows.snapshot(self._seq)):
                 # Whoever forgets one removes what lies there then; here is looked for it after.
                 with suppress(AnaphoraError):
                     if not self._records.tombstones_since(self._seq, 1):
@@ -377,8 +379,8 @@ class MemoryIndex:
             self.settle(vectors=self._state.vectors.due())
 
     def _write_words(self) -> bool:
-        with try_lock(self._directory, "words.lock") as held:
-            if not held:
+        with try_lock(self._directory, "words.lock") as locked:
+            if not locked:
                 return False
             with self._lock:
                 words, upto = self._state.words.index, self._seq
@@ -386,16 +388,21 @@ class MemoryIndex:
                 if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
                     # Another process has written meanwhile.
                     self._go_on_from(words, on_disk)
-                seen, again = self._rest(words, on_disk)
-                fresh = words.documents()
-            if not fresh and not again and seen.parts and len(seen.parts) == len(on_disk.parts):
+                base, rewritten = self._rest(words, on_disk)
+                waiting = words.documents()
+            if (
+                not waiting
+                and not rewritten
+                and base.parts
+                and len(base.parts) == len(on_disk.parts)
+            ):
                 return True
-            found = self._documents(again)
-            if found is None:
+            documents = self._documents(rewritten)
+            if documents is None:
                 return False
             # Where all is read, what waits is among it.
-            fresh = found if again is None else found + fresh
-            written = self._folder.write(seen, upto, fresh, self._cut_short.is_set)
+            waiting = documents if rewritten is None else documents + waiting
+            written = self._folder.write(base, upto, waiting, self._cut_short.is_set)
             if written is None:
                 return False
             with self._lock:
@@ -415,14 +422,14 @@ class MemoryIndex:
 
     def _documents(self, ids: Sequence[str] | None) -> list[Document] | None:
         """Those of these memories, or of all; None where it is cut short, or the seal refuses."""
-        found = []
+        documents = []
         with suppress(SealChanged):
-            every = self._changed_since(-1) if ids is None else self._of_ids(ids)
-            for record in chain.from_iterable(every):
+            batches = self._changed_since(-1) if ids is None else self._of_ids(ids)
+            for record in chain.from_iterable(batches):
                 if self._cut_short.is_set():
                     return None
-                found.append(self._document(record))
-            return found
+                documents.append(self._document(record))
+            return documents
         return None
 
     def _of_ids(self, ids: Sequence[str]) -> Iterator[Sequence[MemoryRecord]]:
@@ -439,9 +446,9 @@ class MemoryIndex:
     def _put_lacking(self) -> None:
         """Take in words that the disk has not: they went with some that were forgotten."""
         rows, words = self._state.rows, self._state.words.index
-        lacking = words.lacking(np.flatnonzero(rows.column("state") != GONE))
+        missing = words.lacking(np.flatnonzero(rows.column("state") != GONE))
         for record in chain.from_iterable(
-            self._of_ids([rows.ids[one] for one in lacking.tolist()])
+            self._of_ids([rows.ids[row] for row in missing.tolist()])
         ):
             words.put(rows.row(record.id), self._document(record))
 
@@ -459,8 +466,8 @@ class MemoryIndex:
         return MemoryWords(WordIndex(self._folder, self._term_of))
 
     def _write_vectors(self) -> bool:
-        with try_lock(self._directory, "ann.lock") as held:
-            if not held:
+        with try_lock(self._directory, "ann.lock") as locked:
+            if not locked:
                 return False
             with self._lock:
                 upto = self._state.vectors.upto

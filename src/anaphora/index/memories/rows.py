@@ -56,17 +56,17 @@ class MemoryRows(KeyedRows):
     def __init__(self) -> None:
         super().__init__(dict.fromkeys(_NUMBERS, np.int64))
 
-    def load(self, records: Records, kept: RowsSnapshot) -> None:
+    def load(self, records: Records, snapshot: RowsSnapshot) -> None:
         """Take in every memory of the namespace, without texts: the way to open.
 
         Of `kept`, the blocks are used of which truth says what it said when they were written.
         """
-        since, begins = -1, kept.begins()
-        for block, first, end in zip(kept.blocks, begins, begins[1:], strict=False):
+        since, begins = -1, snapshot.begins()
+        for block, first, end in zip(snapshot.blocks, begins, begins[1:], strict=False):
             ids, lines = records.short_texts(since, block.upto)
             keys = ids.split(",")
             if len(keys) == block.count and digest_of(ids, lines) == block.digest:
-                columns = kept.columns.items()
+                columns = snapshot.columns.items()
                 self.put_rows(keys, {name: values[first:end] for name, values in columns})
             else:
                 self._load(records, since, block.upto)
@@ -74,11 +74,11 @@ class MemoryRows(KeyedRows):
         self._load(records, since)
 
     def _load(self, records: Records, since: int, upto: int = NEVER) -> None:
-        for found in records.short_rows(since, upto):
+        for rows in records.short_rows(since, upto):
             try:
-                self._put_stored(found)
+                self._put_stored(rows)
             except DAMAGE:
-                self._put_stored(list(readable(found, _sound)))
+                self._put_stored(list(readable(rows, _sound)))
 
     def snapshot(self, seq: int) -> RowsSnapshot:
         """All of them as they are at truth's number `seq`, for the next opening."""
@@ -88,27 +88,27 @@ class MemoryRows(KeyedRows):
         columns = {name: self.column(name)[rows] for name in names}
         blocks = []
         for start in range(0, len(rows), BLOCK):
-            some = slice(start, start + BLOCK)
-            ids = [self.ids[row] for row in rows[some].tolist()]
-            lines = _lines({name: columns[name][some] for name in names})
+            block_rows = slice(start, start + BLOCK)
+            ids = [self.ids[row] for row in rows[block_rows].tolist()]
+            lines = _lines({name: columns[name][block_rows] for name in names})
             digest = digest_of(",".join(ids), ",".join(lines))
-            blocks.append(Block(int(columns["seq"][some][-1]), len(ids), digest))
+            blocks.append(Block(int(columns["seq"][block_rows][-1]), len(ids), digest))
         return RowsSnapshot(seq, tuple(blocks), columns)
 
-    def unread(self, kept: RowsSnapshot) -> int:
+    def unread(self, snapshot: RowsSnapshot) -> int:
         """How many rows an opening would have to read from truth beside what is `kept`."""
-        return self.known() - kept.standing(self.column("seq")[self.column("state") != GONE])
+        return self.known() - snapshot.standing(self.column("seq")[self.column("state") != GONE])
 
-    def _put_stored(self, found: Sequence[tuple[Any, ...]]) -> None:
-        if not found:
+    def _put_stored(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        if not rows:
             return
-        ids, seq, types, *numbers, until, expires, forgotten = zip(*found, strict=True)
+        ids, seq, types, *numbers, until, expires, forgotten = zip(*rows, strict=True)
         ends = ([NEVER if end is None else end for end in column] for column in (until, expires))
         codes = [_CODES.get(name, _USUAL) for name in types]
         columns = zip(_NUMBERS, (codes, *numbers, *ends), strict=True)
-        kept = {name: np.array(column, np.int64) for name, column in columns}
-        state = [CURRENT if value is None else PAST for value in forgotten]
-        self.put_rows(ids, {**kept, "seq": np.array(seq, np.int64), "state": state})
+        converted = {name: np.array(column, np.int64) for name, column in columns}
+        state = [CURRENT if forgotten_at is None else PAST for forgotten_at in forgotten]
+        self.put_rows(ids, {**converted, "seq": np.array(seq, np.int64), "state": state})
 
     def put_records(self, records: Sequence[MemoryRecord]) -> list[int]:
         """Take in records that are new or changed; their rows."""
@@ -154,7 +154,7 @@ def _lines(columns: Mapping[str, NDArray[Any]]) -> list[str]:
     past = (columns["state"] == PAST).tolist()
     numbers = (columns[name].tolist() for name in ("seq", *_NUMBERS[1:]))
     rows = zip(zip(*numbers, strict=True), types, past, strict=True)
-    return [short_line(row, kind, forgotten=gone) for row, kind, gone in rows]
+    return [short_line(row, kind, forgotten=forgotten) for row, kind, forgotten in rows]
 
 
 def _stored(record: MemoryRecord) -> tuple[Any, ...]:

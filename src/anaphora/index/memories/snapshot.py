@@ -67,16 +67,16 @@ class RowsSnapshot:
             return 0
         ends = np.array([block.upto for block in self.blocks])
         # A row that changes takes a number behind all of them.
-        left = np.bincount(np.searchsorted(ends, seqs), minlength=len(ends) + 1)[: len(ends)]
+        unchanged = np.bincount(np.searchsorted(ends, seqs), minlength=len(ends) + 1)[: len(ends)]
         counts = np.array([block.count for block in self.blocks])
-        return int(counts[left == counts].sum())
+        return int(counts[unchanged == counts].sum())
 
 
 def digest_of(ids: str, columns: str) -> str:
     """That of both texts of `Records.short_texts`."""
-    found = hashlib.sha256(ids.encode("utf-8", "surrogatepass"))
-    found.update(b"\0" + columns.encode("utf-8", "surrogatepass"))
-    return found.hexdigest()
+    digest = hashlib.sha256(ids.encode("utf-8", "surrogatepass"))
+    digest.update(b"\0" + columns.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 class SnapshotFile:
@@ -97,14 +97,14 @@ class SnapshotFile:
         except (OSError, ValueError, KeyError, TypeError, struct.error):
             return RowsSnapshot()
 
-    def write(self, kept: RowsSnapshot) -> bool:
+    def write(self, snapshot: RowsSnapshot) -> bool:
         """Put it in the place of the last one, in whole; False where the disk refuses."""
-        data = self._format(kept)
-        check = self._sealer.check(_KIND, b"", data)
+        content = self._format(snapshot)
+        check = self._sealer.check(_KIND, b"", content)
         try:
             with open(self._fresh, "wb", opener=_private) as file:
                 file.write(_CHECK.pack(check))
-                file.write(data)
+                file.write(content)
             self._fresh.replace(self._path)
         except OSError:
             # Half of one would lie there until the next closing.
@@ -114,37 +114,37 @@ class SnapshotFile:
 
     def remove(self) -> None:
         """Remove it, and what somebody was killed in writing."""
-        for place in (self._fresh, self._path):
+        for path in (self._fresh, self._path):
             with suppress(OSError):
-                place.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
 
-    def _format(self, kept: RowsSnapshot) -> bytes:
+    def _format(self, snapshot: RowsSnapshot) -> bytes:
         parts = {}
-        for name, values in kept.columns.items():
-            same = bool(len(values)) and bool((values == values[0]).all())
+        for name, values in snapshot.columns.items():
+            uniform = bool(len(values)) and bool((values == values[0]).all())
             # Of one value for all rows, such as no end, nothing need be repeated.
-            parts[name] = values[:1] if same else values
+            parts[name] = values[:1] if uniform else values
         header = {
             "form": _FORM + self._sealer.mark,
-            "seq": kept.seq,
-            "blocks": [[one.upto, one.count, one.digest] for one in kept.blocks],
-            "columns": [[name, some.dtype.str, len(some)] for name, some in parts.items()],
+            "seq": snapshot.seq,
+            "blocks": [[block.upto, block.count, block.digest] for block in snapshot.blocks],
+            "columns": [[name, values_.dtype.str, len(values_)] for name, values_ in parts.items()],
         }
-        data = (some.tobytes() for some in parts.values())
-        return b"".join((json.dumps(header).encode(), b"\n", *data))
+        columns = (values_.tobytes() for values_ in parts.values())
+        return b"".join((json.dumps(header).encode(), b"\n", *columns))
 
     def _parse(self, stored: bytes) -> RowsSnapshot:
-        (check,), data = _CHECK.unpack_from(stored), stored[_CHECK.size :]
-        if self._sealer.check(_KIND, b"", data) != check:
+        (check,), content = _CHECK.unpack_from(stored), stored[_CHECK.size :]
+        if self._sealer.check(_KIND, b"", content) != check:
             raise ValueError("it is torn")
-        at = data.index(b"\n") + 1
-        header = json.loads(data[:at])
+        at = content.index(b"\n") + 1
+        header = json.loads(content[:at])
         if header["form"] != _FORM + self._sealer.mark:
             raise ValueError("it is of another form")
         blocks = tuple(Block(*one) for one in header["blocks"])
         count, columns = sum(one.count for one in blocks), {}
         for name, dtype, length in header["columns"]:
-            values = np.frombuffer(data, dtype, length, at)
+            values = np.frombuffer(content, dtype, length, at)
             columns[name] = np.broadcast_to(values, (count,))
             at += values.nbytes
         return RowsSnapshot(header["seq"], blocks, columns)

@@ -129,12 +129,12 @@ class _Cached(Generic[ValueT]):
         return self.seq == seq and self.since <= now < self.until
 
 
-def _answer_key(wanted: MemoryQuery) -> Hashable:
-    vector = b"" if wanted.vector is None else wanted.vector.tobytes()
-    moment = wanted.moment if wanted.past else None
-    terms, every = tuple(wanted.terms), wanted.every
-    times = (wanted.times, wanted.within)
-    return (vector, terms, wanted.keep, wanted.limit, moment, wanted.all_words, every, times)
+def _answer_key(query: MemoryQuery) -> Hashable:
+    vector = b"" if query.vector is None else query.vector.tobytes()
+    moment = query.moment if query.past else None
+    terms, every = tuple(query.terms), query.every
+    times = (query.times, query.within)
+    return (vector, terms, query.keep, query.limit, moment, query.all_words, every, times)
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ class MemoryState:
     _relatives: OrderedDict[Hashable, _Cached[Related]] = field(default_factory=OrderedDict)
     _visible_rows: _Cached[NDArray[np.bool_]] | None = None
 
-    def candidates(self, wanted: MemoryQuery, seq: int) -> Candidates:
+    def candidates(self, query: MemoryQuery, seq: int) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown.
 
         A question asked again is answered from what was found, while truth is at the same number
@@ -158,66 +158,66 @@ class MemoryState:
         """
         if not len(self.rows):
             # As most homes hold no notes: their words and vectors need not be looked through.
-            return _nothing(seq, cosines=wanted.vector is not None)
+            return _nothing(seq, cosines=query.vector is not None)
 
         def find(keep: NDArray[np.bool_]) -> Candidates:
-            return replace(self._among(wanted, keep), version=seq)
+            return replace(self._among(query, keep), version=seq)
 
-        return self._cached(self._answers, _answer_key(wanted), wanted, seq, find)
+        return self._cached(self._answers, _answer_key(query), query, seq, find)
 
-    def related(self, wanted: MemoryQuery, words: Sequence[Word], to: str, seq: int) -> Related:
+    def related(self, query: MemoryQuery, words: Sequence[Word], to: str, seq: int) -> Related:
         """The `limit` memories that share most of `words`, scored for the question of `wanted`.
 
         For what is about the same thing as the memory `to`, whatever else is near the question.
         """
         if not len(self.rows):
-            return Related(_nothing(seq, cosines=wanted.vector is not None), np.empty(0))
-        key = (_answer_key(wanted), tuple(words), to)
+            return Related(_nothing(seq, cosines=query.vector is not None), np.empty(0))
+        key = (_answer_key(query), tuple(words), to)
 
         def find(keep: NDArray[np.bool_]) -> Related:
-            related = self._related(wanted, words, to, keep)
+            related = self._related(query, words, to, keep)
             return replace(related, candidates=replace(related.candidates, version=seq))
 
-        return self._cached(self._relatives, key, wanted, seq, find)
+        return self._cached(self._relatives, key, query, seq, find)
 
     def _cached(
         self,
-        kept: OrderedDict[Hashable, _Cached[ValueT]],
+        cache: OrderedDict[Hashable, _Cached[ValueT]],
         key: Hashable,
-        wanted: MemoryQuery,
+        query: MemoryQuery,
         seq: int,
         find: Callable[[NDArray[np.bool_]], ValueT],
     ) -> ValueT:
         """What `kept` has of `key` while it holds, else what `find` gives of the rows to show."""
-        known = kept.get(key)
-        if known is not None and known.holds(seq, Moment(wanted.moment).micros):
-            kept.move_to_end(key)
-            return known.value
-        visible = self._visible(wanted, seq)
-        value = find(self._kept(wanted, visible))
+        cached = cache.get(key)
+        if cached is not None and cached.holds(seq, Moment(query.moment).micros):
+            cache.move_to_end(key)
+            return cached.value
+        visible = self._visible(query, seq)
+        answer = find(self._kept(query, visible))
         if self.vectors.lost:
             # They are made again behind this, without a new number.
-            return value
-        kept[key] = _Cached(seq, visible.since, visible.until, value)
-        kept.move_to_end(key)
-        if len(kept) > _KEPT:
-            kept.popitem(last=False)
-        return value
+            return answer
+        cache[key] = _Cached(seq, visible.since, visible.until, answer)
+        cache.move_to_end(key)
+        if len(cache) > _KEPT:
+            cache.popitem(last=False)
+        return answer
 
     def _related(
-        self, wanted: MemoryQuery, words: Sequence[Word], to: str, keep: NDArray[np.bool_]
+        self, query: MemoryQuery, words: Sequence[Word], to: str, keep: NDArray[np.bool_]
     ) -> Related:
         shared = self.words.look_up(words)
-        rows, shares = self._matching(shared, keep, replace(wanted, all_words=False))
-        rows = rows[np.lexsort((-rows, -shares))][: wanted.limit]
+        rows, shares = self._matching(shared, keep, replace(query, all_words=False))
+        rows = rows[np.lexsort((-rows, -shares))][: query.limit]
         near = None
-        if wanted.vector is not None:
+        if query.vector is not None:
             near = Nearest(np.empty(0, np.int64), np.empty(0))
-        looked_up = self.words.look_up(wanted.terms)
-        asked = self._shares(looked_up, rows, {})
-        columns = self._columns(rows, wanted, near, asked, looked_up)
+        looked_up = self.words.look_up(query.terms)
+        scores = self._shares(looked_up, rows, {})
+        columns = self._columns(rows, query, near, scores, looked_up)
         closeness = np.full(len(rows), np.nan)
-        if wanted.vector is not None and (row := self.rows.row(to)) >= 0:
+        if query.vector is not None and (row := self.rows.row(to)) >= 0:
             closeness = self.vectors.closeness(row, rows)
         return Related(Candidates(columns, ("",) * len(rows)), closeness)
 
@@ -229,20 +229,20 @@ class MemoryState:
             return keep
         return keep & self.filters.mask(wanted.keep, self.rows, self.records)
 
-    def _timely(self, wanted: MemoryQuery) -> NDArray[np.bool_]:
+    def _timely(self, query: MemoryQuery) -> NDArray[np.bool_]:
         """The rows that were noted in the times of a question, or tell of them."""
-        timely = self._naming(wanted)
+        timely = self._naming(query)
         for name in ("created", "reinforced_at"):
             noted = self.rows.column(name)
-            for time in wanted.times:
+            for time in query.times:
                 timely |= (noted >= time.start) & (noted < time.end)
         return timely
 
-    def _naming(self, wanted: MemoryQuery) -> NDArray[np.bool_]:
+    def _naming(self, query: MemoryQuery) -> NDArray[np.bool_]:
         """The rows whose text names a day of those times."""
         created = self.rows.column("created")
         naming = np.zeros(len(created), np.bool_)
-        for time in wanted.times:
+        for time in query.times:
             naming |= self.words.holding(time.dated, len(created))
             near = np.abs(created - time.start) < _HALF_A_YEAR
             naming |= self.words.holding(time.yearless, len(created)) & near
@@ -266,36 +266,36 @@ class MemoryState:
             known = self._visible_rows = _Cached(seq, now, until, self.rows.visible(moment))
         return known
 
-    def excluded(self, wanted: MemoryQuery) -> Candidates:
+    def excluded(self, query: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
-        found = self._among(wanted, np.array(self.rows.column("state") != GONE))
-        moment = Moment(wanted.moment, wanted.past)
-        allowed = self.filters.mask(wanted.keep, self.rows, self.records)
-        rows = [self.rows.row(one) for one in found.columns.ids]
-        why = tuple(
+        candidates = self._among(query, np.array(self.rows.column("state") != GONE))
+        moment = Moment(query.moment, query.past)
+        allowed = self.filters.mask(query.keep, self.rows, self.records)
+        rows = [self.rows.row(record_id) for record_id in candidates.columns.ids]
+        reasons = tuple(
             self.rows.why_not(row, moment) or ("" if allowed[row] else "filtered") for row in rows
         )
-        return Candidates(found.columns, why, found.degraded, found.pending)
+        return Candidates(candidates.columns, reasons, candidates.degraded, candidates.pending)
 
-    def _among(self, wanted: MemoryQuery, keep: NDArray[np.bool_]) -> Candidates:
+    def _among(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> Candidates:
         near, pending = None, 0
-        if wanted.vector is not None:
-            near = self.vectors.nearest(wanted.vector, keep, wanted.limit)
+        if query.vector is not None:
+            near = self.vectors.nearest(query.vector, keep, query.limit)
             pending = self.vectors.lacking(keep)
-        looked_up = self.words.look_up(wanted.terms)
-        rows, shares = self._matching(looked_up, keep, wanted)
-        known = dict(zip(rows.tolist(), shares.tolist(), strict=True))
+        looked_up = self.words.look_up(query.terms)
+        rows, shares = self._matching(looked_up, keep, query)
+        shares_by_row = dict(zip(rows.tolist(), shares.tolist(), strict=True))
         if near is not None:
-            seen = set(near.rows.tolist())
-            others = [row for row in rows.tolist() if row not in seen]
-            rows = np.concatenate((near.rows, np.array(others, np.int64)))
-        if wanted.every and len(rows) < wanted.limit:
-            rows = np.concatenate((rows, self._newest(keep, rows, wanted.limit - len(rows))))
-        shares = self._shares(looked_up, rows, known)
-        columns = self._columns(rows, wanted, near, shares, looked_up)
-        none, told = ("",) * len(rows), looked_up.notices("no memory")
+            near_rows = set(near.rows.tolist())
+            word_rows = [row for row in rows.tolist() if row not in near_rows]
+            rows = np.concatenate((near.rows, np.array(word_rows, np.int64)))
+        if query.every and len(rows) < query.limit:
+            rows = np.concatenate((rows, self._newest(keep, rows, query.limit - len(rows))))
+        shares = self._shares(looked_up, rows, shares_by_row)
+        columns = self._columns(rows, query, near, shares, looked_up)
+        none, notices = ("",) * len(rows), looked_up.notices("no memory")
         searched = int(np.count_nonzero(keep))
-        return Candidates(columns, none, self._lacking(near), pending, told, searched=searched)
+        return Candidates(columns, none, self._lacking(near), pending, notices, searched=searched)
 
     def _newest(self, keep: NDArray[np.bool_], but: Rows, count: int) -> Rows:
         """The newest rows of `keep` that are not among `but`."""
@@ -304,49 +304,49 @@ class MemoryState:
         return rest[order[:count]].astype(np.int64)
 
     def _matching(
-        self, looked_up: Lookup, keep: NDArray[np.bool_], wanted: MemoryQuery
+        self, looked_up: Lookup, keep: NDArray[np.bool_], query: MemoryQuery
     ) -> tuple[Rows, Shares]:
         """Rows of `keep` that match words, the best `limit` of them, or all."""
         if not looked_up.weights and not looked_up.titles:
             return np.empty(0, np.int64), np.empty(0)
-        limit = len(keep) if wanted.all_words else wanted.limit
-        kept = np.flatnonzero(keep)
-        if len(kept) <= min(FEW, len(keep) // 4):
-            return _best_shares(kept, self.words.of_rows(looked_up, kept), limit, 0.0)
-        asked = 2 * wanted.limit
+        limit = len(keep) if query.all_words else query.limit
+        allowed = np.flatnonzero(keep)
+        if len(allowed) <= min(FEW, len(keep) // 4):
+            return _best_shares(allowed, self.words.of_rows(looked_up, allowed), limit, 0.0)
+        ask_for = 2 * query.limit
         while True:
-            rows, shares, least = self.words.best(looked_up, asked)
+            rows, shares, least = self.words.best(looked_up, ask_for)
             good = keep[rows]
             # More may match as much as the last one that came: which of them did is chance.
             best = _best_shares(rows[good], shares[good], limit, least)
-            enough = len(best[0]) >= limit or (asked >= _MOST_MATCHES and not wanted.all_words)
-            if enough or not least:
+            sufficient = len(best[0]) >= limit or (ask_for >= _MOST_MATCHES and not query.all_words)
+            if sufficient or not least:
                 return best
-            asked *= 8
+            ask_for *= 8
 
-    def _shares(self, looked_up: Lookup, rows: Rows, known: dict[int, float]) -> Shares:
-        missing = np.array([row for row in rows.tolist() if row not in known], np.int64)
-        found = self.words.of_rows(looked_up, missing)
-        known = {**known, **dict(zip(missing.tolist(), found.tolist(), strict=True))}
-        return np.array([known[row] for row in rows.tolist()], np.float64)
+    def _shares(self, looked_up: Lookup, rows: Rows, by_row: dict[int, float]) -> Shares:
+        missing = np.array([row for row in rows.tolist() if row not in by_row], np.int64)
+        shares = self.words.of_rows(looked_up, missing)
+        by_row = {**by_row, **dict(zip(missing.tolist(), shares.tolist(), strict=True))}
+        return np.array([by_row[row] for row in rows.tolist()], np.float64)
 
     def _columns(
         self,
         rows: Rows,
-        wanted: MemoryQuery,
+        query: MemoryQuery,
         near: Nearest | None,
         shares: Shares,
         looked_up: Lookup,
     ) -> MemoryCandidates:
         cosines, timely = None, np.zeros(len(rows), np.bool_)
-        if wanted.times:
-            timely = self._timely(wanted)[rows]
-        if wanted.within:
+        if query.times:
+            timely = self._timely(query)[rows]
+        if query.within:
             # Of what was noted then and what tells of it, the latter first.
-            shares = np.maximum(shares, EXACT_WORTH * self._naming(wanted)[rows])
-        if wanted.vector is not None and near is not None:
-            others = self.vectors.cosines(wanted.vector, rows[len(near.rows) :])
-            cosines = np.concatenate((near.cosines, others))
+            shares = np.maximum(shares, EXACT_WORTH * self._naming(query)[rows])
+        if query.vector is not None and near is not None:
+            word_cosines = self.vectors.cosines(query.vector, rows[len(near.rows) :])
+            cosines = np.concatenate((near.cosines, word_cosines))
         return MemoryCandidates(
             ids=tuple(self.rows.ids[row] for row in rows.tolist()),
             cosine=cosines,

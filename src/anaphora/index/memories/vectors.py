@@ -140,9 +140,9 @@ class MemoryVectors:
         self._kept = None
         if not meta.upto:
             return
-        found = self._vectors.numbers(self._embedder, meta.upto)
-        if found:
-            numbers, owners = zip(*found, strict=True)
+        owned = self._vectors.numbers(self._embedder, meta.upto)
+        if owned:
+            numbers, owners = zip(*owned, strict=True)
             self._ann_seqs = np.array(numbers, np.int64)
             self._ann_rows = rows.rows(owners)
         self._fit(len(rows))
@@ -195,20 +195,20 @@ class MemoryVectors:
         """Take in vectors of these owners, a part each; those of one follow each other."""
         if not owners:
             return
-        found = rows.rows(owners)
-        known = found >= 0
-        if not known.all():
+        rows_ = rows.rows(owners)
+        existing = rows_ >= 0
+        if not existing.all():
             # Of records of other kinds, or of one that cannot be read.
             parts = np.frombuffer(data, np.uint8).reshape(len(owners), -1)
-            found, data = found[known], parts[known].tobytes()
-            if not len(found):
+            rows_, data = rows_[existing], parts[existing].tobytes()
+            if not len(rows_):
                 return
-        first = np.flatnonzero(np.diff(found, prepend=-1))
-        at = found[first]
-        text = self._matrix.append(data, np.diff(first, append=len(found)))
-        self._entry[at] = np.arange(text, text + len(at))
-        self._row_of.add(at)
-        self._leave_ann(at)
+        starts = np.flatnonzero(np.diff(rows_, prepend=-1))
+        changed = rows_[starts]
+        text = self._matrix.append(data, np.diff(starts, append=len(rows_)))
+        self._entry[changed] = np.arange(text, text + len(changed))
+        self._row_of.add(changed)
+        self._leave_ann(changed)
 
     def drop(self, row: int) -> None:
         """A memory was deleted."""
@@ -220,10 +220,10 @@ class MemoryVectors:
             self._leave_ann(np.array([row]))
 
     def _leave_ann(self, rows: NDArray[np.int64]) -> None:
-        gone = rows[self._in_ann[rows]]
-        if len(gone):
-            self._ann_rows[np.isin(self._ann_rows, gone)] = -1
-            self._in_ann[gone] = False
+        leaving = rows[self._in_ann[rows]]
+        if len(leaving):
+            self._ann_rows[np.isin(self._ann_rows, leaving)] = -1
+            self._in_ann[leaving] = False
 
     def _fit(self, count: int) -> None:
         self._entries.extend_to(count)
@@ -239,46 +239,46 @@ class MemoryVectors:
             self._fit(len(keep))
             entry = self._entry[: len(keep)]
             rows = np.flatnonzero(keep & (entry >= 0))
-            far = int((keep & self._in_ann[: len(keep)]).sum())
-            lacking = int(keep.sum()) - len(rows) - far
+            elsewhere = int((keep & self._in_ann[: len(keep)]).sum())
+            missing = int(keep.sum()) - len(rows) - elsewhere
             texts = entry[rows]
             every = np.array_equal(texts, np.arange(len(self._row_of)))
-            self._kept = _Kept(keep, rows, texts, far, lacking, every)
+            self._kept = _Kept(keep, rows, texts, elsewhere, missing, every)
         return self._kept
 
     # Answers.
 
     def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
         """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
-        kept = self._of(keep)
-        lead = self._scan.could_lead(vector, kept.texts, limit, every=kept.every)
-        near = best_of(kept.rows[lead], self._scan.exact(vector, kept.texts[lead]), limit)
-        if not kept.far:
+        masked = self._of(keep)
+        lead = self._scan.could_lead(vector, masked.texts, limit, every=masked.every)
+        near = best_of(masked.rows[lead], self._scan.exact(vector, masked.texts[lead]), limit)
+        if not masked.far:
             return near
         far = self._from_ann(vector, keep, limit)
-        both = np.concatenate((near.cosines, far.cosines))
-        joined = best_of(np.concatenate((near.rows, far.rows)), both, limit)
+        all_cosines = np.concatenate((near.cosines, far.cosines))
+        joined = best_of(np.concatenate((near.rows, far.rows)), all_cosines, limit)
         return Nearest(joined.rows, joined.cosines, far.exact)
 
     def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosine of each of these few rows, 0 without a vector."""
-        found = np.zeros(len(rows))
+        cosines = np.zeros(len(rows))
         entry = self._entry[rows]
-        here = entry >= 0
-        if here.any():
-            found[here] = self._scan.exact(vector, entry[here])
-        far = ~here & self._in_ann[rows]
-        if far.any():
-            found[far] = self._read_back(vector, rows[far])
-        return found
+        in_memory = entry >= 0
+        if in_memory.any():
+            cosines[in_memory] = self._scan.exact(vector, entry[in_memory])
+        on_disk = ~in_memory & self._in_ann[rows]
+        if on_disk.any():
+            cosines[on_disk] = self._read_back(vector, rows[on_disk])
+        return cosines
 
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosine of each of these few rows to another one; NaN where either has no vector."""
-        found = np.full(len(rows), np.nan)
-        entry = int(self._entry[row])
-        if entry >= 0:
+        closeness = np.full(len(rows), np.nan)
+        text = int(self._entry[row])
+        if text >= 0:
             view = self._matrix.view()
-            vector = view.parts[view.starts[entry]]
+            vector = view.parts[view.starts[text]]
         elif self._in_ann[row]:
             parts = [
                 part
@@ -287,18 +287,18 @@ class MemoryVectors:
             ]
             vector = from_float16(parts[0][1], self._dimensions)[0]
         else:
-            return found
-        known = (self._entry[rows] >= 0) | self._in_ann[rows]
-        found[known] = self.cosines(vector, rows[known])
-        return found
+            return closeness
+        comparable = (self._entry[rows] >= 0) | self._in_ann[rows]
+        closeness[comparable] = self.cosines(vector, rows[comparable])
+        return closeness
 
     def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
         """The cosines of rows in the ANN index, from truth."""
         best: dict[str, float] = {}
-        wanted = (self._ids[row] for row in rows.tolist())
-        for found in self._vectors.data_of(self._embedder, wanted):
-            data = from_float16(b"".join(row[1] for row in found), self._dimensions)
-            for (owner, _), cosine in zip(found, (data @ vector).tolist(), strict=True):
+        ids = (self._ids[row] for row in rows.tolist())
+        for rows_ in self._vectors.data_of(self._embedder, ids):
+            data = from_float16(b"".join(row[1] for row in rows_), self._dimensions)
+            for (owner, _), cosine in zip(rows_, (data @ vector).tolist(), strict=True):
                 best[owner] = max(best.get(owner, cosine), cosine)
         return np.array([best.get(self._ids[row], 0.0) for row in rows.tolist()], np.float64)
 
@@ -313,7 +313,7 @@ class MemoryVectors:
 
         `may` says which of some rows count: only those that are close are asked about.
         """
-        found: list[dict[int, float]] = [{} for _ in vectors]
+        close_rows: list[dict[int, float]] = [{} for _ in vectors]
         close = list(self._scan.at_least(vectors, closer))
         entries = np.array([entry for _, entry, _ in close], np.int64)
         rows = self._row_of.view()[entries]
@@ -322,15 +322,15 @@ class MemoryVectors:
         good[good] = may(rows[good])
         for (at, _, cosine), row, counts in zip(close, rows.tolist(), good.tolist(), strict=True):
             if counts:
-                found[at][row] = max(cosine, found[at].get(row, -1.0))
+                close_rows[at][row] = max(cosine, close_rows[at].get(row, -1.0))
         if len(self._ann_seqs):
             keep = may(np.arange(len(self._ids)))
             self._fit(len(keep))
             for at, vector in enumerate(vectors):
                 far = self._from_ann(vector, keep, limit)
                 pairs = zip(far.rows.tolist(), far.cosines.tolist(), strict=True)
-                found[at].update((row, cosine) for row, cosine in pairs if cosine >= closer)
-        return [sorted(one.items(), key=lambda pair: -pair[1])[:limit] for one in found]
+                close_rows[at].update((row, cosine) for row, cosine in pairs if cosine >= closer)
+        return [sorted(by_row.items(), key=lambda pair: -pair[1])[:limit] for by_row in close_rows]
 
     def _from_ann(
         self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
@@ -339,42 +339,42 @@ class MemoryVectors:
 
         Where a filter leaves so little that reading it back from truth is faster, that is done.
         """
-        here = np.flatnonzero(keep & self._in_ann[: len(keep)])
-        one_in = len(self._ann_seqs) / max(1, len(here))
-        if len(here) <= max(FEW, ROWS_FOR_ONE * limit * (one_in - 1)):
-            return best_of(here, self._read_back(vector, here), limit)
-        wanted = min(limit, len(here))
-        asked = max(2 * limit, int(_MORE * limit * one_in))
+        candidates = np.flatnonzero(keep & self._in_ann[: len(keep)])
+        one_in = len(self._ann_seqs) / max(1, len(candidates))
+        if len(candidates) <= max(FEW, ROWS_FOR_ONE * limit * (one_in - 1)):
+            return best_of(candidates, self._read_back(vector, candidates), limit)
+        needed = min(limit, len(candidates))
+        ask_for = max(2 * limit, int(_MORE * limit * one_in))
         while True:
-            keys, cosines, exact = self.ann.search(vector, asked)
+            keys, cosines, exact = self.ann.search(vector, ask_for)
             rows = self._rows_of(keys)
             good = rows >= 0
             good[good] = keep[rows[good]]
-            found = best_of(*best_part(rows[good], cosines[good]), limit)
-            everything = len(keys) < asked
-            if len(found.rows) >= wanted or (everything and exact):
-                return Nearest(found.rows, found.cosines, exact)
-            if everything or asked >= _MOST:
+            best = best_of(*best_part(rows[good], cosines[good]), limit)
+            exhausted = len(keys) < ask_for
+            if len(best.rows) >= needed or (exhausted and exact):
+                return Nearest(best.rows, best.cosines, exact)
+            if exhausted or ask_for >= _MOST:
                 return self._scan_truth(vector, keep, limit)
-            asked *= 4
+            ask_for *= 4
 
     def _scan_truth(
         self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
     ) -> Nearest:
-        found_rows, found_cosines = [], []
+        all_rows, all_cosines = [], []
         for seqs, vectors in self._read(0, self.ann.meta.upto):
             rows = self._rows_of(seqs)
             good = rows >= 0
             good[good] = keep[rows[good]]
-            found_rows.append(rows[good])
-            found_cosines.append((vectors[good] @ vector).astype(np.float32))
-        rows, cosines = np.concatenate(found_rows), np.concatenate(found_cosines)
+            all_rows.append(rows[good])
+            all_cosines.append((vectors[good] @ vector).astype(np.float32))
+        rows, cosines = np.concatenate(all_rows), np.concatenate(all_cosines)
         return best_of(*best_part(rows, cosines), limit)
 
     def _rows_of(self, seqs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows by the numbers of their vectors; -1 for those that are gone or replaced."""
-        places = np.minimum(np.searchsorted(self._ann_seqs, seqs), len(self._ann_seqs) - 1)
-        return np.where(self._ann_seqs[places] == seqs, self._ann_rows[places], -1)
+        positions = np.minimum(np.searchsorted(self._ann_seqs, seqs), len(self._ann_seqs) - 1)
+        return np.where(self._ann_seqs[positions] == seqs, self._ann_rows[positions], -1)
 
     # The ANN index.
 
@@ -400,7 +400,7 @@ class MemoryVectors:
         self.lost = reason
 
     def _read(self, since: int, upto: int) -> Iterator[Batch]:
-        while found := self._vectors.data_between(self._embedder, since, upto, STEP):
-            numbers, data = zip(*found, strict=True)
+        while stored := self._vectors.data_between(self._embedder, since, upto, STEP):
+            numbers, data = zip(*stored, strict=True)
             since = numbers[-1]
             yield np.array(numbers, np.int64), from_float16(b"".join(data), self._dimensions)

@@ -80,91 +80,93 @@ class MemoryWords:
             unheld=True,
         )
 
-    def best(self, wanted: Lookup, limit: int) -> tuple[Rows, Shares, float]:
+    def best(self, lookup: Lookup, limit: int) -> tuple[Rows, Shares, float]:
         """Rows that match, with their shares; others may match no more than the last value.
 
         That is 0 where these are all, else the share of the worst of the segment's `limit` best.
         """
-        weights = _weights(wanted)
+        weights = _weights(lookup)
         rows, scores = self.index.in_memory([weights])
         boosts = self.index.statistics.boosts(weights)
         count = self.index.count
-        found, stored = self.index.search({FIELDS[0]: boosts}, max(1, min(limit, count)))
-        alive = found >= 0
-        rows = np.concatenate((found[alive], rows))
-        scores = np.concatenate((stored[alive], scores))
-        more = limit <= len(found) < count
-        least = float(_share(stored[-1:], wanted)[0]) if more else 0.0
-        shares = _share(scores, wanted)
-        if worths := self._least_worths(wanted):
+        stored_rows, stored_scores = self.index.search(
+            {FIELDS[0]: boosts}, max(1, min(limit, count))
+        )
+        alive = stored_rows >= 0
+        rows = np.concatenate((stored_rows[alive], rows))
+        scores = np.concatenate((stored_scores[alive], scores))
+        more = limit <= len(stored_rows) < count
+        least = float(_share(stored_scores[-1:], lookup)[0]) if more else 0.0
+        shares = _share(scores, lookup)
+        if worths := self._least_worths(lookup):
             missed = np.setdiff1d(np.fromiter(worths, np.int64, len(worths)), rows)
             rows = np.concatenate((rows, missed))
             shares = np.concatenate((shares, np.zeros(len(missed))))
             shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
         return rows, shares, least
 
-    def of_rows(self, wanted: Lookup, rows: Rows) -> Shares:
+    def of_rows(self, lookup: Lookup, rows: Rows) -> Shares:
         """The share that each of these rows matches, shape of `rows`."""
-        shares = _share(self._scores(_weights(wanted), rows), wanted)
-        if worths := self._least_worths(wanted):
+        shares = _share(self._scores(_weights(lookup), rows), lookup)
+        if worths := self._least_worths(lookup):
             shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
         return shares
 
-    def of_titles(self, wanted: Lookup, rows: Rows) -> Shares:
+    def of_titles(self, lookup: Lookup, rows: Rows) -> Shares:
         """The share that what each of these rows is called matches, shape of `rows`."""
-        if not wanted.titles:
+        if not lookup.titles:
             return np.zeros(len(rows))
-        return _share(self._scores(wanted.titles, rows), wanted)
+        return _share(self._scores(lookup.titles, rows), lookup)
 
     def _scores(self, weights: Mapping[str, float], rows: Rows) -> Shares:
         """BM25 of each of these rows, shape of `rows`."""
-        found = dict.fromkeys(rows.tolist(), 0.0)
+        by_row = dict.fromkeys(rows.tolist(), 0.0)
         for row, score in zip(*(a.tolist() for a in self.index.in_memory([weights])), strict=True):
-            if row in found:
-                found[row] = score
-        numbers = self.index.numbers(np.array([*found], np.int64))
+            if row in by_row:
+                by_row[row] = score
+        numbers = self.index.numbers(np.array([*by_row], np.int64))
         numbers = numbers[numbers > 0]
         boosts = self.index.statistics.boosts(weights)
         if len(numbers):
-            some = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
-            found.update(zip(*(a.tolist() for a in some), strict=True))
-        return np.array([found[row] for row in rows.tolist()], np.float64)
+            hits = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
+            by_row.update(zip(*(a.tolist() for a in hits), strict=True))
+        return np.array([by_row[row] for row in rows.tolist()], np.float64)
 
-    def _least_worths(self, wanted: Lookup) -> dict[int, float]:
+    def _least_worths(self, lookup: Lookup) -> dict[int, float]:
         """The least share of each row that holds rare words of the question."""
-        if self._least is None or self._least[0] is not wanted:
-            worths = self._worths(wanted.weights, wanted)
-            for row, worth in self._worths(wanted.titles, wanted).items():
+        if self._least is None or self._least[0] is not lookup:
+            worths = self._worths(lookup.weights, lookup)
+            for row, worth in self._worths(lookup.titles, lookup).items():
                 worths[row] = max(worths.get(row, 0.0), round(TITLE_WORTH * worth, 5))
-            for row, share in self._exact(wanted).items():
+            for row, share in self._exact(lookup).items():
                 worths[row] = max(worths.get(row, 0.0), round(EXACT_WORTH * share, 5))
-            self._least = wanted, worths
+            self._least = lookup, worths
         return self._least[1]
 
-    def _worths(self, weights: Mapping[str, float], wanted: Lookup) -> dict[int, float]:
+    def _worths(self, weights: Mapping[str, float], lookup: Lookup) -> dict[int, float]:
         sums: dict[int, float] = {}
         for term, weight in weights.items():
             for row in self._holders(term).tolist():
                 sums[row] = sums.get(row, 0.0) + weight
-        held = _share(np.fromiter(sums.values(), np.float64, len(sums)), wanted)
-        shares = np.where(held == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * held, 5)).tolist()
+        matched = _share(np.fromiter(sums.values(), np.float64, len(sums)), lookup)
+        shares = np.where(matched == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * matched, 5)).tolist()
         return dict(zip(sums, shares, strict=True))
 
     def holding(self, tokens: Sequence[str], count: int) -> NDArray[np.bool_]:
         """Which of `count` rows hold any of these tokens, shape (count,)."""
-        held = np.zeros(count, np.bool_)
+        mask = np.zeros(count, np.bool_)
         for term in map(self.index.term, tokens):
             if (documents := self.index.statistics.holding(term)) > 0:
-                held[self._rows_of(term, documents)] = True
-        return held
+                mask[self._rows_of(term, documents)] = True
+        return mask
 
-    def _exact(self, wanted: Lookup) -> dict[int, float]:
+    def _exact(self, lookup: Lookup) -> dict[int, float]:
         """The share of what the question names exactly that each row holds."""
         counts: dict[int, int] = {}
-        for terms in wanted.exact:
+        for terms in lookup.exact:
             for row in {row for term in terms for row in self._holders(term).tolist()}:
                 counts[row] = counts.get(row, 0) + 1
-        return {row: count / len(wanted.exact) for row, count in counts.items()}
+        return {row: count / len(lookup.exact) for row, count in counts.items()}
 
     def _holders(self, term: str) -> Rows:
         """The rows that hold a rare term; none for another one."""
@@ -178,17 +180,17 @@ class MemoryWords:
         return np.unique(np.concatenate((waiting, stored[stored >= 0])))
 
 
-def _weights(wanted: Lookup) -> dict[str, float]:
+def _weights(lookup: Lookup) -> dict[str, float]:
     """What each term counts, wherever it stands."""
-    if not wanted.titles:
-        return wanted.weights
-    return wanted.weights | {term: TITLE_WORTH * one for term, one in wanted.titles.items()}
+    if not lookup.titles:
+        return lookup.weights
+    return lookup.weights | {term: TITLE_WORTH * weight for term, weight in lookup.titles.items()}
 
 
-def _share(scores: Shares, wanted: Lookup) -> Shares:
+def _share(scores: Shares, lookup: Lookup) -> Shares:
     """BM25 as a share of the question's IDF mass: a text of average length that has it all is 1.
 
     Rounded, because a segment adds in single precision: a share does not depend on where a text is.
     """
-    mass = wanted.mass
+    mass = lookup.mass
     return np.minimum(np.round(scores / mass, 5), 1.0) if mass else np.zeros(len(scores))

@@ -42,9 +42,9 @@ class Changed:
         return len(self.sections) + len(self.notes)
 
 
-def clear_document(given: tuple[str, tuple[str, ...]]) -> Document:
+def clear_document(keyed_fields: tuple[str, tuple[str, ...]]) -> Document:
     """The document of a key and its fields, in a home that is not sealed."""
-    return document_of(*given)
+    return document_of(*keyed_fields)
 
 
 class SectionChanges:
@@ -57,20 +57,20 @@ class SectionChanges:
 
     def changed(self, rows: SectionRows, since: int) -> Changed:
         """Take in rows that changed after `since` (-1: all); what that means for the words."""
-        found = Changed()
+        changes = Changed()
         if since >= 0:
-            self._take_tombstones(rows, since, found)
+            self._take_tombstones(rows, since, changes)
         files = self._source.files(since)
-        came = any(one.id not in rows.files for one in files)
+        files_are_new = any(file.id not in rows.files for file in files)
         rows.put_files(files)
         sections = self._source.sections(since)
         rows.put_sections(sections)
-        found.sections = [one.id for one in sections]
+        changes.sections = [section.id for section in sections]
         for kind, record in self._source.notes(since):
             rows.put_note(kind, record)
-            found.notes.append(record)
-        self._take_imports(rows, anew=since < 0 or came)
-        return found
+            changes.notes.append(record)
+        self._take_imports(rows, anew=since < 0 or files_are_new)
+        return changes
 
     def _take_imports(self, rows: SectionRows, *, anew: bool) -> None:
         relations = self._source.relations_at()
@@ -80,23 +80,23 @@ class SectionChanges:
             rows.put_imports(self._source.imports(self._relations_at))
         self._relations_at = relations
 
-    def _take_tombstones(self, rows: SectionRows, since: int, found: Changed) -> None:
+    def _take_tombstones(self, rows: SectionRows, since: int, changes: Changed) -> None:
         for kind, owner, seq in self._source.tombstones(since):
             if kind not in ("section", *NOTE_TOMBSTONES):
                 continue
             row = rows.delete(owner, seq)
             if row >= 0:
-                found.gone.append(row)
-                found.forgotten |= kind != "section"
+                changes.gone.append(row)
+                changes.forgotten |= kind != "section"
 
-    def later_than(self, rows: SectionRows, found: Changed, upto: int) -> Changed:
+    def later_than(self, rows: SectionRows, changes: Changed, upto: int) -> Changed:
         """Of what was found, what changed after number `upto`."""
-        at = rows.rows(found.sections)
-        late = (at >= 0) & (rows.column("seq")[at] > upto) if len(rows) else at >= 0
+        at = rows.rows(changes.sections)
+        is_later = (at >= 0) & (rows.column("seq")[at] > upto) if len(rows) else at >= 0
         return Changed(
-            [one for one, is_late in zip(found.sections, late.tolist(), strict=True) if is_late],
-            [one for one in found.notes if one.seq > upto],
-            found.gone,
+            [one for one, later in zip(changes.sections, is_later.tolist(), strict=True) if later],
+            [one for one in changes.notes if one.seq > upto],
+            changes.gone,
         )
 
     def documents(self, rows: SectionRows, changed: Changed) -> Iterator[Document]:
@@ -116,8 +116,8 @@ class SectionChanges:
         self, rows: SectionRows, sections: Sequence[str]
     ) -> Iterator[tuple[str, tuple[str, ...]]]:
         for start in range(0, len(sections), _AT_ONCE):
-            for one in self._source.texts(sections[start : start + _AT_ONCE]).values():
-                yield one.id, (rows.path_of(one.file), one.name, one.text)
+            for section in self._source.texts(sections[start : start + _AT_ONCE]).values():
+                yield section.id, (rows.path_of(section.file), section.name, section.text)
 
     def everything(self, rows: SectionRows) -> Changed:
         """All that there is, as if it had changed."""

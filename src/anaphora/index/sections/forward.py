@@ -120,8 +120,8 @@ def load_lines(folder: Path) -> Forward:
     blocks = []
     try:
         for file in sorted(folder.glob("forward-*.npz")):
-            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
-                blocks.append(Block(*(found[name] for name in Block._fields)))
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+                blocks.append(Block(*(arrays[name] for name in Block._fields)))
     except (KeyError, EOFError, BadZipFile) as error:
         raise ValueError(f"the lines of the word index in {folder} are torn: {error}") from error
     return Forward(blocks)
@@ -139,17 +139,17 @@ def score_lines(block: Block, weights: Mapping[str, float], averages: Floats) ->
     maybe[numbers & _LOW] = True
     # Nearly all terms of the documents are none of these: one look each tells most of them.
     hit = np.flatnonzero(maybe[block.terms & _LOW])
-    at = np.minimum(np.searchsorted(numbers, block.terms[hit]), len(numbers) - 1)
-    same = numbers[at] == block.terms[hit]
-    hit, at = hit[same], at[same]
+    position_ = np.minimum(np.searchsorted(numbers, block.terms[hit]), len(numbers) - 1)
+    same = numbers[position_] == block.terms[hit]
+    hit, position_ = hit[same], position_[same]
     owner = np.searchsorted(np.cumsum(block.sizes), hit, side="right")
     counts = block.counts[hit]
     field, occurrences = (counts >> _SHIFT).astype(np.int64), (counts & _MOST).astype(np.float64)
     lengths = block.lengths[owner, field].astype(np.float64)
     saturation = occurrences + K1 * (1.0 - B + B * lengths / averages[field])
-    parts = worth[at] * (K1 + 1.0) * occurrences / saturation
+    parts = worth[position_] * (K1 + 1.0) * occurrences / saturation
     sums = np.bincount(field * rows + owner, parts, FIELDS * rows).reshape(FIELDS, rows).round(4)
-    once = np.unique(owner * len(numbers) + at)
-    held = np.bincount(once // len(numbers), worth[once % len(numbers)], rows)
+    once = np.unique(owner * len(numbers) + position_)
+    matched = np.bincount(once // len(numbers), worth[once % len(numbers)], rows)
     total = sum(useful.values())
-    return FieldScores(sums[0], sums[1], sums[2], np.minimum(np.round(held / total, 5), 1.0))
+    return FieldScores(sums[0], sums[1], sums[2], np.minimum(np.round(matched / total, 5), 1.0))

@@ -122,13 +122,13 @@ class SectionIndex:
         words = SectionWords(WordIndex(self._folder, self._term_of))
         return SectionState(SectionRows(), words, SectionVectors(self._source, self._embedder))
 
-    def _open(self, found: Changed, version: int) -> Changed:
+    def _open(self, changes: Changed, version: int) -> Changed:
         """Open the words on disk, and leave of what was found what they do not have."""
         self._folder.remove_foreign()
         manifest, rows = self._folder.read(), self._state.rows
         good = self._state.words.open(manifest, rows.row, version)
         self._broken = not good and bool(manifest.meta.generation)
-        return self._changes.later_than(rows, found, manifest.upto if good else -1)
+        return self._changes.later_than(rows, changes, manifest.upto if good else -1)
 
     def _take_in(self, changed: Changed, progress: ProgressCount | None) -> tuple[int, bool]:
         """Make the documents of what changed; where they are many, write them as they come.
@@ -155,8 +155,8 @@ class SectionIndex:
         return done, streamed
 
     def _write_alone(self, upto: int) -> bool:
-        with try_lock(self._directory, "words.lock") as held:
-            if not held:
+        with try_lock(self._directory, "words.lock") as locked:
+            if not locked:
                 return False
             self._take_over()
             return self._write(upto)
@@ -169,35 +169,35 @@ class SectionIndex:
             self.sync()
             return self._state.rows.known()
 
-    def candidates(self, wanted: SectionQuery) -> SectionCandidates:
+    def candidates(self, query: SectionQuery) -> SectionCandidates:
         """Rows that match words, of those that may be shown, with what else is known of them."""
         with self._lock:
             self.sync()
             try:
-                return self._state.find(wanted)
+                return self._state.find(query)
             except WORD_INDEX_ERRORS:
                 # The files went while they were read: what is in truth answers.
                 self._seq = -1
                 self.sync()
             try:
-                return self._state.find(wanted)
+                return self._state.find(query)
             except WORD_INDEX_ERRORS as error:
-                return self._state.without_words(wanted, str(error))
+                return self._state.without_words(query, str(error))
 
-    def described(self, wanted: SectionQuery, rows: Rows) -> SectionCandidates:
+    def described(self, query: SectionQuery, rows: Rows) -> SectionCandidates:
         """Given rows as candidates: those that may be shown, with what is known of them."""
         with self._lock:
             self.sync()
-            keep = self._state.keep(wanted)
-            weights = self._state.weights(wanted)
-            return self._state.described(wanted, weights, rows[keep[rows]], keep)
+            keep = self._state.keep(query)
+            weights = self._state.weights(query)
+            return self._state.described(query, weights, rows[keep[rows]], keep)
 
     def visible_rows(self, projects: frozenset[str] | None, now: int) -> Rows:
         """The rows that may be shown now, of these projects or of all."""
         with self._lock:
             self.sync()
-            wanted = SectionQuery({}, 0, now, projects=projects)
-            return np.flatnonzero(self._state.keep(wanted))
+            query = SectionQuery({}, 0, now, projects=projects)
+            return np.flatnonzero(self._state.keep(query))
 
     def table(self) -> SectionTable:
         """The columns of everything that is known now."""
@@ -238,17 +238,17 @@ class SectionIndex:
         with self._lock:
             self.sync()
             state = self._state
-            known = state.rows.known()
+            count = state.rows.known()
             waiting = state.words.index.waiting
             embedded = state.vectors.embedded(state.rows.vector_keys())
             pending = int(((state.rows.column("state") == CURRENT) & ~embedded).sum())
         written, problem = look_at(self._folder)
-        return SectionCheck(known, written, waiting, pending, problem)
+        return SectionCheck(count, written, waiting, pending, problem)
 
     def rebuild(self) -> bool:
         """Make the words on disk again from truth; False where another process is writing."""
-        with try_lock(self._directory, "words.lock") as held:
-            if not held:
+        with try_lock(self._directory, "words.lock") as locked:
+            if not locked:
                 return False
             with self._lock:
                 self._folder.remove_all()
@@ -261,17 +261,17 @@ class SectionIndex:
 
         Where much of what is on the disk counts no more, all of it is written anew.
         """
-        with try_lock(self._directory, "words.lock") as held:
-            if not held:
+        with try_lock(self._directory, "words.lock") as locked:
+            if not locked:
                 return False
             with self._lock:
                 if self._closed:
                     return False
                 self._take_over()
-                upto, whole = self._seq, self._worn()
+                upto, anew = self._seq, self._worn()
                 rows = self._state.rows
-                every = self._changes.everything(rows) if whole else Changed()
-            if not whole:
+                every = self._changes.everything(rows) if anew else Changed()
+            if not anew:
                 with self._lock:
                     return self._write(self._seq)
             # Analysing everything takes seconds: questions are answered meanwhile.
@@ -315,8 +315,8 @@ class SectionIndex:
     def _worn(self) -> bool:
         """Whether the words on disk are to be written anew: much counts no more, or they went."""
         words = self._state.words.index
-        known = len(words.manifest.ids)
-        return bool(known) and (words.gone > max(TAIL_LIMIT, known // 4) or self._purged)
+        count = len(words.manifest.ids)
+        return bool(count) and (words.gone > max(TAIL_LIMIT, count // 4) or self._purged)
 
     def _take_over(self) -> None:
         """Go on from what another process has written meanwhile."""

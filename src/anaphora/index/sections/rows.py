@@ -73,34 +73,34 @@ class SectionRows(KeyedRows):
     def put_files(self, files: Iterable[ShortFile]) -> None:
         """Take in files, new or changed. Sections that are told by it come with new numbers."""
         for file in files:
-            known = self.files.get(file.id)
-            if known is None or known.path != file.path:
+            previous = self.files.get(file.id)
+            if previous is None or previous.path != file.path:
                 self._file_table = None
             self.files[file.id] = file
 
     def put_sections(self, sections: Iterable[ShortSection]) -> None:
         """Take in sections, new or changed. One whose file is not known is left for later."""
-        known = [one for one in sections if one.file in self.files]
-        if not known:
+        resolved = [section for section in sections if section.file in self.files]
+        if not resolved:
             return
-        files = [self.files[one.file] for one in known]
-        of_files = zip(known, files, strict=True)
-        paths = [(one.project, file.path) for one, file in of_files]
+        files = [self.files[section.file] for section in resolved]
+        of_files = zip(resolved, files, strict=True)
+        paths = [(section.project, file.path) for section, file in of_files]
         columns = {
             "kind": DOCUMENT_KINDS.index("section"),
             "role": [_ROLES.get(file.role, _ROLES["unknown"]) for file in files],
-            "project": [self._project(one.project) for one in known],
+            "project": [self._project(section.project) for section in resolved],
             "file": [self._paths.setdefault(path, len(self._paths)) for path in paths],
-            "tokens": [-(-one.characters // 4) for one in known],
-            "changed_at": [one.changed_at / 1e6 for one in known],
+            "tokens": [-(-section.characters // 4) for section in resolved],
+            "changed_at": [section.changed_at / 1e6 for section in resolved],
             "importance": 0,
-            "start_line": [one.start_line for one in known],
-            "end_line": [one.end_line for one in known],
-            "seq": [one.seq for one in known],
+            "start_line": [section.start_line for section in resolved],
+            "end_line": [section.end_line for section in resolved],
+            "seq": [section.seq for section in resolved],
         }
-        rows = self.put_rows([one.id for one in known], columns)
-        for row, one in zip(rows.tolist(), known, strict=True):
-            self._tell(row, one.text_hash.encode("utf-8", "surrogatepass"))
+        rows = self.put_rows([section.id for section in resolved], columns)
+        for row, section in zip(rows.tolist(), resolved, strict=True):
+            self._tell(row, section.text_hash.encode("utf-8", "surrogatepass"))
 
     def put_note(self, kind: str, record: MemoryRecord) -> int:
         """Take in an observation or a diary entry, new or changed; its row."""
@@ -138,18 +138,18 @@ class SectionRows(KeyedRows):
 
     def set_imports(self, imports: Iterable[ShortImport]) -> None:
         """Who imports what: these, and no others."""
-        found = {one.id: one.ends for one in imports if one.active}
-        if found != self._imports:
-            self._imports = found
+        active = {relation.id: relation.ends for relation in imports if relation.active}
+        if active != self._imports:
+            self._imports = active
             self._table = self._file_table = None
 
     def put_imports(self, imports: Iterable[ShortImport]) -> None:
         """Who imports what: these have changed."""
-        for one in imports:
-            before = self._imports.pop(one.id, None)
-            if one.active:
-                self._imports[one.id] = one.ends
-            if before != (one.ends if one.active else None):
+        for relation in imports:
+            previous = self._imports.pop(relation.id, None)
+            if relation.active:
+                self._imports[relation.id] = relation.ends
+            if previous != (relation.ends if relation.active else None):
                 self._table = self._file_table = None
 
     def vector_keys(self) -> tuple[bytes, ...]:
@@ -169,18 +169,18 @@ class SectionRows(KeyedRows):
         return self._table
 
     def _made(self) -> SectionTable:
-        own = {name: self.column(name).copy() for name in _COLUMNS}
-        projects, own["project"] = _by_appearance(own["project"])
-        sections = np.flatnonzero(own["file"] >= 0)
-        files, own["file"][sections] = _by_appearance(own["file"][sections])
+        columns = {name: self.column(name).copy() for name in _COLUMNS}
+        projects, columns["project"] = _by_appearance(columns["project"])
+        sections = np.flatnonzero(columns["file"] >= 0)
+        files, columns["file"][sections] = _by_appearance(columns["file"][sections])
         roles = np.zeros(len(files), np.int8)
         # The last row of a file says what it is.
-        roles[own["file"][sections]] = own["role"][sections]
-        names, places = list(self._projects), list(self._paths)
-        named = tuple(names[code] for code in projects.tolist())
-        own["project"] = own["project"].astype(np.int16)
-        table = self._files([places[code] for code in files.tolist()], named, roles)
-        return SectionTable(ids=tuple(self.ids), files=table, projects=named, **own)
+        roles[columns["file"][sections]] = columns["role"][sections]
+        all_names, paths = list(self._projects), list(self._paths)
+        project_names = tuple(all_names[code] for code in projects.tolist())
+        columns["project"] = columns["project"].astype(np.int16)
+        table = self._files([paths[code] for code in files.tolist()], project_names, roles)
+        return SectionTable(ids=tuple(self.ids), files=table, projects=project_names, **columns)
 
     def _files(
         self, files: list[tuple[str, str]], named: tuple[str, ...], roles: NDArray[np.int8]
@@ -194,9 +194,9 @@ class SectionRows(KeyedRows):
     def _named_imports(self) -> list[tuple[str, str, str]]:
         paths = {file.id: file.path for file in self.files.values()}
         return [
-            (project, paths[who], paths[what])
-            for project, who, what in self._imports.values()
-            if who in paths and what in paths
+            (project, paths[importer], paths[imported])
+            for project, importer, imported in self._imports.values()
+            if importer in paths and imported in paths
         ]
 
     def _project(self, name: str) -> int:
@@ -210,11 +210,11 @@ class SectionRows(KeyedRows):
 
 def _by_appearance(codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The codes that occur, in the order in which they first do, and each one's place there."""
-    used, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    used, first, positions = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
-    return used[order], rank[places]
+    return used[order], rank[positions]
 
 
 def _importance(given: Any) -> int:

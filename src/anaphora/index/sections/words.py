@@ -46,7 +46,7 @@ def section_segments(
 
 
 def _save(folder: Path, first: int, documents: Sequence[Document]) -> None:
-    save_block(folder, first, block_of(one.texts for one in documents))
+    save_block(folder, first, block_of(document.texts for document in documents))
 
 
 def _load(folder: SegmentFolder, manifest: Manifest) -> Forward:
@@ -97,13 +97,13 @@ class SectionWords:
         that paths would make a large file's own name a common word. Keys are the terms as the index
         has them (keyed ones in a sealed home).
         """
-        statistics, found = self.index.statistics, {}
+        statistics, weights = self.index.statistics, {}
         for token, weight in terms.items():
             term = self.index.term(token)
             path, title, body = (statistics.holding(term, at) for at in range(len(FIELDS)))
             holding = body or max(path, title)
-            found[term] = weight * idf(max(statistics.documents, holding), holding)
-        return found
+            weights[term] = weight * idf(max(statistics.documents, holding), holding)
+        return weights
 
     def best(self, weights: Mapping[str, float], limit: int) -> Ints:
         """Rows that match a term in any field, best first by the fields' weighted BM25.
@@ -119,33 +119,33 @@ class SectionWords:
             for at, (name, factor) in enumerate(FIRST.items())
         }
         # What counts no more still takes places among the best.
-        stored, found = self.index.search(boosts, min(limit + self.index.gone, count))
+        stored, stored_scores = self.index.search(boosts, min(limit + self.index.gone, count))
         alive = stored >= 0
         rows = np.concatenate((stored[alive][:limit], rows[order]))
-        scores = np.concatenate((found[alive][:limit], scores[order]))
+        scores = np.concatenate((stored_scores[alive][:limit], scores[order]))
         return rows[np.lexsort((rows, -np.round(scores, 4)))]
 
     def scores(self, weights: Mapping[str, float], rows: Ints) -> FieldScores:
         """What each of `rows` matches, shapes of `rows`: the same wherever a document lies."""
         averages, numbers = self._averages(), self.index.numbers(rows)
         stored = numbers > 0
-        found = np.zeros((4, len(rows)))
+        scores = np.zeros((4, len(rows)))
         if stored.any():
             block = self._forward.block(numbers[stored] - 1)
-            found[:, stored] = score_lines(block, weights, averages)
+            scores[:, stored] = score_lines(block, weights, averages)
         if not stored.all():
             block = joined(self._lines_of(row) for row in rows[~stored].tolist())
-            found[:, ~stored] = score_lines(block, weights, averages)
-        return FieldScores(*found)
+            scores[:, ~stored] = score_lines(block, weights, averages)
+        return FieldScores(*scores)
 
     def _lines_of(self, row: int) -> Block:
         document = self.index.document(row)
         if document is None:
             return NOTHING
-        known = self._lines.get(row)
-        if known is None or known[0] is not document:
-            known = self._lines[row] = (document, block_of([document.texts]))
-        return known[1]
+        cached = self._lines.get(row)
+        if cached is None or cached[0] is not document:
+            cached = self._lines[row] = (document, block_of([document.texts]))
+        return cached[1]
 
     def _averages(self) -> Floats:
         """How long each field is on average; what counts no more is among them."""

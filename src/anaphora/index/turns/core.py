@@ -144,11 +144,11 @@ class IndexCore:
         assert point is not None
         self._notes_seen, self._noted = point.notes, set()
         if ledger.on_disk:
-            with self.home.writing("words") as held:
-                if held:
+            with self.home.writing("words") as locked:
+                if locked:
                     self.home.remove_words_but(point.words.generation)
-            with self.home.writing("ann") as held:
-                if held:
+            with self.home.writing("ann") as locked:
+                if locked:
                     self.home.remove_ann_but(ledger.ann_embedders())
 
     def _empty(self) -> State:
@@ -179,10 +179,10 @@ class IndexCore:
             self._absorb_outside()
             opening = self.openings
             self._look_at_notes()
-            changes, held = self._changes(conversation_id)
-            if changes or held:
+            changes, writable = self._changes(conversation_id)
+            if changes or writable:
                 added = sum(len(change.records) for change in changes) or added
-                if not self._write([*held, *changes]):
+                if not self._write([*writable, *changes]):
                     continue
             # What was found against a file that went away meanwhile says nothing of the new one.
             if self.openings == opening:
@@ -254,8 +254,8 @@ class IndexCore:
                 state.drop(key)
         else:
             self._noted -= noted
-        done = {change.conversation_id for change in changes}
-        return changes, [c for key, c in state.overlay.items() if key not in done]
+        differing = {change.conversation_id for change in changes}
+        return changes, [c for key, c in state.overlay.items() if key not in differing]
 
     def _write(self, changes: list[Change]) -> bool:
         """Write changes, or keep them in memory; False where they have to be found again."""
@@ -264,9 +264,9 @@ class IndexCore:
         notes = None if self._noted else self._notes_seen
         done = 0
         while done < len(changes):
-            some = _transaction(changes[done:])
+            batch = _transaction(changes[done:])
             try:
-                written = ledger.apply(some, notes)
+                written = ledger.apply(batch, notes)
             except LedgerBusy as error:
                 state.absorb(ledger)
                 state.keep(changes[done:])
@@ -275,7 +275,7 @@ class IndexCore:
             if not written:
                 state.absorb(ledger)
                 return False
-            done += len(some)
+            done += len(batch)
         with suppress(LedgerBusy):
             self._save_vectors()
         state.absorb(ledger)
@@ -303,8 +303,8 @@ class IndexCore:
         if view.embedded.all():
             return []
         rows = np.flatnonzero(~view.embedded).tolist()
-        keys = dict.fromkeys(view.hashes[row] for row in rows)
-        return [key for key in keys if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
+        unembedded = dict.fromkeys(view.hashes[row] for row in rows)
+        return [key for key in unembedded if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
 
     def keep_vectors(self, vectors: dict[bytes, bytes], failed: dict[bytes, str]) -> None:
         """Answer with new vectors, count failed attempts, and save both if that is possible."""
@@ -328,12 +328,12 @@ class IndexCore:
     def texts(self, keys: Sequence[bytes]) -> dict[bytes, str]:
         """Texts by hash; without those that were forgotten since somebody asked for them."""
         overlay = self.state.overlay_texts() if self.state.overlay else {}
-        found = {key: overlay[key] for key in keys if key in overlay}
-        found.update(self.opened().texts([key for key in keys if key not in found]))
-        missing = [key for key in keys if key not in found]
+        texts = {key: overlay[key] for key in keys if key in overlay}
+        texts.update(self.opened().texts([key for key in keys if key not in texts]))
+        missing = [key for key in keys if key not in texts]
         if missing and not set(missing).isdisjoint(self.state.view().hashes):
             raise IndexLost("texts are missing")
-        return found
+        return texts
 
     def words_due(self, limit: int = TAIL_LIMIT) -> bool:
         """Whether words should be written to disk: more than `limit` rows lie in memory alone."""
@@ -350,11 +350,11 @@ class IndexCore:
             state.absorb(ledger)
             assert state.point is not None
             words = state.point.words
-            seen = words if self.home.words_are(words) else SegmentMeta()
-            rows = ledger.tokens(seen.upto)
+            base = words if self.home.words_are(words) else SegmentMeta()
+            rows = ledger.tokens(base.upto)
             if not rows and not words.generation:
                 state.drop_segment(ledger)
-            return words, seen, state.point.epoch, rows
+            return words, base, state.point.epoch, rows
 
         def end() -> bool:
             ledger = self.opened()
@@ -370,10 +370,10 @@ class IndexCore:
         words, seen, epoch, rows = self.with_index(begin)
         if not rows:
             return True
-        found = self.home.write_words(seen, rows)
-        if found is None:
+        written_words = self.home.write_words(seen, rows)
+        if written_words is None:
             return True
-        written = found
+        written = written_words
         done = self.with_index(end)
         if not done:
             self.home.remove_words_but("")
@@ -412,14 +412,14 @@ class IndexCore:
             return True
 
         ledger, point = self.with_index(begin)
-        seen, since, target = point.ann, point.ann_upto, point.last_vector
+        checkpoint, since, target = point.ann, point.ann_upto, point.last_vector
         if target <= since:
             return True
-        claim = AnnCheckpoint(seen.generation, seen.upto, target)
+        claim = AnnCheckpoint(checkpoint.generation, checkpoint.upto, target)
         if not since:
             claim = AnnCheckpoint("", 0, target)
         written = None
-        if self.with_index(lambda: move(seen, claim)):
+        if self.with_index(lambda: move(checkpoint, claim)):
             written = self.ann.write(ledger, since, target)
         if written is not None and self.with_index(lambda: move(claim, written)):
             return True

@@ -25,8 +25,8 @@ _PROSE: Final = re.compile(r"\s*(?:[-*+•|>]\s|\d{1,3}[.)]\s)")
 
 def embedded_text(text: str) -> str:
     """What of a turn becomes its vectors, without what it quotes of a recall."""
-    told = strip_recalled(text)
-    return "\n".join(told[start:end] for start, end in embedded_spans(told))
+    own_text = strip_recalled(text)
+    return "\n".join(own_text[start:end] for start, end in embedded_spans(own_text))
 
 
 def embedded_spans(text: str) -> list[tuple[int, int]]:
@@ -39,9 +39,9 @@ def embedded_spans(text: str) -> list[tuple[int, int]]:
         if pasted and block < 0:
             block = at
         elif not pasted and block >= 0:
-            kept = block + len(first_pieces(text[block : at - 1], PASTED_PIECES))
-            if kept < at - 1:
-                spans.append((begin, kept))
+            cut = block + len(first_pieces(text[block : at - 1], PASTED_PIECES))
+            if cut < at - 1:
+                spans.append((begin, cut))
                 begin = at
             block = -1
         at += len(line) + 1
@@ -59,9 +59,9 @@ def over_whole(near: Sequence[float], text: str) -> Sequence[float]:
     length = sum(end - start for start, end in spans)
     if len(near) < 2 or length == len(text):
         return near
-    found: list[float] = []
+    spread: list[float] = []
     for portion in range(_PORTIONS):
-        place = (2 * portion + 1) * len(text) // (2 * _PORTIONS)
-        before = sum(min(end, place) - start for start, end in spans if start < place)
-        found.append(near[min(len(near) - 1, before * len(near) // max(1, length))])
-    return found
+        middle = (2 * portion + 1) * len(text) // (2 * _PORTIONS)
+        before = sum(min(end, middle) - start for start, end in spans if start < middle)
+        spread.append(near[min(len(near) - 1, before * len(near) // max(1, length))])
+    return spread

@@ -80,8 +80,8 @@ class IndexFolder:
                 break
         with suppress(IndexLost, LedgerBusy):
             if (self.directory / _FILE).is_file():
-                place = self.directory / _FILE
-                return Ledger(place, embedder, read_only=True, sealer=self.sealer), reason
+                path = self.directory / _FILE
+                return Ledger(path, embedder, read_only=True, sealer=self.sealer), reason
         return self.in_memory(embedder), reason
 
     def in_memory(self, embedder: str) -> Ledger:
@@ -90,8 +90,8 @@ class IndexFolder:
 
     def discard(self) -> bool:
         """Remove all that is on disk; False where another process is at it."""
-        with try_lock(self.directory, "index.lock") as held:
-            if not held:
+        with try_lock(self.directory, "index.lock") as locked:
+            if not locked:
                 return False
             with suppress(OSError):
                 for companion in _COMPANIONS:
@@ -113,12 +113,12 @@ class IndexFolder:
     def held_open(self, generation: str) -> bool:
         """Whether words of other generations could not be removed: Windows keeps what is open."""
         with suppress(OSError):
-            return any(one.is_dir() and one.name != generation for one in self.words.iterdir())
+            return any(path.is_dir() and path.name != generation for path in self.words.iterdir())
         return False
 
     def remove_ann_but(self, embedders: Iterable[str]) -> None:
         """Remove the vectors of others: they can be of texts that were forgotten."""
-        remove_all_but(self.ann, {ann_folder(one) for one in embedders})
+        remove_all_but(self.ann, {ann_folder(embedder) for embedder in embedders})
 
     def writing(self, part: Literal["words", "ann"]) -> AbstractContextManager[bool]:
         """Hold the right to write a part if nobody else does; it says whether."""

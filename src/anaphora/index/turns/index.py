@@ -131,12 +131,12 @@ class TurnIndex:
         what is not done by then comes in the background.
         """
         missing = set(self._missing())
-        wanted = self._short([key for key in keys if key in missing])
+        short_keys = self._short([key for key in keys if key in missing])
         # A short backlog was just tried: what is left of it cannot be embedded.
         waits = self._at_work or self._embeds_all or len(missing) > INLINE_BACKLOG
         waits = waits and not self._at_long
-        if waits and wanted and self._outage is None and self._embedder.ready(time_left()):
-            self._wait_for(wanted, time.monotonic() + part_of_time(seconds))
+        if waits and short_keys and self._outage is None and self._embedder.ready(time_left()):
+            self._wait_for(short_keys, time.monotonic() + part_of_time(seconds))
         return self.synced_view(conversation_id, embed="none")
 
     def _wait_for(self, keys: Sequence[bytes], ends: float) -> None:
@@ -168,8 +168,8 @@ class TurnIndex:
         """Take the next texts to embed out of those that wait: first what a question waits for."""
         with self._progress:
             first = [key for key in self._first if key in waiting][:count]
-        others = (key for key in waiting if key not in self._first)
-        batch = first or list(islice(others, count))
+        later = (key for key in waiting if key not in self._first)
+        batch = first or list(islice(later, count))
         for key in batch:
             del waiting[key]
         return batch
@@ -227,12 +227,12 @@ class TurnIndex:
     def texts_of(self, view: TurnView, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Texts of rows of a view, verbatim; "" for a turn that was forgotten meanwhile."""
         hashes = [view.hashes[int(row)] for row in rows]
-        found = self._core.with_index(lambda: self._core.texts(hashes))
-        if len(found) < len(set(hashes)) and self._core.made_anew:
+        texts = self._core.with_index(lambda: self._core.texts(hashes))
+        if len(texts) < len(set(hashes)) and self._core.made_anew:
             # The index that the view was of is gone: what was not forgotten is in the threads.
             self._core.with_index(lambda: self._core.sync_threads(None))
-            found = self._core.with_index(lambda: self._core.texts(hashes))
-        return [found.get(key, "") for key in hashes]
+            texts = self._core.with_index(lambda: self._core.texts(hashes))
+        return [texts.get(key, "") for key in hashes]
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False when `timeout` seconds did not suffice."""
@@ -306,8 +306,8 @@ class TurnIndex:
         """Write the words that are only in memory; False where another process is writing them."""
         if not self._core.with_index(lambda: self._core.opened().on_disk):
             return False
-        with self._core.home.writing("words") as held:
-            return held and any(self._core.commit_words_once() for _ in range(2))
+        with self._core.home.writing("words") as locked:
+            return locked and any(self._core.commit_words_once() for _ in range(2))
 
     def commit_vectors(self) -> bool:
         """Write the vectors that are only in memory to the ANN index, whatever the cap is.
@@ -317,8 +317,8 @@ class TurnIndex:
         on_disk = self._core.with_index(lambda: self._core.opened().on_disk)
         if not on_disk or not self._core.ann.writable():
             return False
-        with self._core.home.writing("ann") as held:
-            return held and self._core.commit_vectors()
+        with self._core.home.writing("ann") as locked:
+            return locked and self._core.commit_vectors()
 
     def _commit_due_vectors(self, limit: int) -> None:
         if self._core.ann_due(limit):
@@ -350,9 +350,9 @@ class TurnIndex:
         if len(keys) > INLINE_BACKLOG:
             return []
         room, fitting = IN_CALL, []
-        known = self._core.with_index(lambda: self._core.texts(keys))
+        texts = self._core.with_index(lambda: self._core.texts(keys))
         for key in keys:
-            size = len(known.get(key, ""))
+            size = len(texts.get(key, ""))
             if size <= room:
                 room -= size
                 fitting.append(key)
@@ -382,57 +382,59 @@ class TurnIndex:
 
     def _short(self, keys: list[bytes]) -> list[bytes]:
         """Those of texts, by hash, that are embedded in a moment."""
-        known = self._core.with_index(lambda: self._core.texts(keys))
-        return [key for key in keys if len(known.get(key, "")) <= IN_CALL]
+        texts = self._core.with_index(lambda: self._core.texts(keys))
+        return [key for key in keys if len(texts.get(key, "")) <= IN_CALL]
 
     def _embed(self, keys: list[bytes], stopping: Callable[[], bool] | None = None) -> int:
         """Embed texts by hash, outside the lock, until `stopping` is true; how many got vectors."""
-        known = self._core.with_index(lambda: self._core.texts(keys))
-        texts = {key: embedded_text(known[key]) or " " for key in keys if key in known}
+        stored = self._core.with_index(lambda: self._core.texts(keys))
+        texts = {key: embedded_text(stored[key]) or " " for key in keys if key in stored}
         if not texts:
             return 0
         try:
-            found, failures = embed_texts(self._embedder, texts, stopping)
-            if failures and not found:
+            embedded, failures = embed_texts(self._embedder, texts, stopping)
+            if failures and not embedded:
                 self._raise_if_out_of_order()
         except EmbeddingError as error:
             self._outage = error
             return 0
         self._outage = None
-        vectors = {key: to_float16(made) for key, made in found.items()}
+        vectors = {key: to_float16(vector) for key, vector in embedded.items()}
         failed = {key: str(error) for key, error in failures.items()}
         self._core.with_index(lambda: self._core.keep_vectors(vectors, failed))
         return len(vectors)
 
     def _raise_if_out_of_order(self) -> None:
         """Tell texts that cannot be embedded from an embedder that embeds nothing at all."""
-        found = self._embedder.embed(["hello"])[0]
-        if isinstance(found, EmbeddingError):
-            raise found
+        outcome = self._embedder.embed(["hello"])[0]
+        if isinstance(outcome, EmbeddingError):
+            raise outcome
 
     def _degraded(self, pending: int) -> tuple[Degraded, ...]:
-        parts = list(self._core.source.problems)
+        degraded = list(self._core.source.problems)
         if self._core.unread:
             reason = "there was no time to read it; the next question goes on"
-            parts.append(Degraded("conversations", f"{self._core.unread} have changed: {reason}"))
+            degraded.append(
+                Degraded("conversations", f"{self._core.unread} have changed: {reason}")
+            )
         failed = len(self._core.state.failures)
         ledger = self._core.file.ledger
         if ledger is not None and not ledger.on_disk and not self._core.waiting:
-            parts.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
+            degraded.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
         if self._outage is not None:
-            parts.append(Degraded("vectors", str(self._outage)))
+            degraded.append(Degraded("vectors", str(self._outage)))
         elif pending:
-            parts.append(
+            degraded.append(
                 Degraded("vectors", f"{pending} texts have no vector yet; {FINISH_VECTORS}")
             )
         if failed:
             reason = next(iter(self._core.state.failures.values()))[1]
-            parts.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
+            degraded.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
         scanned = self._core.state.parts
         if self._core.ann.beyond(scanned):
             reason = "the extra large searches them faster"
-            parts.append(Degraded("vectors", f"{scanned:,} are scanned exactly: {reason}"))
-        return tuple(parts)
+            degraded.append(Degraded("vectors", f"{scanned:,} are scanned exactly: {reason}"))
+        return tuple(degraded)
 
     # The background.
 

@@ -128,11 +128,11 @@ class Ledger:
             raise
         if path is not None:
             try:
-                found = path.stat()
+                status = path.stat()
             except OSError as error:
                 self._db.close()
                 raise IndexLost("the index file went away") from error
-            self.identity = (found.st_dev, found.st_ino)
+            self.identity = (status.st_dev, status.st_ino)
 
     def close(self) -> None:
         """Close the connection; the journal goes with the last one."""
@@ -148,10 +148,10 @@ class Ledger:
         if self.path is None:
             return True
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self.identity
+        return (status.st_dev, status.st_ino) == self.identity
 
     def outside_version(self) -> int:
         """A number that changes whenever another connection has written."""
@@ -169,17 +169,17 @@ class Ledger:
             change, epoch, notes, generation, last, count, tokens, signed = self._db.execute(
                 "SELECT change, epoch, notes, generation, upto, count, tokens, signature FROM meta"
             ).fetchone()
-            whole = since is None or since.epoch != epoch
-            after_row = 0 if since is None or whole else since.last_row
-            after_change = 0 if since is None or whole else since.change
+            all_anew = since is None or since.epoch != epoch
+            after_row = 0 if since is None or all_anew else since.last_row
+            after_change = 0 if since is None or all_anew else since.change
             ann = self._ann()
             upto = usable(ann)
-            same = since is not None and since.reads_from(ann, upto)
-            after_vector = since.last_vector if since is not None and same else upto
+            same_ann = since is not None and since.reads_from(ann, upto)
+            after_vector = since.last_vector if since is not None and same_ann else upto
             turns, speakers = self._turns(after_row)
             ids, keys, blobs = self._vectors((after_vector, _ALL, -1), dimensions)
             return Delta(
-                whole=whole,
+                whole=all_anew,
                 change=change,
                 epoch=epoch,
                 notes=notes,
@@ -192,7 +192,7 @@ class Ledger:
                 last_vector=ids[-1] if ids else after_vector,
                 ann=ann,
                 ann_upto=upto,
-                owners=None if same else self._owners(upto),
+                owners=None if same_ann else self._owners(upto),
                 failures=self._failures(),
             )
 
@@ -204,32 +204,32 @@ class Ledger:
 
     def texts(self, hashes: Sequence[bytes]) -> dict[bytes, str]:
         """Texts by their hash, checked against it. Raises IndexLost where one is not the same."""
-        found: dict[bytes, str] = {}
-        wanted = list(dict.fromkeys(hashes))
+        texts: dict[bytes, str] = {}
+        distinct = list(dict.fromkeys(hashes))
         with self._reading():
-            for start in range(0, len(wanted), 500):
-                some = wanted[start : start + 500]
-                query = f"SELECT hash, text FROM texts WHERE hash IN ({_placeholders(some)})"  # noqa: S608
-                for key, data in self._db.execute(query, some):
-                    plain = self._sealer.open("text", key, bytes(data))
+            for start in range(0, len(distinct), 500):
+                chunk = distinct[start : start + 500]
+                query = f"SELECT hash, text FROM texts WHERE hash IN ({_placeholders(chunk)})"  # noqa: S608
+                for key, sealed in self._db.execute(query, chunk):
+                    plain = self._sealer.open("text", key, bytes(sealed))
                     text = plain.decode("utf-8", "surrogatepass")
                     if text_hash(text, self._sealer.hash_key) != key:
                         raise IndexLost("a text is not the one that was written")
-                    found[key] = text
-        return found
+                    texts[key] = text
+        return texts
 
     def tokens(self, after: int, upto: int = _ALL) -> list[tuple[int, int, str]]:
         """Row id, thread's code and tokens of the rows after one row id up to another, in order."""
         with self._reading():
-            found = self._db.execute(
+            rows = self._db.execute(
                 "SELECT t.id, t.thread, x.tokens, x.checked, x.hash FROM turns t"
                 " JOIN texts x ON x.hash = t.text_hash WHERE t.id > ? AND t.id <= ? ORDER BY t.id",
                 (after, upto),
             ).fetchall()
             check = self._sealer.check
-            if any(check("tokens", row[4], row[2].encode()) != row[3] for row in found):
+            if any(check("tokens", row[4], row[2].encode()) != row[3] for row in rows):
                 raise IndexLost("tokens are not the ones that were written")
-        return [row[:3] for row in found]
+        return [row[:3] for row in rows]
 
     def vectors(
         self, which: tuple[int, int, int] | list[int], dimensions: int
@@ -250,8 +250,8 @@ class Ledger:
     def problems(self) -> tuple[str, ...]:
         """What SQLite finds wrong in the file."""
         with self._guarded():
-            found = [row[0] for row in self._db.execute("PRAGMA integrity_check")]
-        return () if found == ["ok"] else tuple(found)
+            messages = [row[0] for row in self._db.execute("PRAGMA integrity_check")]
+        return () if messages == ["ok"] else tuple(messages)
 
     def apply(self, changes: Sequence[Change], notes: int | None) -> bool:
         """Write changes in one transaction; False where the file is not at their base any more."""
@@ -259,9 +259,9 @@ class Ledger:
             if not all(map(self._at_base, changes)):
                 self._db.execute("ROLLBACK")
                 return False
-            gone = [self._write_change(one, number) for one in changes]
+            lowest_rows = [self._write_change(one, number) for one in changes]
             self._db.execute("UPDATE meta SET notes = coalesce(?, notes)", (notes,))
-            if lowest := [row for row in gone if row is not None]:
+            if lowest := [row for row in lowest_rows if row is not None]:
                 self._forget_orphans(min(lowest))
         if any(one.dropped or one.renamed for one in changes):
             self.purge()
@@ -374,11 +374,11 @@ class Ledger:
         """Hashes of the texts whose vectors have a number of up to `upto`, and these numbers."""
         if not upto:
             return [], []
-        found = self._db.execute(
+        stored = self._db.execute(
             "SELECT text_hash, id FROM vectors WHERE id <= ? AND embedder = ? ORDER BY id",
             (upto, self.embedder),
         ).fetchall()
-        return [row[0] for row in found], [row[1] for row in found]
+        return [row[0] for row in stored], [row[1] for row in stored]
 
     def _ann(self) -> AnnCheckpoint:
         row = self._db.execute(
@@ -388,30 +388,30 @@ class Ledger:
 
     def _checkpoints(self, after: int) -> dict[str, Checkpoint]:
         """Those of the threads that were written after a change number."""
-        found = self._db.execute(
+        stored = self._db.execute(
             "SELECT id, title, inode, size, mtime, ctime, seen, count, chain, code FROM threads"
             " WHERE stamp > ?",
             (after,),
         )
-        named, opened = self._sealer.named, self._sealer.open
+        named, unseal = self._sealer.named, self._sealer.open
         return {
             named(bytes(key)): Checkpoint(
                 (inode, size, mtime, ctime),
-                seen,
+                seen_ns,
                 count,
                 chain,
                 code,
-                opened("title", bytes(key), bytes(title)).decode(),
+                unseal("title", bytes(key), bytes(title)).decode(),
             )
-            for key, title, inode, size, mtime, ctime, seen, count, chain, code in found
+            for key, title, inode, size, mtime, ctime, seen_ns, count, chain, code in stored
         }
 
     def _failures(self) -> dict[bytes, tuple[int, str]]:
         """Attempts and the last reason of each text that could not be embedded."""
-        found = self._db.execute(
+        stored = self._db.execute(
             "SELECT text_hash, attempts, reason FROM failures WHERE embedder = ?", (self.embedder,)
         )
-        return {row[0]: (row[1], row[2]) for row in found}
+        return {row[0]: (row[1], row[2]) for row in stored}
 
     # What is written.
 
@@ -432,15 +432,15 @@ class Ledger:
         lowest: int | None = None
         if change.base is not None and (change.dropped or change.checkpoint is None):
             where = "thread = (SELECT code FROM threads WHERE id = ?) AND position >= ?"
-            place = (key, change.drop_from)
-            lowest = execute(f"SELECT min(id) FROM turns WHERE {where}", place).fetchone()[0]  # noqa: S608
-            execute(f"DELETE FROM turns WHERE {where}", place)  # noqa: S608
+            bounds = (key, change.drop_from)
+            lowest = execute(f"SELECT min(id) FROM turns WHERE {where}", bounds).fetchone()[0]  # noqa: S608
+            execute(f"DELETE FROM turns WHERE {where}", bounds)  # noqa: S608
         checkpoint = change.checkpoint
         if checkpoint is None:
             execute("DELETE FROM threads WHERE id = ?", (key,))
             execute("UPDATE meta SET epoch = epoch + 1")
             return lowest
-        seen, count, chain = checkpoint.seen_ns, checkpoint.count, checkpoint.chain
+        seen_ns, count, chain = checkpoint.seen_ns, checkpoint.count, checkpoint.chain
         title = self._sealer.seal("title", key, checkpoint.title.encode("utf-8", "replace"))
         code = execute(
             "INSERT INTO threads (id, inode, size, mtime, ctime, seen, count, chain, stamp, title)"
@@ -449,7 +449,7 @@ class Ledger:
             " ctime = excluded.ctime, seen = excluded.seen, count = excluded.count,"
             " chain = excluded.chain, stamp = excluded.stamp, title = excluded.title"
             " RETURNING code",
-            (key, *checkpoint.identity, seen, count, chain, number, title),
+            (key, *checkpoint.identity, seen_ns, count, chain, number, title),
         ).fetchall()[0][0]
         if change.records:
             self._insert(code, key, change.records)
@@ -482,7 +482,7 @@ class Ledger:
         self._db.executemany(
             "INSERT INTO turns (id, thread, position, role, length, flags, ts, offset, text_hash,"
             " checked, speaker, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(*row[:-1], *others) for row, *others in stored],
+            [(*row[:-1], *stored_columns) for row, *stored_columns in stored],
         )
 
     def _forget_orphans(self, lowest: int) -> None:
@@ -511,14 +511,14 @@ class Ledger:
 
     def _connect(self) -> Any:
         if self.path is None:
-            place = ":memory:"
+            uri = ":memory:"
         elif self.read_only:
             # A directory that cannot be written has no place for the journal's shared memory.
-            place = self.path.absolute().as_uri() + "?mode=ro&immutable=1"
+            uri = self.path.absolute().as_uri() + "?mode=ro&immutable=1"
         else:
-            place = self.path.absolute().as_uri() + "?mode=rwc"
+            uri = self.path.absolute().as_uri() + "?mode=rwc"
         return dbapi2.connect(
-            place, uri=self.path is not None, check_same_thread=False, isolation_level=None
+            uri, uri=self.path is not None, check_same_thread=False, isolation_level=None
         )
 
     def _prepare(self) -> None:
@@ -617,13 +617,13 @@ def row_checks(
     a row to another one unseen. 100,000 rows take about 0.2 s there.
     """
     fixed, width = turns.rows.tobytes(), TURN.itemsize
-    places = range(0, len(fixed), width)
+    offsets = range(0, len(fixed), width)
     if not sealer.sealed:
-        crc, pairs = zlib.crc32, zip(places, turns.hashes, strict=True)
-        found = [crc(fixed[at : at + width], crc(text)) for at, text in pairs]
-        return np.array(found, np.int64)
+        crc, pairs = zlib.crc32, zip(offsets, turns.hashes, strict=True)
+        checks = [crc(fixed[at : at + width], crc(text)) for at, text in pairs]
+        return np.array(checks, np.int64)
     check = sealer.check
-    rows = zip(places, turns.hashes, *owners, strict=True)
+    rows = zip(offsets, turns.hashes, *owners, strict=True)
     keyed = (
         check(
             "turn",

@@ -173,8 +173,8 @@ def first_difference(
         return checkpoint.count
     old = indexed.digests(checkpoint)
     pairs = zip(old, digests, strict=False)
-    same = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
-    return min(len(old), len(digests)) if same is None else same
+    first_differing = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
+    return min(len(old), len(digests)) if first_differing is None else first_differing
 
 
 def record_of(
@@ -185,10 +185,10 @@ def record_of(
     sealer: IndexSealer = CLEAR_INDEX,
 ) -> Record:
     """Analyse a turn for the index; recalled text that it quotes is not said anew by it."""
-    told = strip_recalled(turn.text)
-    found = index_text(told)
-    tokens = " ".join(map(sealer.token_key, found.tokens))
-    forms = "" if sealer.sealed else " ".join(found.forms)
+    own_text = strip_recalled(turn.text)
+    indexed = index_text(own_text)
+    tokens = " ".join(map(sealer.token_key, indexed.tokens))
+    forms = "" if sealer.sealed else " ".join(indexed.forms)
     return Record(
         position=position,
         role=_ROLES.get(turn.role, ROLE_OTHER),
@@ -197,8 +197,8 @@ def record_of(
         offset=(turn.ts.utcoffset() or timedelta()) // timedelta(minutes=1),
         text=turn.text,
         tokens=f"{tokens}\n{forms}" if forms else tokens,
-        length=found.length,
-        flags=turn_flags(told),
+        length=indexed.length,
+        flags=turn_flags(own_text),
         text_hash=text_hash(turn.text, sealer.hash_key),
         digest=digest,
     )

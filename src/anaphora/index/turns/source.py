@@ -139,11 +139,13 @@ class FileThreadSource(ThreadSource):
     def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
         """Conversations whose file is not, or not surely, the one that was marked."""
         if only is not None:
-            found = self._stat(only)
-            return [] if self._trusted(checkpoints.get(only), found) else [only]
+            identity = self._stat(only)
+            return [] if self._trusted(checkpoints.get(only), identity) else [only]
         files = self._files()
         differing = [
-            key for key, found in files.items() if not self._trusted(checkpoints.get(key), found)
+            key
+            for key, identity_now in files.items()
+            if not self._trusted(checkpoints.get(key), identity_now)
         ]
         return differing + [key for key in checkpoints if key not in files]
 
@@ -156,17 +158,17 @@ class FileThreadSource(ThreadSource):
         noted: bool = False,
     ) -> Change | None:
         """What brings the index from `checkpoint` to the file now; None for nothing."""
-        seen = self._wall_ns()
+        now_ns = self._wall_ns()
         try:
             read = self._read(conversation_id)
         except (OSError, StoreError) as error:
             self.problems.append(Degraded("conversations", f"{conversation_id}: {error}"))
             return None
         if read is None:
-            gone = Change(conversation_id, checkpoint, 0, (), None)
-            return gone if checkpoint is not None else None
+            removal = Change(conversation_id, checkpoint, 0, (), None)
+            return removal if checkpoint is not None else None
         chain = chain_of(read.digests)
-        fresh = Checkpoint(read.identity, seen, len(read.digests), chain, title=read.title)
+        now = Checkpoint(read.identity, now_ns, len(read.digests), chain, title=read.title)
         start = first_difference(checkpoint, read.digests, indexed)
         if noted and checkpoint is not None:
             start = min(start, self._first_new_speaker(conversation_id, checkpoint, read, indexed))
@@ -174,14 +176,14 @@ class FileThreadSource(ThreadSource):
             # Only the end was parsed, and turns before it are wanted.
             self._remembered.pop(conversation_id, None)
             return self.change(conversation_id, checkpoint, indexed, noted=noted)
-        if checkpoint is not None and fresh.same_content(checkpoint) and start == checkpoint.count:
-            return self._refreshed(conversation_id, checkpoint, fresh)
+        if checkpoint is not None and now.same_content(checkpoint) and start == checkpoint.count:
+            return self._refreshed(conversation_id, checkpoint, now)
         names = self._speakers(conversation_id, read, start)
         records = tuple(
             record_of(turn, start + i, names.get(start + i), read.digests[start + i], self._sealer)
             for i, turn in enumerate(read.turns[start - read.start :])
         )
-        return Change(conversation_id, checkpoint, start, records, fresh)
+        return Change(conversation_id, checkpoint, start, records, now)
 
     def _refreshed(
         self, conversation_id: str, checkpoint: Checkpoint, now: Checkpoint
@@ -192,10 +194,10 @@ class FileThreadSource(ThreadSource):
             return Change(conversation_id, checkpoint, checkpoint.count, (), now)
         return None
 
-    def _trusted(self, checkpoint: Checkpoint | None, found: Identity | None) -> bool:
-        if checkpoint is None or found is None:
-            return checkpoint is None and found is None
-        return checkpoint.identity == found and not self._fresh(checkpoint)
+    def _trusted(self, checkpoint: Checkpoint | None, identity: Identity | None) -> bool:
+        if checkpoint is None or identity is None:
+            return checkpoint is None and identity is None
+        return checkpoint.identity == identity and not self._fresh(checkpoint)
 
     @staticmethod
     def _fresh(checkpoint: Checkpoint) -> bool:
@@ -233,13 +235,13 @@ class FileThreadSource(ThreadSource):
         directory = self._store.directory
         if directory is None:
             return {}
-        found: dict[str, Identity] = {}
+        identities: dict[str, Identity] = {}
         try:
             with os.scandir(directory) as entries:
-                for entry in entries:
-                    name = entry.name
+                for file in entries:
+                    name = file.name
                     if name.endswith(self._store.suffix):
-                        found[name] = identity_of_entry(entry)
+                        identities[name] = identity_of_entry(file)
         except FileNotFoundError:
             # Nothing was written yet, or a file went while it was looked at: look again below.
             if not directory.is_dir():
@@ -247,32 +249,32 @@ class FileThreadSource(ThreadSource):
             return self._scan()
         except OSError as error:
             raise translate(error, "read", directory) from error
-        if found.keys() != self._names.keys():
+        if identities.keys() != self._names.keys():
             named = {path.name: key for key, path in self._store.files()}
-            self._names = {name: named.get(name) for name in found}
+            self._names = {name: named.get(name) for name in identities}
         names = self._names
-        return {key: identity for name, identity in found.items() if (key := names[name])}
+        return {key: identity for name, identity in identities.items() if (key := names[name])}
 
     def _read(self, conversation_id: str) -> _Read | None:
         try:
-            data, identity = self._store.read_file(conversation_id)
+            content, identity = self._store.read_file(conversation_id)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except NotAThread as error:
             self._report(conversation_id, error)
             return None
-        read = self._read_end(conversation_id, data, identity)
+        read = self._read_end(conversation_id, content, identity)
         if read is not None:
             return read
         try:
-            document = parse(data)
+            document = parse(content)
         except NotAThread as error:
             self._report(conversation_id, error)
             return None
         digests = self._digests(document.turns)
         if document.splice is not None:
             offset = document.splice[0]
-            begun = _Remembered(offset, _hashed(data, offset), digests, document.title)
+            begun = _Remembered(offset, _hashed(content, offset), digests, document.title)
             self._remember(conversation_id, begun)
         return _Read(identity, digests, 0, document.turns, document.title)
 
@@ -283,26 +285,26 @@ class FileThreadSource(ThreadSource):
 
     def _read_end(self, conversation_id: str, data: bytes, identity: Identity) -> _Read | None:
         """Parse only what was added since this file was read last, if that is all that changed."""
-        known = self._remembered.get(conversation_id)
-        if known is None or len(data) < known.offset:
+        remembered = self._remembered.get(conversation_id)
+        if remembered is None or len(data) < remembered.offset:
             return None
-        hashed = _hashed(data, known.offset)
-        if hashed.digest() != known.hashed.digest():
+        hashed = _hashed(data, remembered.offset)
+        if hashed.digest() != remembered.hashed.digest():
             return None
-        rest = data[known.offset :]
-        added = rest.lstrip(b", \t\r\n")
+        new_data = data[remembered.offset :]
+        added = new_data.lstrip(b", \t\r\n")
         try:
             document = parse(_OPENING + added)
         except NotAThread:
             return None
         if document.splice is None:
             return None
-        digests = known.digests + self._digests(document.turns)
-        offset = known.offset + len(rest) - len(added) + document.splice[0] - len(_OPENING)
-        hashed.update(memoryview(data)[known.offset : offset])
+        digests = remembered.digests + self._digests(document.turns)
+        offset = remembered.offset + len(new_data) - len(added) + document.splice[0] - len(_OPENING)
+        hashed.update(memoryview(data)[remembered.offset : offset])
         # The title stands before the turns.
-        self._remember(conversation_id, _Remembered(offset, hashed, digests, known.title))
-        return _Read(identity, digests, len(known.digests), document.turns, known.title)
+        self._remember(conversation_id, _Remembered(offset, hashed, digests, remembered.title))
+        return _Read(identity, digests, len(remembered.digests), document.turns, remembered.title)
 
     def _remember(self, conversation_id: str, begun: _Remembered) -> None:
         self._remembered[conversation_id] = begun
@@ -318,8 +320,8 @@ class FileThreadSource(ThreadSource):
             turns = [] if thread is None else list(thread.turns)
             read = _Read(read.identity, read.digests, 0, turns, read.title)
         names = self._speakers(conversation_id, read, 0)
-        old = indexed.speakers(checkpoint)
-        changed = (i for i, name in enumerate(old) if names.get(i) != name)
+        indexed_speakers = indexed.speakers(checkpoint)
+        changed = (i for i, name in enumerate(indexed_speakers) if names.get(i) != name)
         return next(changed, checkpoint.count)
 
     def _speakers(self, conversation_id: str, read: _Read, start: int) -> dict[int, str]:
@@ -367,10 +369,10 @@ class SqlThreadSource(ThreadSource):
         """Conversations whose notes changed after that version."""
         if self._sidecar is None:
             return frozenset()
-        places = self._sidecar.places_since(version)
-        for key, place in places.items():
-            self._noted_from[key] = min(place, self._noted_from.get(key, place))
-        return frozenset(places)
+        positions = self._sidecar.places_since(version)
+        for key, position in positions.items():
+            self._noted_from[key] = min(position, self._noted_from.get(key, position))
+        return frozenset(positions)
 
     def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
         """Conversations whose turns are not the ones that were marked."""
@@ -390,34 +392,34 @@ class SqlThreadSource(ThreadSource):
         noted: bool = False,
     ) -> Change | None:
         """What brings the index from `checkpoint` to the conversation now; None for nothing."""
-        place = self._noted_from.pop(conversation_id, 0)
-        noted_from = place if noted else None
-        known = _known(checkpoint, indexed)
+        position = self._noted_from.pop(conversation_id, 0)
+        noted_from = position if noted else None
+        known_digests = _known(checkpoint, indexed)
         # One turn more than is new: it tells whether those before it are still the same.
-        start = max(0, len(known) - 1)
-        if noted_from is not None and noted_from < len(known):
+        start = max(0, len(known_digests) - 1)
+        if noted_from is not None and noted_from < len(known_digests):
             start = 0
-        found = self._store.stored(conversation_id, start)
-        if found is None:
+        stored = self._store.stored(conversation_id, start)
+        if stored is None:
             return None if checkpoint is None else Change(conversation_id, checkpoint, 0, (), None)
-        if found.start and not _continues(found, known, checkpoint):
-            found = self._store.stored(conversation_id)
-            if found is None:
+        if stored.start and not _continues(stored, known_digests, checkpoint):
+            stored = self._store.stored(conversation_id)
+            if stored is None:
                 return Change(conversation_id, checkpoint, 0, (), None)
-        digests = known[: found.start] + self._digests(found.thread.turns)
+        digests = known_digests[: stored.start] + self._digests(stored.thread.turns)
         first = first_difference(checkpoint, digests, indexed)
         if noted_from is not None and checkpoint is not None:
-            first = min(first, _first_new_speaker(found, noted_from, indexed.speakers(checkpoint)))
-        identity = found.identity
-        fresh = Checkpoint(identity, 0, len(digests), chain_of(digests), title=found.thread.title)
-        if checkpoint is not None and fresh.same_content(checkpoint) and first == checkpoint.count:
+            first = min(first, _first_new_speaker(stored, noted_from, indexed.speakers(checkpoint)))
+        identity = stored.identity
+        now = Checkpoint(identity, 0, len(digests), chain_of(digests), title=stored.thread.title)
+        if checkpoint is not None and now.same_content(checkpoint) and first == checkpoint.count:
             return None
         records = tuple(
-            record_of(turn, place, turn.speaker, digests[place], self._sealer)
-            for place, turn in enumerate(found.thread.turns, found.start)
-            if place >= first
+            record_of(turn, position, turn.speaker, digests[position], self._sealer)
+            for position, turn in enumerate(stored.thread.turns, stored.start)
+            if position >= first
         )
-        return Change(conversation_id, checkpoint, first, records, fresh)
+        return Change(conversation_id, checkpoint, first, records, now)
 
     def _read_states(self) -> None:
         version, self._just_read = self._just_read, None
@@ -448,19 +450,23 @@ def _known(checkpoint: Checkpoint | None, indexed: Indexed) -> list[bytes]:
     return digests if chain_of(digests) == checkpoint.chain else []
 
 
-def _continues(found: StoredThread, known: Sequence[bytes], checkpoint: Checkpoint | None) -> bool:
+def _continues(
+    stored: StoredThread, digests: Sequence[bytes], checkpoint: Checkpoint | None
+) -> bool:
     """Whether the turns before those that were read are the ones that were marked."""
-    last = len(known) - 1 - found.start
+    last = len(digests) - 1 - stored.start
     return (
         checkpoint is not None
-        and last < len(found.stamps)
-        and found.stamps[last] == checkpoint.identity[0]
+        and last < len(stored.stamps)
+        and stored.stamps[last] == checkpoint.identity[0]
     )
 
 
-def _first_new_speaker(found: StoredThread, start: int, old: Sequence[str | None]) -> int:
-    turns: tuple[Turn, ...] = found.thread.turns
-    for place, turn in enumerate(turns, found.start):
-        if start <= place < len(old) and old[place] != turn.speaker:
-            return place
-    return len(old)
+def _first_new_speaker(
+    stored: StoredThread, start: int, indexed_speakers: Sequence[str | None]
+) -> int:
+    turns: tuple[Turn, ...] = stored.thread.turns
+    for position, turn in enumerate(turns, stored.start):
+        if start <= position < len(indexed_speakers) and indexed_speakers[position] != turn.speaker:
+            return position
+    return len(indexed_speakers)

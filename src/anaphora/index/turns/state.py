@@ -98,8 +98,8 @@ class State:
 
     def _check_counts(self) -> None:
         """Raise IndexLost where a thread has not as many rows as its checkpoint says."""
-        codes = np.array([one.code for one in self.checkpoints.values()], np.int64)
-        counts = np.array([one.count for one in self.checkpoints.values()], np.int64)
+        codes = np.array([checkpoint.code for checkpoint in self.checkpoints.values()], np.int64)
+        counts = np.array([checkpoint.count for checkpoint in self.checkpoints.values()], np.int64)
         most = int(codes.max(initial=-1)) + 1
         rows = np.bincount(self._turns.rows["conversation"], minlength=most)
         if rows.sum() != counts.sum() or not np.array_equal(rows[codes], counts):
@@ -225,8 +225,10 @@ class State:
         base = len(turns)
         extra, overlay_postings = self._overlay_rows(ids)
         turns = turns.joined(extra)
-        known = self.known_checkpoints()
-        titles = {code: known[key].title for code, key in ids.items() if known[key].title}
+        checkpoints = self.known_checkpoints()
+        titles = {
+            code: checkpoints[key].title for code, key in ids.items() if checkpoints[key].title
+        }
         words = TurnWords(
             statistics=WordStatistics(
                 self.segment, (self.postings, overlay_postings), (self._titles.postings,)
@@ -250,8 +252,10 @@ class State:
         keep = np.ones(len(turns), np.bool_)
         for change in self.overlay.values():
             if change.base is not None:
-                own = turns.rows["conversation"] == self.checkpoints[change.conversation_id].code
-                keep &= ~(own & (turns.rows["position"] >= change.drop_from))
+                of_thread = (
+                    turns.rows["conversation"] == self.checkpoints[change.conversation_id].code
+                )
+                keep &= ~(of_thread & (turns.rows["position"] >= change.drop_from))
         return turns.kept(keep)
 
     def _overlay_rows(self, ids: dict[int, str]) -> tuple[Turns, MemoryPostings]:
@@ -264,9 +268,9 @@ class State:
                 ids.pop(code, None)
                 continue
             ids[code] = key
-            for place, record in enumerate(change.records, len(extra)):
+            for row, record in enumerate(change.records, len(extra)):
                 tokens, forms = tokens_and_forms(record.tokens)
-                tail.add(place, (tokens,), forms)
+                tail.add(row, (tokens,), forms)
             extra = extra.joined(of_records(code, change.records, self._speakers))
         return extra, tail
 
@@ -275,23 +279,23 @@ class State:
         if self.overlay or len(self._entries) > len(hashes):
             self._entries = np.empty(0, np.int32)
         new = np.full(len(hashes) - len(self._entries), -1, np.int32)
-        known = np.concatenate((self._entries, new))
-        missing = np.flatnonzero(known < 0)
+        entries = np.concatenate((self._entries, new))
+        missing = np.flatnonzero(entries < 0)
         if len(missing):
-            known[missing] = self._places([hashes[i] for i in missing.tolist()])
-        self._entries = np.empty(0, np.int32) if self.overlay else known
-        return known
+            entries[missing] = self._places([hashes[i] for i in missing.tolist()])
+        self._entries = np.empty(0, np.int32) if self.overlay else entries
+        return entries
 
     def _places(self, keys: list[bytes]) -> NDArray[np.int32]:
         """The place of each text's cosine: those of the ANN index first; -1 without a vector."""
-        found = self._matrix.entries(keys)
-        far = self._far_places
-        if not far:
-            return found
-        known = np.where(found < 0, -1, found + len(far)).astype(np.int32)
-        for at in np.flatnonzero(found < 0).tolist():
-            known[at] = far.get(keys[at], -1)
-        return known
+        in_memory = self._matrix.entries(keys)
+        on_disk = self._far_places
+        if not on_disk:
+            return in_memory
+        entries = np.where(in_memory < 0, -1, in_memory + len(on_disk)).astype(np.int32)
+        for at in np.flatnonzero(in_memory < 0).tolist():
+            entries[at] = on_disk.get(keys[at], -1)
+        return entries
 
 
 def _still_based(change: Change, checkpoint: Checkpoint | None) -> bool:

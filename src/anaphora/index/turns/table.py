@@ -75,7 +75,7 @@ class Turns:
     def kept(self, keep: NDArray[np.bool_]) -> Turns:
         """Only the turns where `keep` is true."""
         pairs = zip(self.hashes, keep.tolist(), strict=True)
-        return Turns(self.rows[keep], [value for value, stays in pairs if stays])
+        return Turns(self.rows[keep], [hash_ for hash_, stays in pairs if stays])
 
 
 def no_turns() -> Turns:
@@ -88,10 +88,10 @@ def of_records(
 ) -> Turns:
     """Turns of the thread with this code; their rows in the index file count from `first`."""
     n = len(records)
-    own = ([getattr(r, name) for r in records] for name in _OWN)
+    columns_of_records = ([getattr(r, name) for r in records] for name in _OWN)
     ids = np.full(n, -1) if first < 0 else np.arange(first, first + n)
-    who = -1 if speakers is None else speakers.codes([r.speaker for r in records])
-    columns = (ids, code, *own, who)
+    speaker_codes = -1 if speakers is None else speakers.codes([r.speaker for r in records])
+    columns = (ids, code, *columns_of_records, speaker_codes)
     return Turns(turn_rows(columns, n), [r.text_hash for r in records])
 
 
@@ -104,13 +104,13 @@ def make_table(turns: Turns, ids: Mapping[int, str], speakers: tuple[str, ...]) 
     dense = np.full((codes[-1] if codes else 0) + 1, -1, np.int32)
     dense[codes] = np.arange(len(codes), dtype=np.int32)
     n = len(turns)
-    own = {name: np.ascontiguousarray(turns.rows[name]) for name in TURN.names or ()}
-    conversation, position = own["conversation"], own["position"]
+    columns = {name: np.ascontiguousarray(turns.rows[name]) for name in TURN.names or ()}
+    conversation, position = columns["conversation"], columns["position"]
     order = np.argsort(conversation.astype(np.int64) << 32 | position, kind="stable")
-    thread, place, ts = conversation[order], position[order], own["ts"][order]
+    threads, positions, ts = conversation[order], position[order], columns["ts"][order]
     first = np.ones(n, np.bool_)
-    first[1:] = thread[1:] != thread[:-1]
-    _check_places(first, place, conversation, dense)
+    first[1:] = threads[1:] != threads[:-1]
+    _check_places(first, positions, conversation, dense)
     apart = first.copy()
     apart[1:] |= (ts[1:] - ts[:-1]) > SESSION_GAP_SECONDS
     previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
@@ -125,12 +125,12 @@ def make_table(turns: Turns, ids: Mapping[int, str], speakers: tuple[str, ...]) 
         previous=previous,
         following=following,
         session=session,
-        role=own["role"],
-        speaker=own["speaker"],
-        ts=own["ts"],
-        length=own["length"],
-        flags=own["flags"],
-        offset=own["offset"],
+        role=columns["role"],
+        speaker=columns["speaker"],
+        ts=columns["ts"],
+        length=columns["length"],
+        flags=columns["flags"],
+        offset=columns["offset"],
         conversations=tuple(ids[code] for code in codes),
         speakers=speakers,
     )

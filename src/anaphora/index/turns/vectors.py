@@ -62,14 +62,14 @@ class OpenLedger:
 
         The lock is held for moments only: whoever asks meanwhile must not wait for all of them.
         """
-        while ids := (found := self._read(file, (since, upto, _VECTORS)))[0]:
+        while ids := (stored := self._read(file, (since, upto, _VECTORS)))[0]:
             since = ids[-1]
-            yield self._batch(*found)
+            yield self._batch(*stored)
 
-    def some_vectors(self, file: Ledger | None, wanted: NDArray[np.int64]) -> Iterator[Batch]:
+    def some_vectors(self, file: Ledger | None, numbers: NDArray[np.int64]) -> Iterator[Batch]:
         """Vectors of these numbers, without those that are gone; IndexLost as above."""
-        for start in range(0, len(wanted), _AT_ONCE):
-            yield self._batch(*self._read(file, wanted[start : start + _AT_ONCE].tolist()))
+        for start in range(0, len(numbers), _AT_ONCE):
+            yield self._batch(*self._read(file, numbers[start : start + _AT_ONCE].tolist()))
 
     def _read(
         self, file: Ledger | None, which: tuple[int, int, int] | list[int]
@@ -118,12 +118,12 @@ class TurnAnn:
     def usable(self, checkpoint: AnnCheckpoint) -> int:
         """Up to which number of a vector the ANN index can answer; 0 where it cannot."""
         failed, self.failed = self.failed, False
-        held = self._store
+        store_before = self._store
         if not checkpoint.generation or not self.writable():
             self._store = None
             return 0
-        if held is not None and not failed and _fits(held, checkpoint):
-            return held.meta.upto
+        if store_before is not None and not failed and _fits(store_before, checkpoint):
+            return store_before.meta.upto
         store = self.new_store()
         if (
             not _fits(store, checkpoint)
@@ -214,17 +214,17 @@ class AnnView:
     def _scanned(
         self, vector: NDArray[np.float32], batches: Iterator[Batch]
     ) -> NDArray[np.float32]:
-        found: list[Batch] = []
+        cosines: list[Batch] = []
         # A file that was replaced while it was read: the next question finds that out.
         with suppress(IndexLost, LedgerBusy):
-            found.extend((keys, parts @ vector) for keys, parts in batches)
-        return self._dense(found)
+            cosines.extend((keys, parts @ vector) for keys, parts in batches)
+        return self._dense(cosines)
 
-    def _dense(self, found: list[Batch]) -> NDArray[np.float32]:
+    def _dense(self, batches: list[Batch]) -> NDArray[np.float32]:
         best = np.full(len(self.ids), -2.0, np.float32)
-        for keys, cosines in found:
-            places = np.minimum(np.searchsorted(self.ids, keys), len(self.ids) - 1)
-            known = self.ids[places] == keys
-            np.maximum.at(best, places[known], cosines[known])
+        for keys, cosines in batches:
+            positions = np.minimum(np.searchsorted(self.ids, keys), len(self.ids) - 1)
+            present = self.ids[positions] == keys
+            np.maximum.at(best, positions[present], cosines[present])
         best[best < -1.5] = 0.0
         return best

@@ -111,10 +111,14 @@ class TurnView:
         near = self._matrix.best(vector)
         if ann is None:
             return near
-        wanted = also if rows is None else rows
-        places = np.empty(0, np.int64) if wanted is None else self._entries[wanted].astype(np.int64)
-        places = places[(places >= 0) & (places < len(ann.ids))]
-        far = ann.of(vector, places)
+        asked_rows = also if rows is None else rows
+        ann_entries = (
+            np.empty(0, np.int64)
+            if asked_rows is None
+            else self._entries[asked_rows].astype(np.int64)
+        )
+        ann_entries = ann_entries[(ann_entries >= 0) & (ann_entries < len(ann.ids))]
+        far = ann.of(vector, ann_entries)
         if rows is None:
             nearest = ann.best(vector)
             far = np.where(nearest == 0, far, nearest)
@@ -125,36 +129,36 @@ class TurnView:
 
         Empty where its vectors are not in memory: there are none yet, or the ANN index has them.
         """
-        place = int(self._entries[row]) - (0 if self._ann is None else len(self._ann.ids))
-        if place < 0 or not self.embedded[row]:
+        entry = int(self._entries[row]) - (0 if self._ann is None else len(self._ann.ids))
+        if entry < 0 or not self.embedded[row]:
             return np.empty(0, np.float32)
-        return self._matrix.each(vector, place)
+        return self._matrix.each(vector, entry)
 
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The cosine of each of these few rows to another one; NaN where either has no vector."""
-        found = np.full(len(rows), np.nan, np.float32)
+        closeness_ = np.full(len(rows), np.nan, np.float32)
         vector = self._first_part(row)
         if vector is None:
-            return found
+            return closeness_
         far = 0 if self._ann is None else len(self._ann.ids)
-        places = self._entries[rows].astype(np.int64)
-        near = self.embedded[rows] & (places >= far)
-        found[near] = self._matrix.some(vector, places[near] - far)
+        entries = self._entries[rows].astype(np.int64)
+        in_memory = self.embedded[rows] & (entries >= far)
+        closeness_[in_memory] = self._matrix.some(vector, entries[in_memory] - far)
         if self._ann is not None:
-            bulk = self.embedded[rows] & (places < far)
-            found[bulk] = self._ann.of(vector, places[bulk])[places[bulk]]
-        return found
+            on_disk = self.embedded[rows] & (entries < far)
+            closeness_[on_disk] = self._ann.of(vector, entries[on_disk])[entries[on_disk]]
+        return closeness_
 
     def _first_part(self, row: int) -> NDArray[np.float32] | None:
         """The vector of a turn, of a long one that of its beginning; None where there is none."""
         if not self.embedded[row]:
             return None
-        place, far = int(self._entries[row]), 0
+        entry, far = int(self._entries[row]), 0
         if self._ann is not None:
             far = len(self._ann.ids)
-            if place < far:
-                return self._ann.first_part(place)
-        first: NDArray[np.float32] = self._matrix.parts[self._matrix.starts[place - far]]
+            if entry < far:
+                return self._ann.first_part(entry)
+        first: NDArray[np.float32] = self._matrix.parts[self._matrix.starts[entry - far]]
         return first
 
     def words(
@@ -176,25 +180,25 @@ class TurnView:
 
     def exact(self, looked_up: Lookup, conversation: int | None = None) -> NDArray[np.float32]:
         """The share of what a question names exactly that each turn holds, shape (N,)."""
-        held = np.zeros(len(self), np.float32)
+        shares = np.zeros(len(self), np.float32)
         for terms in looked_up.exact:
             rows = self.holding(terms, conversation)
-            held[rows] += np.float32(1.0 / len(looked_up.exact))
-        return held
+            shares[rows] += np.float32(1.0 / len(looked_up.exact))
+        return shares
 
     def holding(self, terms: Sequence[str], conversation: int | None = None) -> NDArray[np.int64]:
         """The rows that hold any of these terms of the index that are rare, each once."""
         rare = [term for term in terms if 0 < self._words.statistics.holding(term) <= RARE]
-        found = [self._holding(term, conversation) for term in rare]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+        rows = [self._holding(term, conversation) for term in rare]
+        return np.unique(np.concatenate(rows)) if rows else np.empty(0, np.int64)
 
     def naming(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
         """The turns that hold any of these tokens, shape (N,)."""
-        held = np.zeros(len(self), np.bool_)
+        naming_ = np.zeros(len(self), np.bool_)
         for term in map(self._words.term_of, tokens):
             if self._words.statistics.holding(term):
-                held[self._holding(term, None)] = True
-        return held
+                naming_[self._holding(term, None)] = True
+        return naming_
 
     def sharing(
         self, terms: Sequence[Word], conversation: int | None, limit: int
@@ -221,8 +225,8 @@ class TurnView:
         for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
             keys, parts = postings.scores(weights, statistics.average())
             # What came into memory since this view was taken is beyond its rows.
-            here = keys < len(row_of)
-            rows, parts = row_of[keys[here]], parts[here]
+            in_view = keys < len(row_of)
+            rows, parts = row_of[keys[in_view]], parts[in_view]
             np.add.at(scores, rows[rows >= 0], parts[rows >= 0])
         if conversation is not None:
             scores[self.table.conversation != conversation] = 0.0
@@ -243,50 +247,54 @@ class TurnView:
         lengths, statistics = self.table.length, self._words.statistics
         if not len(lengths) or int(lengths.max()) <= LONG:
             return
-        found = np.zeros(len(self), np.float32)
+        raised = np.zeros(len(self), np.float32)
         for term, weight in weights.items():
             if statistics.holding(term) <= RARE:
                 rows = self._holding(term, conversation)
                 rows = rows[lengths[rows] > LONG]
                 tries = np.log(lengths[rows] / statistics.average())
-                found[rows] += np.clip(weight - tries, 0.0, weight)
-        np.maximum(scores, found, out=scores)
+                raised[rows] += np.clip(weight - tries, 0.0, weight)
+        np.maximum(scores, raised, out=scores)
 
     def _holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
         """The rows that hold a term of the index, each once."""
         words, statistics = self._words, self._words.statistics
-        held = np.zeros(len(self), np.float32)
-        self._add_stored(held, {term: 1.0}, conversation, statistics.holding(term))
+        scores = np.zeros(len(self), np.float32)
+        self._add_stored(scores, {term: 1.0}, conversation, statistics.holding(term))
         overlay = np.arange(words.base, len(self), dtype=np.int32)
         for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
             keys, _ = postings.scores({term: 1.0}, statistics.average())
             rows = row_of[keys[keys < len(row_of)]]
-            held[rows[rows >= 0]] = 1.0
+            scores[rows[rows >= 0]] = 1.0
         if conversation is not None:
-            held[self.table.conversation != conversation] = 0.0
-        return np.flatnonzero(held)
+            scores[self.table.conversation != conversation] = 0.0
+        return np.flatnonzero(scores)
 
     def title(self, conversation: int) -> str:
         """What a conversation (a code of `table`) is called, "" where it has no name."""
         return self._words.titles.get(int(self._words.codes[conversation]), "")
 
-    def titles(self, wanted: Lookup) -> NDArray[np.float32] | None:
+    def titles(self, lookup: Lookup) -> NDArray[np.float32] | None:
         """How much of a question the title of each turn's conversation holds, 0 … 1, shape (N,).
 
         It is told of the conversation, not of a turn: where there are more than `TITLED` of them,
         each has less of it. None where no title holds anything.
         """
         words = self._words
-        if not wanted.titles or not words.titles:
+        if not lookup.titles or not words.titles:
             return None
-        shares = title_shares(words.statistics.beside[0], words.statistics, wanted)
-        each = np.array([shares.get(code, 0.0) for code in words.codes.tolist()], np.float32)
-        if not each.any():
+        shares = title_shares(words.statistics.beside[0], words.statistics, lookup)
+        shares_by_code = np.array(
+            [shares.get(code, 0.0) for code in words.codes.tolist()], np.float32
+        )
+        if not shares_by_code.any():
             return None
-        counts = np.bincount(self.table.conversation, minlength=len(each))
-        each *= np.sqrt(np.minimum(1.0, TITLED / np.maximum(counts, 1))).astype(np.float32)
-        found: NDArray[np.float32] = each[self.table.conversation]
-        return found
+        counts = np.bincount(self.table.conversation, minlength=len(shares_by_code))
+        shares_by_code *= np.sqrt(np.minimum(1.0, TITLED / np.maximum(counts, 1))).astype(
+            np.float32
+        )
+        shares_by_row: NDArray[np.float32] = shares_by_code[self.table.conversation]
+        return shares_by_row
 
     def alike(
         self, terms: Sequence[Word] | Lookup, words: NDArray[np.float32], length: int
@@ -298,16 +306,16 @@ class TurnView:
         scores of `terms`, `length` the number of the question's tokens. The share is the score over
         that of a turn as long which holds every term once.
         """
-        found = np.zeros(len(self), np.float32)
+        similarity = np.zeros(len(self), np.float32)
         mass = self._looked_up(terms).mass
         rows = np.flatnonzero(words)
         if not mass or not len(rows):
-            return found
+            return similarity
         lengths = np.maximum(self.table.length[rows], 1)
-        held = words[rows] / full_score(mass, lengths, self._words.statistics.average())
+        shares = words[rows] / full_score(mass, lengths, self._words.statistics.average())
         shorter = np.minimum(lengths, length) / np.maximum(lengths, length)
-        found[rows] = np.minimum(held, 1.0) * np.sqrt(shorter)
-        return found
+        similarity[rows] = np.minimum(shares, 1.0) * np.sqrt(shorter)
+        return similarity
 
     def idf(self, terms: Sequence[Word]) -> NDArray[np.float32]:
         """Inverse document frequency of each term, 0 for one that no turn holds."""
@@ -331,7 +339,7 @@ class TurnView:
         if segment is None:
             return
         group = None if conversation is None else int(self._words.codes[conversation])
-        ids, found = segment.search({segment.fields[0]: boosts}, limit, group=group)
+        ids, stored_scores = segment.search({segment.fields[0]: boosts}, limit, group=group)
         rows = self._words.row_of[ids]
-        here = rows >= 0
-        scores[rows[here]] = found[here]
+        known = rows >= 0
+        scores[rows[known]] = stored_scores[known]

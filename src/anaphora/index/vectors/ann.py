@@ -78,11 +78,11 @@ class AnnStore:
         self._table = None
         empty = AnnMeta(self.meta.embedder)
         try:
-            found = AnnMeta(**json.loads((self.folder / _META).read_text(encoding="utf-8")))
+            meta = AnnMeta(**json.loads((self.folder / _META).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
-            found = empty
-        usable = found.embedder == empty.embedder and (self.folder / found.generation).is_dir()
-        self.meta = found if usable and found.generation else empty
+            meta = empty
+        usable = meta.embedder == empty.embedder and (self.folder / meta.generation).is_dir()
+        self.meta = meta if usable and meta.generation else empty
         return self.meta
 
     def search(
@@ -98,11 +98,11 @@ class AnnStore:
             if not exact:
                 wide = max(_REFINE * limit, _LEAST_BREADTH)
                 query = query.nprobes(_PROBES).refine_factor(_REFINE).ef(wide)
-            found = query.select(["key", "_distance"]).to_arrow()
+            nearest = query.select(["key", "_distance"]).to_arrow()
         except ANN_ERRORS as error:
             raise IndexLost(str(error).splitlines()[0] if str(error) else repr(error)) from error
-        keys = found.column("key").to_numpy().astype(np.int64)
-        cosines = 1.0 - found.column("_distance").to_numpy().astype(np.float32)
+        keys = nearest.column("key").to_numpy().astype(np.int64)
+        cosines = 1.0 - nearest.column("_distance").to_numpy().astype(np.float32)
         return keys, cosines, exact
 
     def extend(self, batches: Iterable[Batch], upto: int) -> AnnMeta:
@@ -135,8 +135,8 @@ class AnnStore:
         from lancedb.index import HnswSq
 
         # Tidying while there is a graph would join what is new to it: as long as making it anew.
-        for known in table.list_indices():
-            table.drop_index(known.name)
+        for index in table.list_indices():
+            table.drop_index(index.name)
         self._tidy(table)
         graph = HnswSq(distance_type="cosine", num_partitions=max(1, count // 50_000))
         table.create_index("vector", config=graph, replace=True)
@@ -151,9 +151,9 @@ class AnnStore:
         fresh.replace(self.folder / _META)
         self.meta = meta
         self._table = None
-        for place in list(self.folder.iterdir()):
-            if place.is_dir() and place.name != meta.generation:
-                shutil.rmtree(place, ignore_errors=True)
+        for path in list(self.folder.iterdir()):
+            if path.is_dir() and path.name != meta.generation:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _opened(self) -> Any:
         if self._table is None:

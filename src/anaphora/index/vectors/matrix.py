@@ -58,9 +58,9 @@ class MatrixView:
             return np.empty(0, np.float32)
         if len(self.starts) == len(self.parts):
             return products(self.parts[self.starts[texts]], vector)
-        rows, begin = self.parts_of(texts)
-        found: NDArray[np.float32] = np.maximum.reduceat(products(self.parts[rows], vector), begin)
-        return found
+        rows, begins = self.parts_of(texts)
+        best: NDArray[np.float32] = np.maximum.reduceat(products(self.parts[rows], vector), begins)
+        return best
 
     def each(self, vector: NDArray[np.float32], text: int) -> NDArray[np.float32]:
         """The cosine of each part of one text, in the order in which they stand in it."""
@@ -72,8 +72,8 @@ class MatrixView:
         following = np.minimum(texts + 1, len(self.starts) - 1)
         ends = np.where(texts < len(self.starts) - 1, self.starts[following], len(self.parts))
         counts = ends - first
-        begin = np.concatenate(([0], np.cumsum(counts)[:-1]))
-        return np.repeat(first - begin, counts) + np.arange(int(counts.sum())), begin
+        begins = np.concatenate(([0], np.cumsum(counts)[:-1]))
+        return np.repeat(first - begins, counts) + np.arange(int(counts.sum())), begins
 
 
 def products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -81,20 +81,20 @@ def products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray
     # Not `parts @ vector`: that wakes the threads of the linear algebra library, and where other
     # processes want the processors too, it waited for them 7 to 25 ms instead of 0.6.
     vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
-    found = np.einsum("ij,j->i", parts, vector) if vecdot is None else vecdot(parts, vector)
-    made: NDArray[np.float32] = found
-    return made
+    computed = np.einsum("ij,j->i", parts, vector) if vecdot is None else vecdot(parts, vector)
+    dots: NDArray[np.float32] = computed
+    return dots
 
 
 def products_of(rows: NDArray[np.float32], parts: NDArray[np.float32]) -> NDArray[np.float32]:
     """As `products` with each of a few rows, shape (rows, P)."""
     vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
     if vecdot is None:
-        found = np.einsum("ij,kj->ik", rows, parts)
+        computed = np.einsum("ij,kj->ik", rows, parts)
     else:
-        found = vecdot(rows[:, None, :], parts[None])
-    made: NDArray[np.float32] = found
-    return made
+        computed = vecdot(rows[:, None, :], parts[None])
+    dots: NDArray[np.float32] = computed
+    return dots
 
 
 class Matrix:
@@ -133,26 +133,26 @@ class Matrix:
         """
         # Written into place as they are read: no copy of all of them in 32 bits.
         rows = np.frombuffer(data, "<f2").reshape(-1, self._dimensions)
-        known, first = len(self._parts), len(self._starts)
+        part_count, first_text = len(self._parts), len(self._starts)
         self._parts.add(rows)
         starts = np.cumsum(counts) - counts
         if len(rows) > len(counts):
             several = np.repeat(np.arange(len(counts)), counts)
             later = np.setdiff1d(np.arange(len(rows)), starts, assume_unique=True)
-            self._more.add(known + later)
-            self._owners.add(first + several[later])
-        self._starts.add(known + starts)
-        return first
+            self._more.add(part_count + later)
+            self._owners.add(first_text + several[later])
+        self._starts.add(part_count + starts)
+        return first_text
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """Forget the vectors of all other texts; their room is reused when the index is opened."""
-        kept = set(keys)
-        self._entries = {key: place for key, place in self._entries.items() if key in kept}
+        wanted_keys = set(keys)
+        self._entries = {key: number for key, number in self._entries.items() if key in wanted_keys}
 
     def entries(self, keys: Sequence[bytes]) -> NDArray[np.int32]:
         """The place of each text among `view().best(...)`, -1 for one without a vector."""
-        find = self._entries.get
-        return np.fromiter((find(key, -1) for key in keys), np.int32, len(keys))
+        number_of = self._entries.get
+        return np.fromiter((number_of(key, -1) for key in keys), np.int32, len(keys))
 
     def view(self) -> MatrixView:
         """The vectors as they are now."""
@@ -188,7 +188,7 @@ def best_part(
     rows: NDArray[np.int64], cosines: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Each row once, with the best of its parts' cosines."""
-    own, where = np.unique(rows, return_inverse=True)
-    best = np.full(len(own), -np.inf)
-    np.maximum.at(best, where, cosines)
-    return own, best
+    distinct, positions = np.unique(rows, return_inverse=True)
+    best = np.full(len(distinct), -np.inf)
+    np.maximum.at(best, positions, cosines)
+    return distinct, best

@@ -57,12 +57,12 @@ class Quantized:
 
         Those that are here are the first of them.
         """
-        start, kept = 0, 0
+        start, whole = 0, 0
         for size in _sizes(len(parts), BLOCKS):
-            if kept < len(self._blocks) and len(self._blocks[kept]) == size:
-                start, kept = start + size, kept + 1
+            if whole < len(self._blocks) and len(self._blocks[whole]) == size:
+                start, whole = start + size, whole + 1
                 continue
-            self._blocks = (*self._blocks[:kept], _pack(parts[start : start + size]))
+            self._blocks = (*self._blocks[:whole], _pack(parts[start : start + size]))
             return start + size < len(parts)
         return False
 
@@ -85,8 +85,8 @@ class Quantized:
 def _sizes(count: int, blocks: Sequence[int], *, rest: bool = True) -> Iterator[int]:
     """How so many parts are divided."""
     for size in blocks:
-        whole, count = divmod(count, size)
-        yield from [size] * whole
+        full, count = divmod(count, size)
+        yield from [size] * full
     if rest and count:
         yield count
 
@@ -119,14 +119,14 @@ def _pack(parts: Floats) -> _Block:
     scales = np.empty(len(parts), np.float32)
     error = longest = 0.0
     for start in range(0, len(parts), _CODE_STEP):
-        some = parts[start : start + _CODE_STEP]
-        one = np.maximum(np.abs(some).max(axis=1), np.float32(1e-12)) / _PART_MOST
-        rounded = np.rint(some / one[:, None])
-        back = rounded * one[:, None]
+        block = parts[start : start + _CODE_STEP]
+        steps = np.maximum(np.abs(block).max(axis=1), np.float32(1e-12)) / _PART_MOST
+        rounded = np.rint(block / steps[:, None])
+        back = rounded * steps[:, None]
         longest = max(longest, _longest(back))
-        error = max(error, _longest(some - back))
-        codes[:, start : start + len(some)] = rounded.T
-        scales[start : start + len(some)] = one
+        error = max(error, _longest(block - back))
+        codes[:, start : start + len(block)] = rounded.T
+        scales[start : start + len(block)] = steps
     return _Block(_session(codes), scales, error, longest)
 
 
@@ -148,10 +148,10 @@ def _session(codes: NDArray[np.int8]) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.enable_cpu_mem_arena = False
-    made = runtime.InferenceSession(_model(codes), options, providers=["CPUExecutionProvider"])
+    session = runtime.InferenceSession(_model(codes), options, providers=["CPUExecutionProvider"])
     # The wrapper keeps the model's bytes, as large as the codes, to begin anew elsewhere.
-    vars(made).pop("_model_bytes", None)
-    return made
+    vars(session).pop("_model_bytes", None)
+    return session
 
 
 _UINT8, _INT8, _INT32 = 2, 3, 6
@@ -160,14 +160,18 @@ _UINT8, _INT8, _INT32 = 2, 3, 6
 def _model(codes: NDArray[np.int8]) -> bytes:
     """An ONNX model of one node, c = MatMulInteger(a, codes), in the protocol buffer encoding."""
 
-    def number(value: int) -> bytes:
-        return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + number(value >> 7)
+    def number(integer: int) -> bytes:
+        return (
+            bytes([integer])
+            if integer < 128
+            else bytes([integer & 127 | 128]) + number(integer >> 7)
+        )
 
-    def field(place: int, value: bytes | str | int) -> bytes:
-        if isinstance(value, int):
-            return number(place << 3) + number(value)
-        data = value.encode() if isinstance(value, str) else value
-        return number(place << 3 | 2) + number(len(data)) + data
+    def field(field_number: int, content: bytes | str | int) -> bytes:
+        if isinstance(content, int):
+            return number(field_number << 3) + number(content)
+        payload = content.encode() if isinstance(content, str) else content
+        return number(field_number << 3 | 2) + number(len(payload)) + payload
 
     def constant(name: str, kind: int, shape: tuple[int, ...], data: bytes) -> bytes:
         sizes = b"".join(field(1, size) for size in shape)
@@ -226,16 +230,16 @@ class Projected:
 
         Those that are here are the first of them. Fewer than make a block are never taken in.
         """
-        start, kept = 0, 0
+        start, whole = 0, 0
         for size in _sizes(len(parts), SHORT_BLOCKS, rest=False):
-            if kept < len(self._blocks) and len(self._blocks[kept]) == size:
-                start, kept = start + size, kept + 1
+            if whole < len(self._blocks) and len(self._blocks[whole]) == size:
+                start, whole = start + size, whole + 1
                 continue
             if self._axes is None or len(parts) >= _ANEW * self._found_in:
                 # Blocks that are here keep theirs: should those fit badly, their bound is looser.
                 self._axes, self._found_in = _leading(parts), len(parts)
-            made = _shorten(parts[start : start + size], self._axes)
-            self._blocks = (*self._blocks[:kept], made)
+            block = _shorten(parts[start : start + size], self._axes)
+            self._blocks = (*self._blocks[:whole], block)
             return len(parts) - start - size >= SHORT_BLOCKS[-1]
         return False
 
@@ -244,14 +248,14 @@ class Projected:
 
         With them, how many parts were looked at: more may come meanwhile.
         """
-        found, start, short = [], 0, _Shortened(vector[None])
+        near, start, short = [], 0, _Shortened(vector[None])
         for block in self._blocks:
-            some = block.could_be(short.along(block.axes), closer)
-            if len(some) > _TOO_MANY * len(block):
+            hits = block.could_be(short.along(block.axes), closer)
+            if len(hits) > _TOO_MANY * len(block):
                 return None
-            found.append(start + some)
+            near.append(start + hits)
             start += len(block)
-        return np.concatenate(found) if found else np.empty(0, np.int64), start
+        return np.concatenate(near) if near else np.empty(0, np.int64), start
 
     def pairs(
         self, vectors: Floats, parts: Floats, closer: float
@@ -261,24 +265,24 @@ class Projected:
         The first of `parts` are those that were taken in.
         """
         blocks = self._blocks
-        known = sum(map(len, blocks))
+        packed = sum(map(len, blocks))
         for first in range(0, len(vectors), _MANY_AT_ONCE):
-            some, start = vectors[first : first + _MANY_AT_ONCE], 0
-            short = _Shortened(some)
+            batch, start = vectors[first : first + _MANY_AT_ONCE], 0
+            short = _Shortened(batch)
             for block in blocks:
                 end = start + len(block)
-                found = block.could_be(short.along(block.axes), closer)
-                if len(found) > _TOO_MANY * len(some) * len(block):
-                    near = (some @ parts[start:end].T).ravel() >= closer - _BOUND_ROUNDING
-                    found = np.flatnonzero(near)
-                at, place = np.divmod(found, len(block))
-                yield first + at, start + place
+                pairs = block.could_be(short.along(block.axes), closer)
+                if len(pairs) > _TOO_MANY * len(batch) * len(block):
+                    near = (batch @ parts[start:end].T).ravel() >= closer - _BOUND_ROUNDING
+                    pairs = np.flatnonzero(near)
+                query, part = np.divmod(pairs, len(block))
+                yield first + query, start + part
                 start = end
-            if known < len(parts):
-                newer = products_of(some, parts[known:]) if known else some @ parts.T
-                found = np.flatnonzero(newer.ravel() >= closer - _BOUND_ROUNDING)
-                at, place = np.divmod(found, len(parts) - known)
-                yield first + at, known + place
+            if packed < len(parts):
+                newer = products_of(batch, parts[packed:]) if packed else batch @ parts.T
+                pairs = np.flatnonzero(newer.ravel() >= closer - _BOUND_ROUNDING)
+                query, part = np.divmod(pairs, len(parts) - packed)
+                yield first + query, packed + part
 
 
 class _Shortened:
@@ -342,23 +346,23 @@ class _ShortBlock:
         sums = self.session.run(None, {"a": queries.codes})[0]
         # No sum is that large: what is beyond it is beyond all.
         most = np.iinfo(np.int32).max
-        wanted = np.clip(np.ceil(least / (self.scale * queries.scales)), -most, most)
-        found: Places = np.flatnonzero(sums >= wanted.astype(np.int32)[:, None])
-        return found
+        thresholds = np.clip(np.ceil(least / (self.scale * queries.scales)), -most, most)
+        pairs: Places = np.flatnonzero(sums >= thresholds.astype(np.int32)[:, None])
+        return pairs
 
 
 def _shorten(parts: Floats, axes: Floats) -> _ShortBlock:
     codes = np.empty((len(axes) + 1, len(parts)), np.int8)
     steps = range(0, len(parts), _CODE_STEP)
     short = [_short(parts[start : start + _CODE_STEP], axes) for start in steps]
-    scale = max(1e-12, *(float(np.abs(some).max()) for some in short)) / _PART_MOST
+    scale = max(1e-12, *(float(np.abs(coordinates).max()) for coordinates in short)) / _PART_MOST
     error = longest = 0.0
-    for start, some in zip(steps, short, strict=True):
-        rounded = np.rint(some / np.float32(scale))
+    for start, coordinates in zip(steps, short, strict=True):
+        rounded = np.rint(coordinates / np.float32(scale))
         back = rounded * np.float32(scale)
         longest = max(longest, _longest(back))
-        error = max(error, _longest(some - back))
-        codes[:, start : start + len(some)] = rounded.T
+        error = max(error, _longest(coordinates - back))
+        codes[:, start : start + len(coordinates)] = rounded.T
     return _ShortBlock(_session(codes), axes, len(parts), scale, error, longest)
 
 
@@ -369,9 +373,9 @@ def _leading(parts: Floats) -> Floats:
     many small steps wait for one another's threads, for seconds where other programs want the
     processors too.
     """
-    some = parts[:: max(1, len(parts) // _SAMPLE)]
-    square = (some.T @ some).astype(np.float64)
-    axes = some[:: max(1, len(some) // LEADING)][:LEADING].astype(np.float64)
+    sample = parts[:: max(1, len(parts) // _SAMPLE)]
+    square = (sample.T @ sample).astype(np.float64)
+    axes = sample[:: max(1, len(sample) // LEADING)][:LEADING].astype(np.float64)
     for _ in range(_ROUNDS):
         # Twice the product: of more, those that lead would leave no digits for the others.
         axes = _orthonormal(axes @ square @ square)
@@ -383,21 +387,23 @@ def _orthonormal(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
     One that is made of those before becomes 0.
     """
-    found = np.zeros_like(rows)
-    for at, row in enumerate(rows):
-        left, before = row, found[:at]
+    axes = np.zeros_like(rows)
+    for position, row in enumerate(rows):
+        remainder, before = row, axes[:position]
         for _ in range(2):
-            left = left - np.einsum("i,ij->j", np.einsum("ij,j->i", before, left), before)
-        length = float(np.sqrt(left @ left))
+            remainder = remainder - np.einsum(
+                "i,ij->j", np.einsum("ij,j->i", before, remainder), before
+            )
+        length = float(np.sqrt(remainder @ remainder))
         if length > _NOTHING_LEFT * float(np.sqrt(row @ row)):
-            found[at] = left / length
-    return found
+            axes[position] = remainder / length
+    return axes
 
 
 def _short(rows: Floats, axes: Floats) -> Floats:
     along = products_of(rows, axes) if len(rows) <= _FEW_AT_ONCE else rows @ axes.T
-    left = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", along, along)
+    squares = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", along, along)
     # Of two numbers that are nearly equal the difference is known to so many digits only.
-    across = np.sqrt(np.maximum(left, 0.0) + np.float32(_OF_SQUARE))
+    across = np.sqrt(np.maximum(squares, 0.0) + np.float32(_OF_SQUARE))
     short: Floats = np.concatenate((along, across[:, None]), axis=1).astype(np.float32, copy=False)
     return short

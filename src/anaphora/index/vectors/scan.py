@@ -81,10 +81,10 @@ class Scan:
         if not self._fits(vector, view):
             self._questions += 1
             self._keep_up(view)
-        found, error = self._found(vector)
+        cosines, error = self._found(vector)
         if not error:
             return slice(None)
-        near = found if every else found[texts]
+        near = cosines if every else cosines[texts]
         cut = len(near) - limit
         # Whoever is among the best is at least as near as the last of `limit`, less its error.
         least = np.partition(near, cut)[cut] - 2.0 * error
@@ -113,19 +113,19 @@ class Scan:
         for queries, parts in self._pairs(vectors, view, closer):
             # Some at a time: what is picked from memory for the product stays near to it.
             for start in range(0, len(parts), _STEP):
-                asked, rows = queries[start : start + _STEP], parts[start : start + _STEP]
-                cosines = np.einsum("ij,ij->i", vectors[asked], view.parts[rows])
-                good = np.flatnonzero(cosines >= closer)
-                texts = np.searchsorted(view.starts, rows[good], side="right") - 1
-                some = (asked[good], texts, cosines[good])
-                yield from zip(*(column.tolist() for column in some), strict=True)
+                query_rows, rows = queries[start : start + _STEP], parts[start : start + _STEP]
+                cosines = np.einsum("ij,ij->i", vectors[query_rows], view.parts[rows])
+                close = np.flatnonzero(cosines >= closer)
+                texts = np.searchsorted(view.starts, rows[close], side="right") - 1
+                columns = (query_rows[close], texts, cosines[close])
+                yield from zip(*(column.tolist() for column in columns), strict=True)
 
     def _could_be(self, vector: Floats, closer: float, view: MatrixView) -> NDArray[np.intp]:
         """The texts that could be so close to one vector."""
         parts = self._parts_near(vector, closer, view) if len(view.parts) >= SEVERAL else None
         if parts is None:
-            found, error = self._found(vector)
-            return np.flatnonzero(found >= closer - error)
+            cosines, error = self._found(vector)
+            return np.flatnonzero(cosines >= closer - error)
         return np.unique(np.searchsorted(view.starts, parts, side="right") - 1)
 
     def _parts_near(
@@ -134,25 +134,25 @@ class Scan:
         """The parts that could be so close, by the projected form; None where that is no help."""
         self._asked += 1
         self._keep_up(view)
-        lacking = len(view.parts) - len(self._projected)
-        if lacking > NEWER and self._quantized is not None:
+        unpacked = len(view.parts) - len(self._projected)
+        if unpacked > NEWER and self._quantized is not None:
             # While the one is made, the other reads less.
             return None
-        found = self._projected.could_be(vector, closer)
-        if found is None:
+        candidates = self._projected.could_be(vector, closer)
+        if candidates is None:
             return None
         # Another sum than that of the exact scan, which decides: it differs in the last digit.
-        near, known = found
-        newer = products(view.parts[known:], vector)
-        newer_near = known + np.flatnonzero(newer >= closer - _LAST_DIGIT)
+        near, packed = candidates
+        newer = products(view.parts[packed:], vector)
+        newer_near = packed + np.flatnonzero(newer >= closer - _LAST_DIGIT)
         return np.concatenate((near, newer_near))
 
     def _pairs(
         self, vectors: Floats, view: MatrixView, closer: float
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Places of all pairs that could be so close: (among `vectors`, among the parts)."""
-        lacking = len(view.parts) - len(self._projected)
-        if len(view.parts) >= ENOUGH and lacking >= SHORT_BLOCKS[-1]:
+        unpacked = len(view.parts) - len(self._projected)
+        if len(view.parts) >= ENOUGH and unpacked >= SHORT_BLOCKS[-1]:
             # Whoever asks begins the background, so none begins while this is waited for.
             self._worker.wait()
             while self._projected.take_some(view.parts):
@@ -170,11 +170,11 @@ class Scan:
         if self._last is None or not self._fits(vector, view):
             quantized = self._quantized
             if quantized is None:
-                found, error = view.best(vector), 0.0
+                cosines, error = view.best(vector), 0.0
             else:
                 near, error = _approximate(quantized, vector, view)
-                found = view.best_parts(near)
-            self._last = (vector, len(view.parts), found, error)
+                cosines = view.best_parts(near)
+            self._last = (vector, len(view.parts), cosines, error)
         return self._last[2], self._last[3]
 
     # What is made in the background.
@@ -188,13 +188,13 @@ class Scan:
             self._add_newer(view)
 
     def _quantized_due(self, view: MatrixView) -> bool:
-        known = 0 if self._quantized is None else len(self._quantized)
-        wanted = known or (self._questions > FIRST and len(view.parts) >= BIG)
-        return bool(wanted) and len(view.parts) - known > (NEWER if known else 0)
+        packed = 0 if self._quantized is None else len(self._quantized)
+        worthwhile = packed or (self._questions > FIRST and len(view.parts) >= BIG)
+        return bool(worthwhile) and len(view.parts) - packed > (NEWER if packed else 0)
 
     def _projected_due(self, view: MatrixView) -> bool:
-        wanted = self._asked > PATIENCE and len(view.parts) >= SEVERAL
-        return wanted and len(view.parts) - len(self._projected) >= SHORT_BLOCKS[-1]
+        worthwhile = self._asked > PATIENCE and len(view.parts) >= SEVERAL
+        return worthwhile and len(view.parts) - len(self._projected) >= SHORT_BLOCKS[-1]
 
     def _add_newer(self, view: MatrixView) -> None:
         """Take in what is newer, some of it at a time: whoever closes does not wait for long."""

@@ -55,18 +55,18 @@ class WordIndex:
         except WORD_INDEX_ERRORS:
             return False
         rows = np.fromiter(map(row_of, manifest.ids), np.int64, len(manifest.ids))
-        held = _held(segment.parts, len(rows))
-        rows[~held] = -1
+        on_disk = _held(segment.parts, len(rows))
+        rows[~on_disk] = -1
         self.segment, self.manifest = segment, manifest
-        known = np.flatnonzero(rows >= 0)
+        current = np.flatnonzero(rows >= 0)
         numbers = self._numbers = np.zeros(int(rows.max(initial=-1)) + 1, np.int64)
         # Of two documents of one row, the later one counts.
-        np.maximum.at(numbers, rows[known], known + 1)
+        np.maximum.at(numbers, rows[current], current + 1)
         counting = numbers[numbers > 0]
         self._row_of = np.full(len(rows) + 1, -1, np.int64)
         self._row_of[counting] = rows[counting - 1]
         self._counting = len(counting)
-        self.stale = bool((rows[held] < 0).any()) and manifest.upto <= known_upto
+        self.stale = bool((rows[on_disk] < 0).any()) and manifest.upto <= known_upto
         # Somebody dropped a part: whether its files are gone too, who knows.
         self.stale |= len(segment.parts) < len(manifest.parts)
         waiting, self._waiting, self._postings = self._waiting, {}, None
@@ -190,20 +190,22 @@ class WordIndex:
         `weights` has each term's in each field.
         """
         keys, parts = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
-        for field, some in enumerate(weights):
-            found, scores = self.postings.scores(some, self.statistics.average(field), field)
-            keys.append(found)
+        for field, field_weights in enumerate(weights):
+            matches, scores = self.postings.scores(
+                field_weights, self.statistics.average(field), field
+            )
+            keys.append(matches)
             parts.append(scores)
-        rows, where = np.unique(np.concatenate(keys), return_inverse=True)
-        sums: Scores = np.bincount(where, np.concatenate(parts), len(rows)).astype(np.float64)
+        rows, positions = np.unique(np.concatenate(keys), return_inverse=True)
+        sums: Scores = np.bincount(positions, np.concatenate(parts), len(rows)).astype(np.float64)
         return rows, sums
 
     def numbers(self, rows: Rows) -> Rows:
         """The number of each row's document in the segment, 0 for one that is not there."""
-        found = np.zeros(len(rows), np.int64)
-        known = (rows >= 0) & (rows < len(self._numbers))
-        found[known] = self._numbers[rows[known]]
-        return found
+        numbers = np.zeros(len(rows), np.int64)
+        stored = (rows >= 0) & (rows < len(self._numbers))
+        numbers[stored] = self._numbers[rows[stored]]
+        return numbers
 
     def _number_of(self, row: int) -> int:
         return int(self._numbers[row]) if row < len(self._numbers) else 0
@@ -223,7 +225,7 @@ class WordIndex:
 
 def _held(parts: Sequence[Part], count: int) -> NDArray[np.bool_]:
     """Which of the numbers from 1 to `count` a part has; all where there are no parts."""
-    held = np.full(count, not parts, np.bool_)
+    present = np.full(count, not parts, np.bool_)
     for part in parts:
-        held[part.first - 1 : part.upto] = True
-    return held
+        present[part.first - 1 : part.upto] = True
+    return present

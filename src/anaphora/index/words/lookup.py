@@ -55,7 +55,9 @@ class Lookup:
 
     def notices(self, what: str) -> tuple[str, ...]:
         """What to tell of words that were read as others; `what` holds none of them ("no turn")."""
-        return tuple(f'{what} holds "{word}": read as "{other}"' for word, other in self.read_as)
+        return tuple(
+            f'{what} holds "{word}": read as "{reading}"' for word, reading in self.read_as
+        )
 
 
 def look_up(
@@ -89,19 +91,19 @@ class _Looking:
 
     def all(self, words: Sequence[Word], unheld: bool) -> Lookup:
         parts: list[float] = []
-        seen: set[str] = set()
+        seen_tokens: set[str] = set()
         mass = 0.0
         self._codes = self._languages()
         for word in words:
-            one = word if isinstance(word, QueryWord) else QueryWord((word,))
-            part = self._one(one)
+            query_word = word if isinstance(word, QueryWord) else QueryWord((word,))
+            part = self._one(query_word)
             if not part and unheld:
                 # It weighs in the mass, although nothing matches it.
                 part = idf(self._documents, 0)
-                self._weights.setdefault(self._term_of(one.tokens[0]), part)
+                self._weights.setdefault(self._term_of(query_word.tokens[0]), part)
             parts.append(part)
-            if one.tokens[0] not in seen:
-                seen.add(one.tokens[0])
+            if query_word.tokens[0] not in seen_tokens:
+                seen_tokens.add(query_word.tokens[0])
                 mass += part
         return Lookup(
             self._weights,
@@ -114,13 +116,13 @@ class _Looking:
 
     def _one(self, word: QueryWord) -> float:
         """Add what a word stands for; what it adds to the mass, 0 where nothing holds it."""
-        held = self._held(word.tokens_in(self._codes))
+        counts = self._held(word.tokens_in(self._codes))
         if word.exact:
-            self._exact.append(tuple(held))
-        if held:
-            weight = self._add(held)
+            self._exact.append(tuple(counts))
+        if counts:
+            weight = self._add(counts)
             if word.compounds:
-                self._add_longer(word, held)
+                self._add_longer(word, counts)
             return weight
         if word.compounds and (weight := self._add_longer(word, {}) or self._add_parts(word)):
             return weight
@@ -129,7 +131,7 @@ class _Looking:
 
     def _languages(self) -> tuple[str, ...]:
         """The languages of the texts, as far as those have tokens of their own."""
-        stemmed = (one.code for one in languages().values() if one.stemmer)
+        stemmed = (language.code for language in languages().values() if language.stemmer)
         return tuple(
             code
             for code in stemmed
@@ -137,20 +139,20 @@ class _Looking:
         )
 
     def _held(self, tokens: Iterable[str]) -> dict[str, int]:
-        held: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for token in tokens:
             term, titled = self._term_of(token), self._term_of(TITLE + token)
             if count := self._statistics.holding(term):
-                held[term] = count
+                counts[term] = count
             if count := self._statistics.holding(titled):
-                held[titled] = count
+                counts[titled] = count
                 self._of_titles.add(titled)
-        return held
+        return counts
 
-    def _add(self, held: dict[str, int], factor: float = 1.0) -> float:
+    def _add(self, counts: dict[str, int], factor: float = 1.0) -> float:
         """Terms that mean one thing are as rare as all of them together."""
-        weight = idf(self._documents, min(self._documents, sum(held.values())))
-        for term in held:
+        weight = idf(self._documents, min(self._documents, sum(counts.values())))
+        for term in counts:
             if term in self._of_titles:
                 # Two words may be parts of one: "Termin" and "Zahnarzt" of "Zahnarzttermin".
                 self._titles[term] = self._titles.get(term, 0.0) + factor * weight
@@ -158,20 +160,22 @@ class _Looking:
                 self._weights.setdefault(term, factor * weight)
         return weight
 
-    def _add_longer(self, word: QueryWord, own: dict[str, int]) -> float:
-        found: dict[str, int] = {}
+    def _add_longer(self, word: QueryWord, known_terms: dict[str, int]) -> float:
+        compounds: dict[str, int] = {}
         longer = (
             form
             for vocabulary in self._statistics.vocabularies()
             for form in vocabulary.holding(word.form, _PART - 1)
         )
-        for form in sorted(longer, key=lambda one: (len(one), one))[:_COMPOUNDS]:
+        for form in sorted(longer, key=lambda form_: (len(form_), form_))[:_COMPOUNDS]:
             # A title is too short to tell its language.
-            found.update(
+            compounds.update(
                 self._held(dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH)))
             )
-        if found := {term: count for term, count in found.items() if term not in own}:
-            return self._add(found, NEAR)
+        if compounds := {
+            term: count for term, count in compounds.items() if term not in known_terms
+        }:
+            return self._add(compounds, NEAR)
         return 0.0
 
     def _add_parts(self, word: QueryWord) -> float:
@@ -189,19 +193,25 @@ class _Looking:
 
     def _add_nearest(self, word: QueryWord) -> float:
         near = [
-            one
+            match
             for vocabulary in self._statistics.vocabularies()
-            for one in vocabulary.near(word.form)
+            for match in vocabulary.near(word.form)
         ]
         fewest = min((count for count, _ in near), default=0)
         forms = dict.fromkeys(form for count, form in near if count == fewest)
-        held = {form: found for form in forms if (found := self._held(self._tokens(form)))}
-        if not held:
+        counts_by_form = {
+            form: counts for form in forms if (counts := self._held(self._tokens(form)))
+        }
+        if not counts_by_form:
             return 0.0
         # The commonest of them: a rare one may be misspelt itself.
-        often = sorted(held, key=lambda form: (-sum(held[form].values()), form))[:_READ_AS]
-        self._read_as.append((word.form, often[0]))
-        together = {term: count for form in often for term, count in held[form].items()}
+        commonest = sorted(
+            counts_by_form, key=lambda form: (-sum(counts_by_form[form].values()), form)
+        )[:_READ_AS]
+        self._read_as.append((word.form, commonest[0]))
+        together = {
+            term: count for form in commonest for term, count in counts_by_form[form].items()
+        }
         return self._add(together, NEAR)
 
     def _tokens(self, form: str) -> tuple[str, ...]:

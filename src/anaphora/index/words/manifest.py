@@ -88,11 +88,11 @@ def document_in_language(
     Where it does, the words as they are written are left out: they would tell them. The tokens of
     its `title` stand in the same field, each with the mark of titles.
     """
-    found = index_text(text)
-    called = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
-    tokens = (*found.tokens, *called.tokens)
+    body = index_text(text)
+    heading = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
+    tokens = (*body.tokens, *heading.tokens)
     if term_of is None:
-        forms = dict.fromkeys((*found.forms, *called.forms))
+        forms = dict.fromkeys((*body.forms, *heading.forms))
         return _document(key, (" ".join(tokens),), " ".join(forms))
     return _document(key, (" ".join(map(term_of, tokens)),), "")
 
@@ -103,8 +103,8 @@ def titled(title: str, code: str) -> IndexedText:
     Each token has the mark of titles. A title tells too little of its own language: it is read in
     none, too.
     """
-    plain, own = index_text(title, ""), index_text(title, code)
-    marked = dict.fromkeys(TITLE + token for token in (*plain.tokens, *own.tokens))
+    plain, in_language = index_text(title, ""), index_text(title, code)
+    marked = dict.fromkeys(TITLE + token for token in (*plain.tokens, *in_language.tokens))
     marked.pop(TITLE + language_token(code), None)
     return IndexedText(tuple(marked), plain.forms, len(marked))
 
@@ -171,17 +171,17 @@ class SegmentFolder:
     def read(self) -> Manifest:
         """What the manifest says; an empty one where there is none that can be read."""
         try:
-            found = json.loads(self._manifest.read_text(encoding="utf-8"))
-            generation, upto, count, tokens, signed = found["meta"]
+            stored = json.loads(self._manifest.read_text(encoding="utf-8"))
+            generation, upto, count, tokens, signed = stored["meta"]
             meta = SegmentMeta(generation, upto, count, tuple(tokens), signed)
-            digests, parts = str(found["digests"]), parts_from(found.get("parts", ()))
-            manifest = Manifest(meta, found["upto"], tuple(found["ids"]), digests, parts)
-            fits = found["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
+            digests, parts = str(stored["digests"]), parts_from(stored.get("parts", ()))
+            manifest = Manifest(meta, stored["upto"], tuple(stored["ids"]), digests, parts)
+            fits = stored["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
         except (OSError, ValueError, KeyError, TypeError):
             return Manifest()
-        known = len(manifest.ids)
-        fits = fits and len(digests) == _DIGITS * known and known == meta.upto
-        fits = fits and meta.count == (total_of(parts, 0)[0] if parts else known)
+        count_of_ids = len(manifest.ids)
+        fits = fits and len(digests) == _DIGITS * count_of_ids and count_of_ids == meta.upto
+        fits = fits and meta.count == (total_of(parts, 0)[0] if parts else count_of_ids)
         return manifest if fits else Manifest()
 
     def open(self, manifest: Manifest) -> Segment:
@@ -189,12 +189,12 @@ class SegmentFolder:
 
         Its `parts` are those of the manifest that nobody has dropped.
         """
-        place, meta = self.path / manifest.meta.generation, manifest.meta
+        generation, meta = self.path / manifest.meta.generation, manifest.meta
         if not manifest.parts:
-            return Segment(place, meta, self.fields)
-        parts = usable_parts(place, manifest.parts, meta.signature)
+            return Segment(generation, meta, self.fields)
+        parts = usable_parts(generation, manifest.parts, meta.signature)
         count, tokens = total_of(parts, len(self.fields))
-        return Segment(place, replace(meta, count=count, tokens=tokens), self.fields, parts)
+        return Segment(generation, replace(meta, count=count, tokens=tokens), self.fields, parts)
 
     def staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
         """Those of `parts` that stay as they are where `fresh` documents are written."""
@@ -253,30 +253,30 @@ class SegmentFolder:
     def _write(
         self, seen: Manifest, upto: int, documents: Sequence[Document], stop: Callable[[], bool]
     ) -> Manifest | None:
-        known = seen.meta.generation
-        in_place = bool(known) and self._sizes is None
-        generation = known if in_place else uuid.uuid4().hex
-        place = self.path / generation
+        previous = seen.meta.generation
+        in_place = bool(previous) and self._sizes is None
+        generation = previous if in_place else uuid.uuid4().hex
+        path = self.path / generation
         try:
-            if in_place and signature(place) != seen.meta.signature:
+            if in_place and signature(path) != seen.meta.signature:
                 return None
-            place.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True, exist_ok=True)
             if self._sizes is None:
-                manifest = self._extended(place, seen, upto, documents, stop)
+                manifest = self._extended(path, seen, upto, documents, stop)
             else:
-                manifest = self._composed(place, seen, upto, documents, stop)
+                manifest = self._composed(path, seen, upto, documents, stop)
             if stop():
                 raise CutShort
             self._write_manifest(manifest)
-            if manifest.parts and known:
-                self._drop_again(manifest, self.path / known, seen)
+            if manifest.parts and previous:
+                self._drop_again(manifest, self.path / previous, seen)
         except CutShort:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
             return None
         except WORD_INDEX_ERRORS:
             # With its manifest: one that speaks of files that are gone would never be made right.
             self.remove(generation)
-            self.remove(known or generation)
+            self.remove(previous or generation)
             with suppress(OSError):
                 self._fresh.unlink(missing_ok=True)
             return None
@@ -286,7 +286,7 @@ class SegmentFolder:
 
     def _extended(
         self,
-        place: Path,
+        path: Path,
         seen: Manifest,
         upto: int,
         documents: Sequence[Document],
@@ -295,14 +295,14 @@ class SegmentFolder:
         """Add documents to what lies in `place`."""
         first = seen.meta.count + 1
         if self._beside is not None:
-            self._beside(place, first, documents)
-        meta = write_segment(place, seen.meta, self.fields, _until(stop, documents, first))
+            self._beside(path, first, documents)
+        meta = write_segment(path, seen.meta, self.fields, _until(stop, documents, first))
         ids = (*seen.ids, *(d.key for d in documents))
         return Manifest(meta, upto, ids, "".join((seen.digests, *(d.digest for d in documents))))
 
     def _composed(
         self,
-        place: Path,
+        path: Path,
         seen: Manifest,
         upto: int,
         documents: Sequence[Document],
@@ -312,17 +312,17 @@ class SegmentFolder:
         assert self._sizes is not None
         old = self.path / seen.meta.generation
         # What went meanwhile, with what was forgotten, is missed when this is opened.
-        parts = [part for part in self.parts_of(seen) if link_part(part, old, place)]
+        parts = [part for part in self.parts_of(seen) if link_part(part, old, path)]
         if parts:
-            copy_list(old, place)
+            copy_list(old, path)
         total = sum(part.count for part in parts) + len(documents)
         numbered = {part.first: seen.documents(part) for part in parts}
         done = 0
         for size in self._sizes.split(len(documents), total) or ([] if parts else [0]):
-            some, first = documents[done : done + size], free_number(parts, size)
-            going = _until(stop, some, first)
-            parts.append(write_part(place, self.fields, first, going))
-            numbered[first] = [d.key for d in some], "".join(d.digest for d in some)
+            chunk, first = documents[done : done + size], free_number(parts, size)
+            numbered_texts = _until(stop, chunk, first)
+            parts.append(write_part(path, self.fields, first, numbered_texts))
+            numbered[first] = [d.key for d in chunk], "".join(d.digest for d in chunk)
             done += size
         parts.sort(key=lambda part: part.first)
         ids = [""] * max(part.upto for part in parts)
@@ -332,34 +332,34 @@ class SegmentFolder:
             ids[part.first - 1 : part.upto] = keys
             digests[(part.first - 1) * _DIGITS : part.upto * _DIGITS] = signs.encode()
         count, tokens = total_of(parts, len(self.fields))
-        meta = SegmentMeta(place.name, len(ids), count, tokens, list_parts(place, parts))
+        meta = SegmentMeta(path.name, len(ids), count, tokens, list_parts(path, parts))
         return Manifest(meta, upto, tuple(ids), digests.decode(), tuple(parts))
 
     def _drop_again(self, manifest: Manifest, old: Path, seen: Manifest) -> None:
         """Drop what another process has dropped of the last generation while this was written."""
-        there = parts_listed(old, seen.parts)
-        gone = [one for one in seen.parts if one in manifest.parts and one not in there]
-        if gone:
-            self.drop(manifest, gone)
+        listed = parts_listed(old, seen.parts)
+        dropped = [part for part in seen.parts if part in manifest.parts and part not in listed]
+        if dropped:
+            self.drop(manifest, dropped)
 
-    def drop(self, manifest: Manifest, gone: Sequence[Part]) -> None:
+    def drop(self, manifest: Manifest, parts: Sequence[Part]) -> None:
         """Take parts that hold what was forgotten off the disk: all of it where it has no parts.
 
         Other processes may have written since: the same parts lie in their generations too.
         """
-        own = manifest.meta.generation
+        generation = manifest.meta.generation
         if self._sizes is None:
-            self.remove(own)
+            self.remove(generation)
             return
-        whole = len(gone) >= len(manifest.parts)
+        nothing_left = len(parts) >= len(manifest.parts)
         with suppress(*WORD_INDEX_ERRORS):
-            gone = gone if manifest.parts else self.parts_of(manifest)
-        if whole:
-            self.remove(own)
+            parts = parts if manifest.parts else self.parts_of(manifest)
+        if nothing_left:
+            self.remove(generation)
         # Its own first: whoever writes looks there last.
-        for name in sorted(self._generations(), key=lambda one: one != own):
+        for name in sorted(self._generations(), key=lambda name_: name_ != generation):
             try:
-                drop_parts(self.path / name, gone)
+                drop_parts(self.path / name, parts)
             except FileNotFoundError:
                 continue
             except WORD_INDEX_ERRORS:
@@ -367,7 +367,7 @@ class SegmentFolder:
 
     def _generations(self) -> list[str]:
         with suppress(OSError):
-            return [one.name for one in self.path.iterdir() if one.is_dir()]
+            return [path.name for path in self.path.iterdir() if path.is_dir()]
         return []
 
     def sweep(self) -> None:
@@ -411,9 +411,9 @@ class SegmentFolder:
 def remove_all_but(folder: Path, names: Collection[str]) -> None:
     """Remove the folders in `folder` that have other names."""
     with suppress(OSError):
-        for place in list(folder.iterdir()):
-            if place.is_dir() and place.name not in names:
-                shutil.rmtree(place, ignore_errors=True)
+        for path in list(folder.iterdir()):
+            if path.is_dir() and path.name not in names:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _until(

@@ -61,21 +61,21 @@ class PartSizes:
         """
         size = self.usual(fresh + sum(part.count for part in parts))
         # An empty part has nothing to stay for.
-        left = sorted((part for part in parts if part.count), key=lambda part: part.count)
-        while fresh and left and fresh + left[0].count <= size:
-            if left[0].count > fresh and len(left) < self.most:
+        remaining = sorted((part for part in parts if part.count), key=lambda part: part.count)
+        while fresh and remaining and fresh + remaining[0].count <= size:
+            if remaining[0].count > fresh and len(remaining) < self.most:
                 break
-            fresh += left.pop(0).count
-        return tuple(sorted(left, key=lambda part: part.first))
+            fresh += remaining.pop(0).count
+        return tuple(sorted(remaining, key=lambda part: part.first))
 
 
 def parts_from(stored: Iterable[Sequence[Any]]) -> tuple[Part, ...]:
     """Parts as `stored_parts` gave them. Raises TypeError or ValueError for anything else."""
-    found = []
+    parts = []
     for first, count, tokens, segments, files, signed in stored:
-        named = tuple((str(name), int(documents)) for name, documents in segments)
-        found.append(Part(first, count, tuple(tokens), named, tuple(files), signed))
-    return tuple(found)
+        sized_segments = tuple((str(name), int(documents)) for name, documents in segments)
+        parts.append(Part(first, count, tuple(tokens), sized_segments, tuple(files), signed))
+    return tuple(parts)
 
 
 def stored_parts(parts: Iterable[Part]) -> list[tuple[Any, ...]]:
@@ -96,7 +96,7 @@ def free_number(parts: Iterable[Part], count: int) -> int:
 def part_in(folder: Path, first: int, meta: SegmentMeta) -> Part:
     """All that lies in the folder of a writer, as one part. Raises OSError or ValueError."""
     segments = _segments(_described(folder))
-    files = sorted(one.name for one in folder.iterdir() if _segment_of(one.name) in segments)
+    files = sorted(path.name for path in folder.iterdir() if _segment_of(path.name) in segments)
     signed = signature_of(folder, files)
     return Part(first, meta.count, meta.tokens, tuple(segments.items()), tuple(files), signed)
 
@@ -108,12 +108,12 @@ def write_part(
 
     Raises one of WORD_INDEX_ERRORS.
     """
-    place = folder / uuid.uuid4().hex
-    part = part_in(place, first, write_segment(place, SegmentMeta(), fields, documents))
+    scratch = folder / uuid.uuid4().hex
+    part = part_in(scratch, first, write_segment(scratch, SegmentMeta(), fields, documents))
     for name in (*part.files, _META):
-        (place / name).replace(folder / name)
+        (scratch / name).replace(folder / name)
     # What is left of it has no words.
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(scratch, ignore_errors=True)
     return part
 
 
@@ -141,7 +141,7 @@ def copy_list(source: Path, target: Path) -> None:
 def list_parts(folder: Path, parts: Sequence[Part]) -> int:
     """Let `folder` be the index of these parts; its signature. Raises OSError or ValueError."""
     described = _described(folder)
-    _write_list(folder, described, dict(one for part in parts for one in part.segments))
+    _write_list(folder, described, dict(segment for part in parts for segment in part.segments))
     return _signature(described, parts)
 
 
@@ -153,12 +153,12 @@ def usable_parts(folder: Path, parts: Sequence[Part], signed: int) -> tuple[Part
     described = _described(folder)
     if _signature(described, parts) != signed:
         raise ValueError("the word index on disk is not the one that was finished")
-    found = parts_listed(folder, parts)
-    if not found or _segments(described) != dict(s for part in found for s in part.segments):
+    usable = parts_listed(folder, parts)
+    if not usable or _segments(described) != dict(s for part in usable for s in part.segments):
         raise ValueError("the word index on disk has lost parts")
-    for part in found:
+    for part in usable:
         check_part(part, folder)
-    return found
+    return usable
 
 
 def check_part(part: Part, folder: Path) -> None:
@@ -185,32 +185,32 @@ def drop_parts(folder: Path, parts: Iterable[Part]) -> None:
         with suppress(FileNotFoundError):
             described = _described(folder)
         segments = _segments(described)
-        there = {_segment_of(one.name) for one in folder.iterdir()}
-        staying = {n: count for n, count in segments.items() if n not in dropped and n in there}
-        if staying != segments:
+        on_disk = {_segment_of(path.name) for path in folder.iterdir()}
+        remaining = {n: count for n, count in segments.items() if n not in dropped and n in on_disk}
+        if remaining != segments:
             # First the list: who opens the index now finds what it names.
-            _write_list(folder, described, staying)
+            _write_list(folder, described, remaining)
         for part in dropped.values():
             for name in part.files:
                 # Windows keeps what is open: it goes with its generation.
                 with suppress(PermissionError):
                     (folder / name).unlink(missing_ok=True)
-        if staying == segments:
+        if remaining == segments:
             return
 
 
 def _described(folder: Path) -> dict[str, Any]:
     """What tantivy says of an index. Raises OSError or ValueError."""
-    found = json.loads((folder / _META).read_text(encoding="utf-8"))
-    if not isinstance(found, dict) or not isinstance(found.get("segments"), list):
+    described = json.loads((folder / _META).read_text(encoding="utf-8"))
+    if not isinstance(described, dict) or not isinstance(described.get("segments"), list):
         raise ValueError(f"{_META} of the word index on disk is torn")
-    return found
+    return described
 
 
 def _segments(described: dict[str, Any]) -> dict[str, int]:
     """Each segment with its number of documents."""
     try:
-        return {one["segment_id"]: one["max_doc"] for one in described["segments"]}
+        return {segment["segment_id"]: segment["max_doc"] for segment in described["segments"]}
     except (KeyError, TypeError) as error:
         raise ValueError(f"{_META} of the word index on disk is torn") from error
 
@@ -235,8 +235,8 @@ def _write_list(folder: Path, described: dict[str, Any], segments: dict[str, int
 def _signature(described: dict[str, Any], parts: Iterable[Part]) -> int:
     """One number over all that is said of an index, and the files of its parts."""
     # How often tantivy was written to differs from part to part.
-    said = {key: value for key, value in described.items() if key not in ("segments", "opstamp")}
-    return zlib.crc32(json.dumps([said, [astuple(part) for part in parts]]).encode())
+    stable = {key: field for key, field in described.items() if key not in ("segments", "opstamp")}
+    return zlib.crc32(json.dumps([stable, [astuple(part) for part in parts]]).encode())
 
 
 def _link(source: Path, target: Path) -> None:

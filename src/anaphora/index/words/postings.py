@@ -92,15 +92,20 @@ class MemoryPostings:
         """
         postings = self._postings[field]
         # Copies: more is added while an older view still reads this, and they are walked twice.
-        found = [(term, list(postings[term])) for term in weights if term in postings]
-        if not found:
+        matched = [(term, list(postings[term])) for term in weights if term in postings]
+        if not matched:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        entries = np.array([entry for _, some in found for entry in some], np.int64)
-        worth = np.repeat([weights[term] for term, _ in found], [len(some) for _, some in found])
+        entries = np.array(
+            [entry for _, occurrences_ in matched for entry in occurrences_], np.int64
+        )
+        idfs = np.repeat(
+            [weights[term] for term, _ in matched],
+            [len(occurrences_) for _, occurrences_ in matched],
+        )
         lengths = _NORMS[np.searchsorted(_NORMS, entries[:, 2], side="right") - 1]
         occurrences = entries[:, 1]
         saturation = occurrences + K1 * (1.0 - B + B * lengths / average)
-        return entries[:, 0], (worth * (K1 + 1.0) * occurrences / saturation).astype(np.float32)
+        return entries[:, 0], (idfs * (K1 + 1.0) * occurrences / saturation).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,23 +122,25 @@ class WordStatistics:
     @property
     def documents(self) -> int:
         """How many documents there are."""
-        return self._stored() + sum(some.count for some in self.memory)
+        return self._stored() + sum(postings.count for postings in self.memory)
 
     def vocabularies(self) -> Iterator[Vocabulary]:
         """The words as they are written, of the segment and of what is beside it."""
         if self.segment is not None:
             yield self.segment.vocabulary
-        yield from (some.vocabulary for some in (*self.memory, *self.beside))
+        yield from (postings.vocabulary for postings in (*self.memory, *self.beside))
 
     def tokens(self, field: int = 0) -> int:
         """How many tokens a field has in all documents."""
         stored = 0 if self.segment is None else self.segment.meta.tokens[field]
-        return stored + sum(some.tokens[field] for some in self.memory)
+        return stored + sum(postings.tokens[field] for postings in self.memory)
 
     def holding(self, term: str, field: int = 0) -> int:
         """How many documents hold a term in a field."""
         stored = 0 if self.segment is None else self.segment.holding(term, field)
-        return stored + sum(some.holding(term, field) for some in (*self.memory, *self.beside))
+        return stored + sum(
+            postings.holding(term, field) for postings in (*self.memory, *self.beside)
+        )
 
     def average(self, field: int = 0) -> float:
         """The average length of a field: the segment's, or where there is none that in memory."""
@@ -147,9 +154,9 @@ class WordStatistics:
         """What makes the segment score terms by these weights instead of its own IDF."""
         if self.segment is None or factor <= 0.0:
             return {}
-        held = {t: self.segment.holding(t, field) for t, w in weights.items() if w > 0.0}
+        document_counts = {t: self.segment.holding(t, field) for t, w in weights.items() if w > 0.0}
         count = self._stored()
-        return {t: factor * weights[t] / idf(count, n) for t, n in held.items() if n}
+        return {t: factor * weights[t] / idf(count, n) for t, n in document_counts.items() if n}
 
     def _stored(self) -> int:
         return 0 if self.segment is None else self.segment.meta.count

@@ -117,20 +117,20 @@ class Segment:
     def vocabulary(self) -> Vocabulary:
         """The words of its documents as they are written; read once."""
         if self._vocabulary is None:
-            found = self._searcher.terms_with_prefix(_FORMS, "")
-            self._vocabulary = Vocabulary(word for word, _ in found)
+            terms = self._searcher.terms_with_prefix(_FORMS, "")
+            self._vocabulary = Vocabulary(word for word, _ in terms)
         return self._vocabulary
 
     def holding(self, term: str, field: int = 0) -> int:
         """How many documents hold a term in a field."""
         # A question asks for a term several times, and for those of all languages each time.
-        known = self._holding.get((field, term))
-        if known is None:
+        count = self._holding.get((field, term))
+        if count is None:
             if len(self._holding) >= _TERMS:
                 self._holding = {}
-            known = int(self._searcher.doc_freq(self.fields[field], term))
-            self._holding[field, term] = known
-        return known
+            count = int(self._searcher.doc_freq(self.fields[field], term))
+            self._holding[field, term] = count
+        return count
 
     def search(
         self,
@@ -153,11 +153,11 @@ class Segment:
             inside = self._any_of(among)
         if inside is not None:
             only = tantivy.Query.const_score_query(inside, 0.0)
-            both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)]
-            query = tantivy.Query.boolean_query(both)
+            clauses = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)]
+            query = tantivy.Query.boolean_query(clauses)
         hits = self._searcher.search(query, limit=limit, count=False).hits
-        found = self._searcher.fast_field_values("number", [address for _, address in hits])
-        numbers = np.array([int(one or 0) for one in found], np.int64)
+        numbers_ = self._searcher.fast_field_values("number", [address for _, address in hits])
+        numbers = np.array([int(number or 0) for number in numbers_], np.int64)
         return numbers, np.array([score for score, _ in hits], np.float64)
 
     def _any_term(self, boosts: Boosts) -> tantivy.Query | None:
@@ -179,8 +179,8 @@ class Segment:
         if len(numbers) > _NAMED:
             return Query.term_set_query(self._schema, "number", list(numbers))
         # A set is looked up by an automaton over every document there is: docs/decisions/0022.
-        named = (Query.term_query(self._schema, "number", one) for one in numbers)
-        return Query.boolean_query([(Occur.Should, query) for query in named])
+        clauses = (Query.term_query(self._schema, "number", number) for number in numbers)
+        return Query.boolean_query([(Occur.Should, query) for query in clauses])
 
 
 def write_segment(
@@ -227,8 +227,8 @@ def signature_of(folder: Path, names: Iterable[str]) -> int:
     """
     total = 0
     for path in (folder / name for name in names):
-        found = path.stat()
-        identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        status = path.stat()
+        identity = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         total = zlib.crc32(f"{path.name}:{_checksum(path, identity)}".encode(), total)
     return total
 
