@@ -1,8 +1,8 @@
-"""The index of memories: in step with truth by its numbers, asked by meaning, words and filters.
+"""The index of memories: follows the database by its numbers, queried by vector, words, filters.
 
-What was acknowledged before a question, by any process, is in its answer: asking whether anything
-changed costs one small read. Nothing is embedded here and no text is held; the directory can vanish
-or be torn at any time.
+Memories that any process stored before a query are in its answer: checking for changes takes one
+small read. Nothing is embedded here and no text stays in memory; the directory can vanish or be
+torn at any time.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from anaphora.store.records.written import WrittenRecords
 from anaphora.values.memories import MemoryRecord
 
 TAIL_LIMIT = 500
-"""Texts whose words are in memory alone before they are written to the disk."""
+"""Texts with words in memory only before they are written to disk."""
 
 TAIL_SHARE: Final = 64
-"""Where that is more: the share of all texts. A write reads and lists all that are on the disk."""
+"""At least 1/TAIL_SHARE of all texts are written at once: a write lists all texts on disk."""
 
 MUCH: Final = 20_000
-"""Texts that are written before the first answer: by word, a million of them fill gigabytes."""
+"""More texts are written before the first answer: as postings, a million fill gigabytes."""
 
 PAUSE: Final = 2.0
-"""Seconds after forgetting before words are made again in the background."""
+"""Seconds after forgetting before words are rewritten in the background."""
 
 WORTH_KEEPING: Final = 2_000
-"""Memories from which on their columns are written at closing: fewer are read in 6 ms."""
+"""Memories from which their columns are written on closing: fewer are read in 6 ms."""
 
 UNREAD_SHARE: Final = 8
-"""They are written again where an opening had to read more than this share of them from truth."""
+"""Columns are written again if opening had to read more than 1/UNREAD_SHARE from the database."""
 
 _TAIL_AT_CLOSE = 100
 _STEP = 4096
@@ -68,14 +68,13 @@ ResultT = TypeVar("ResultT")
 
 
 class MemoryIndex:
-    """The memories of one namespace. Cheap to make: it opens with its first use.
+    """The memories of one namespace. Cheap to make: it opens on first use.
 
-    Safe to use from several threads; any number of processes may share `directory`. `embedder` is
-    the (name, dimensions) of the vectors that are compared. `cap` is how many parts are scanned in
-    memory before LanceDB holds them (0: always, None: never: it keeps vectors in clear).
-    `sealer` says what may lie on disk in the place of a token. `background` False leaves writing
-    to `settle`; `title_of` gives what a record is called, `part_sizes` how many lie in a part of
-    the words on disk.
+    Thread-safe; any number of processes may share `directory`. `embedder` is the (name, dimensions)
+    of the vectors that are compared. `cap` is how many parts are scanned in memory before LanceDB
+    stores them (0: always, None: never, since it stores vectors in clear). `sealer` replaces tokens
+    on disk. With `background` False, only `settle` writes. `title_of` gives the title of a record;
+    `part_sizes` are the sizes of the parts of words on disk.
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class MemoryIndex:
         words = self._directory / "words"
         self._folder = memory_segments(words, sealer.mark, records.check, part_sizes)
         self._snapshot = SnapshotFile(self._directory / "rows.bin", sealer)
-        # What is on the disk as far as is known here, without its columns.
+        # The snapshot on disk as last known, without its columns.
         self._kept = RowsSnapshot()
         self._state = MemoryState(
             records,
@@ -116,10 +115,10 @@ class MemoryIndex:
         self._at_once = threading.Event()
         self._closed = False
 
-    # Following.
+    # Following the database.
 
     def sync(self) -> int:
-        """Catch up with truth; how many memories are new or changed."""
+        """Catch up with the database; how many memories are new or changed."""
         with held_within(self._lock):
             if self._closed:
                 raise Closed
@@ -128,7 +127,7 @@ class MemoryIndex:
                 return 0
             opening = not 0 <= self._seq < version
             changed = self._open() if opening else self._take_changes()
-            # What was committed after `version` was read is looked at again next time.
+            # Changes committed after `version` was read are read again next time.
             self._seq = version
             if opening and self._background and self._state.words.index.waiting > MUCH:
                 self._write_words()
@@ -136,7 +135,7 @@ class MemoryIndex:
             return changed
 
     def _open(self) -> int:
-        """Read everything: with the first question, or when truth was put back (a restore)."""
+        """Read everything: on the first query, or if the database was restored from a backup."""
         state = self._state
         state.rows = MemoryRows()
         stored = self._snapshot.read()
@@ -164,9 +163,9 @@ class MemoryIndex:
         return len(state.rows)
 
     def take(self, written: WrittenRecords) -> None:
-        """Take in what this program has just written: `sync` need not read it back.
+        """Index records that this process has just written, so that `sync` need not read them.
 
-        Where anything else was written since, or nothing was asked yet, all is left to `sync`.
+        If anything else was written since, or the index is not open yet, it is left to `sync`.
         """
         with self._lock:
             if self._closed or self._seq != written.before:
@@ -185,7 +184,11 @@ class MemoryIndex:
             state.words.index.put(row, self._document(record))
 
     def _settle_if_due(self) -> None:
-        if self._background and (self._words_due() or self._state.vectors.due()):
+        if not self._background:
+            return
+        words = self._state.words.index
+        room = max(TAIL_LIMIT, words.manifest.meta.count // TAIL_SHARE)
+        if words.waiting > room or words.stale or self._state.vectors.due():
             self._worker.begin(self._settle_in_background)
 
     def _take_changes(self) -> int:
@@ -207,7 +210,7 @@ class MemoryIndex:
         return changed
 
     def _purge_files(self) -> None:
-        """Take what was deleted or replaced off the disk."""
+        """Remove deleted and replaced memories from the disk."""
         self._state.words.index.purge()
         self._state.vectors.purge(self._state.rows)
 
@@ -216,10 +219,10 @@ class MemoryIndex:
             yield records
             seq = records[-1].seq
 
-    # Answers.
+    # Queries.
 
     def __len__(self) -> int:
-        """How many memories there are, in history too."""
+        """How many memories there are, including past ones."""
         with self._lock:
             return self._state.rows.known()
 
@@ -228,14 +231,14 @@ class MemoryIndex:
         return self._answer(lambda: self._state.candidates(query, self._seq))
 
     def related(self, query: MemoryQuery, words: Sequence[Word], to: str) -> Related:
-        """The `limit` memories that share most of `words`, scored for the question of `wanted`.
+        """The `limit` memories that share most of `words`, scored for `query`.
 
         Each has its closeness to the memory `to`.
         """
         return self._answer(lambda: self._state.related(query, words, to, self._seq))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
-        """The ids of memories that hold any of the terms, past ones too: the best of them."""
+        """The ids of the best memories with any of the terms, including past ones."""
 
         def find() -> tuple[str, ...]:
             state = self._state
@@ -245,13 +248,13 @@ class MemoryIndex:
         return self._answer(find)
 
     def excluded(self, query: MemoryQuery) -> Candidates:
-        """The candidates there would be if all might be shown, each with why it may not."""
+        """The candidates if all memories could be shown, each with why it may not be."""
         return self._answer(lambda: self._state.excluded(query))
 
     def neighbours(
         self, vectors: NDArray[np.float32], closer: float, limit: int = 8
     ) -> list[list[tuple[str, float]]]:
-        """For each unit vector (n, dimensions), current memories of at least this cosine.
+        """For each unit vector (n, dimensions), current memories with at least this cosine.
 
         Each is (id, cosine), the closest first, at most `limit`.
         """
@@ -259,14 +262,11 @@ class MemoryIndex:
         def find() -> list[list[tuple[str, float]]]:
             rows = self._state.rows
 
-            def current(positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-                current = rows.column("state")[positions] == CURRENT
-                unended: NDArray[np.bool_] = current & (
-                    rows.column("valid_until")[positions] == NEVER
-                )
-                return unended
+            def are_current(close: NDArray[np.int64]) -> NDArray[np.bool_]:
+                current: NDArray[np.bool_] = rows.column("state")[close] == CURRENT
+                return current & (rows.column("valid_until")[close] == NEVER)
 
-            near = self._state.vectors.close_to(vectors, current, closer, limit)
+            near = self._state.vectors.close_to(vectors, are_current, closer, limit)
             return [[(rows.ids[row], cosine) for row, cosine in hits] for hits in near]
 
         return self._answer(find)
@@ -281,7 +281,7 @@ class MemoryIndex:
             return {record_ids[at] for at in allowed.tolist()}
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
-        """Follow and answer; where the ANN index cannot be read, do without it."""
+        """Catch up and answer; if the ANN index cannot be read, do without it."""
         with self._lock:
             for _ in range(_ROUNDS):
                 self.sync()
@@ -294,9 +294,9 @@ class MemoryIndex:
     # The disk.
 
     def settle(self, *, vectors: bool = True) -> bool:
-        """Write what is only in memory; False where another process is writing or disk refuses.
+        """Write what is only in memory; False if another process writes or the disk refuses.
 
-        `vectors` sends vectors to LanceDB where the cap says that they belong there.
+        `vectors`: also move vectors beyond the cap to LanceDB.
         """
         done = self._write_words()
         if vectors and self._state.vectors.over_cap():
@@ -304,10 +304,10 @@ class MemoryIndex:
         return done
 
     def purge(self) -> None:
-        """Follow truth; when this returns, words that were forgotten have left the files.
+        """Catch up with the database; on return, forgotten words have left the files.
 
-        Files that hold any are removed, and made again behind this call. A rewrite that began
-        before is cut short: it would bring such words back for as long as it lasts.
+        Files with forgotten words are removed, and made again in the background. A running rewrite
+        is stopped: it would bring such words back until the next one.
         """
         with self._purging:
             self._cut_short.set()
@@ -320,7 +320,7 @@ class MemoryIndex:
             self.sync()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the background to end; False when something took longer than `timeout` s."""
+        """Wait for the background to end; False if it takes longer than `timeout` seconds."""
         self._at_once.set()
         try:
             return self._worker.wait(timeout) and self._state.vectors.wait(timeout)
@@ -328,7 +328,7 @@ class MemoryIndex:
             self._at_once.clear()
 
     def close(self) -> None:
-        """End the background, write what is worth writing, let go. Safe to call twice."""
+        """End the background and write what is worth writing. Safe to call twice."""
         self._worker.stopping.set()
         self._at_once.set()
         self._worker.stop()
@@ -345,36 +345,32 @@ class MemoryIndex:
             self._closed = True
 
     def _write_snapshot(self) -> None:
-        """Leave the columns for the next opening, if it would have much to read without them."""
+        """Write the columns for the next opening, if it would have much to read without them."""
         rows = self._state.rows
         count = rows.known()
         if count < WORTH_KEEPING or rows.unread(self._kept) * UNREAD_SHARE <= count:
             return
         with try_lock(self._directory, "rows.lock") as locked:
             if locked and self._snapshot.write(rows.snapshot(self._seq)):
-                # Whoever forgets one removes what lies there then; here is looked for it after.
+                # A process that forgets a memory removes the snapshot that exists by then; one
+                # forgotten while this was written is found here.
                 with suppress(AnaphoraError):
                     if not self._records.tombstones_since(self._seq, 1):
                         return
                 self._lose_snapshot()
 
     def _lose_snapshot(self) -> None:
-        """Nothing of what was forgotten may stay on the disk, not even when it was said."""
+        """Remove the snapshot: no trace of a forgotten memory may stay on disk, even its time."""
         self._snapshot.remove()
         self._kept = RowsSnapshot()
 
-    def _words_due(self) -> bool:
-        words = self._state.words.index
-        room = max(TAIL_LIMIT, words.manifest.meta.count // TAIL_SHARE)
-        return words.waiting > room or words.stale
-
     def _settle_in_background(self) -> None:
-        # Who forgets one often forgets more, and each would cut short what the last one began.
+        # Memories are often forgotten one after another, and each would stop the last rewrite.
         if self._state.words.index.stale:
             self._at_once.wait(PAUSE)
         if self._cut_short.is_set() or self._worker.stopping.is_set():
             return
-        # What cannot be written stays in memory and answers from there; a later change tries again.
+        # If it cannot be written, memory answers, and a later change tries again.
         with suppress(AnaphoraError):
             self.settle(vectors=self._state.vectors.due())
 
@@ -400,28 +396,28 @@ class MemoryIndex:
             documents = self._documents(rewritten)
             if documents is None:
                 return False
-            # Where all is read, what waits is among it.
+            # If all memories were read, the waiting ones are among them.
             waiting = documents if rewritten is None else documents + waiting
             written = self._folder.write(base, upto, waiting, self._cut_short.is_set)
             if written is None:
                 return False
             with self._lock:
-                # The index was opened anew meanwhile where these are not the same words.
+                # Read again: the index may have been opened anew meanwhile.
                 words = self._state.words.index
                 good = self._go_on_from(words, written)
                 words.purge()
                 return good
 
     def _rest(self, words: WordIndex, on_disk: Manifest) -> tuple[Manifest, list[str] | None]:
-        """What stays on the disk, and whose words are written anew beside what waits; None: all."""
+        """The manifest of what stays on disk, and the ids to write again; None for all ids."""
         if on_disk.meta.generation and on_disk.meta == words.manifest.meta:
             with suppress(*WORD_INDEX_ERRORS):
                 return words.rest()
-        # Where nothing was on the disk for us, what waits is all there is, analysed already.
+        # If nothing on disk was used, all documents are waiting, analysed already.
         return Manifest(), None if self._seq < 0 or words.manifest.meta.generation else []
 
     def _documents(self, ids: Sequence[str] | None) -> list[Document] | None:
-        """Those of these memories, or of all; None where it is cut short, or the seal refuses."""
+        """The documents of these memories, or of all; None if stopped, or the seal has changed."""
         documents = []
         with suppress(SealChanged):
             batches = self._changed_since(-1) if ids is None else self._of_ids(ids)
@@ -437,14 +433,14 @@ class MemoryIndex:
             yield tuple(self._records.many(ids[at : at + _STEP]).values())
 
     def _go_on_from(self, words: WordIndex, manifest: Manifest) -> bool:
-        """Answer from what was written just now; False where it cannot be read."""
+        """Answer from the words that were just written; False if they cannot be read."""
         good = self._open_words(words, manifest, self._seq)
         with suppress(SealChanged):
             self._put_lacking()
         return good
 
     def _put_lacking(self) -> None:
-        """Take in words that the disk has not: they went with some that were forgotten."""
+        """Index words that are missing on disk: they were in parts with forgotten memories."""
         rows, words = self._state.rows, self._state.words.index
         missing = words.lacking(np.flatnonzero(rows.column("state") != GONE))
         for record in chain.from_iterable(
@@ -458,7 +454,7 @@ class MemoryIndex:
 
     def _open_words(self, words: WordIndex, manifest: Manifest, known_upto: int) -> bool:
         rows = self._state.rows
-        # Each id is in memory once, however many speak of it.
+        # Each id is one string object, shared by rows and manifest.
         manifest = replace(manifest, ids=rows.own(manifest.ids))
         return words.open(manifest, rows.row, known_upto)
 

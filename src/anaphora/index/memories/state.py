@@ -1,4 +1,4 @@
-"""What an index of memories knows at one moment, and how candidates are found in it."""
+"""The state of an index of memories, and the search for candidates in it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Rows = NDArray[np.int64]
 Shares = NDArray[np.float64]
 
 FEW: Final = 1_000
-"""Rows that are looked at one by one when a filter leaves no more."""
+"""If a filter leaves no more rows than this, each row is scored."""
 
 _HALF_A_YEAR: Final = 183 * 86_400_000_000
-"""A day without a year is the one nearest to when it was noted, in microseconds."""
+"""A day without a year is the one nearest to the time of the memory, in microseconds."""
 
 _MOST_MATCHES: Final = 4_096
 _KEPT: Final = 512
@@ -41,8 +41,8 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True, slots=True)
 class AskedTime:
-    """A time that is asked about: from `start` to before `end` in microseconds; the tokens of texts
-    that name one of its days, and of those that do so without a year."""
+    """A time that is asked about, from `start` to before `end` in microseconds, with the tokens
+    that name one of its days, with a year and without."""
 
     start: int
     end: int
@@ -52,12 +52,12 @@ class AskedTime:
 
 @dataclass(frozen=True, slots=True)
 class MemoryQuery:
-    """What is looked for: a unit vector, terms, or both; what may be shown; how many of each.
+    """A query: a unit vector, terms, or both; which memories may be shown; how many of each kind.
 
-    `every` brings what has nothing in common with it as well, the newest, where there is room.
-    `past` asks for what was valid at `moment`. `all_words` brings every memory that matches a
-    word, however many tie: where words answer alone. `times` are those that it asks about;
-    `within`: only what was noted in them, or tells of them, is looked for.
+    `every` fills up to `limit` with the newest memories, even without a match. `past` asks for
+    memories valid at `moment`. `all_words` brings every memory that matches a word, however many
+    tie: for queries without a vector. `times` are the times that are asked about; `within` limits
+    the search to memories noted in these times or mentioning them.
     """
 
     moment: datetime
@@ -74,11 +74,11 @@ class MemoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """M candidates as columns, why each may not be shown ("" where it may), and what was lacking.
+    """M candidates as columns, why each may not be shown ("" if it may), and missing parts.
 
-    `pending` counts memories that could be shown and have no vector yet; `notices` tell of words
-    that were read as others. `version` is truth's number that they were found at, `searched` counts
-    the memories that they were chosen from.
+    `pending` counts visible memories without a vector; `notices` report words that were read as
+    others. `version` is the number of the database at which they were found, `searched` the number
+    of memories they were chosen from.
     """
 
     columns: MemoryCandidates
@@ -92,8 +92,8 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Memories in the words of another one; `closeness` (M,) are their cosines to it (NaN: not
-    known)."""
+    """Memories that share words with another one; `closeness` (M,) are their cosines to it (NaN:
+    unknown)."""
 
     candidates: Candidates
     closeness: NDArray[np.float64]
@@ -118,7 +118,7 @@ def _nothing(seq: int, *, cosines: bool) -> Candidates:
 
 @dataclass(frozen=True, slots=True)
 class _Cached(Generic[ValueT]):
-    """What was so at truth's number `seq`; right from `since` to before `until`."""
+    """A value computed at number `seq` of the database, valid from `since` to before `until`."""
 
     seq: int
     since: int
@@ -153,11 +153,11 @@ class MemoryState:
     def candidates(self, query: MemoryQuery, seq: int) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown.
 
-        A question asked again is answered from what was found, while truth is at the same number
-        `seq` and nothing has expired.
+        A repeated query is answered from a cache while the database is at the same number `seq`
+        and nothing has expired.
         """
         if not len(self.rows):
-            # As most homes hold no notes: their words and vectors need not be looked through.
+            # Most homes have no notes: their words and vectors need not be searched.
             return _nothing(seq, cosines=query.vector is not None)
 
         def find(keep: NDArray[np.bool_]) -> Candidates:
@@ -166,9 +166,9 @@ class MemoryState:
         return self._cached(self._answers, _answer_key(query), query, seq, find)
 
     def related(self, query: MemoryQuery, words: Sequence[Word], to: str, seq: int) -> Related:
-        """The `limit` memories that share most of `words`, scored for the question of `wanted`.
+        """The `limit` memories that share most of `words`, scored for `query`.
 
-        For what is about the same thing as the memory `to`, whatever else is near the question.
+        For memories about the same subject as the memory `to`, however far from the query.
         """
         if not len(self.rows):
             return Related(_nothing(seq, cosines=query.vector is not None), np.empty(0))
@@ -188,15 +188,20 @@ class MemoryState:
         seq: int,
         find: Callable[[NDArray[np.bool_]], ValueT],
     ) -> ValueT:
-        """What `kept` has of `key` while it holds, else what `find` gives of the rows to show."""
+        """The cached answer for `key` if it is current, else that of `find` for visible rows."""
         cached = cache.get(key)
         if cached is not None and cached.holds(seq, Moment(query.moment).micros):
             cache.move_to_end(key)
             return cached.value
         visible = self._visible(query, seq)
-        answer = find(self._kept(query, visible))
+        keep = visible.value
+        if query.within:
+            keep = keep & self._timely(query)
+        if query.keep.fields:
+            keep = keep & self.filters.mask(query.keep, self.rows, self.records)
+        answer = find(keep)
         if self.vectors.lost:
-            # They are made again behind this, without a new number.
+            # Not cached: the vectors are rebuilt in the background without a new number.
             return answer
         cache[key] = _Cached(seq, visible.since, visible.until, answer)
         cache.move_to_end(key)
@@ -221,16 +226,8 @@ class MemoryState:
             closeness = self.vectors.closeness(row, rows)
         return Related(Candidates(columns, ("",) * len(rows)), closeness)
 
-    def _kept(self, wanted: MemoryQuery, visible: _Cached[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        keep = visible.value
-        if wanted.within:
-            keep = keep & self._timely(wanted)
-        if not wanted.keep.fields:
-            return keep
-        return keep & self.filters.mask(wanted.keep, self.rows, self.records)
-
     def _timely(self, query: MemoryQuery) -> NDArray[np.bool_]:
-        """The rows that were noted in the times of a question, or tell of them."""
+        """The rows that were noted in the times of a query, or mention them."""
         timely = self._naming(query)
         for name in ("created", "reinforced_at"):
             noted = self.rows.column(name)
@@ -239,7 +236,7 @@ class MemoryState:
         return timely
 
     def _naming(self, query: MemoryQuery) -> NDArray[np.bool_]:
-        """The rows whose text names a day of those times."""
+        """The rows with a text that names a day of the query's times."""
         created = self.rows.column("created")
         naming = np.zeros(len(created), np.bool_)
         for time in query.times:
@@ -248,26 +245,22 @@ class MemoryState:
             naming |= self.words.holding(time.yearless, len(created)) & near
         return naming
 
-    def _visible(self, wanted: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
-        """The rows that may be shown at the moment of a question, before its filter."""
-        if not wanted.past:
-            return self._visible_now(wanted, seq)
-        # A moment in the past is part of the question.
-        keep = self.rows.visible(Moment(wanted.moment, past=True))
-        return _Cached(seq, -NEVER, NEVER, keep)
-
-    def _visible_now(self, wanted: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
-        """The rows that may be shown now: the same ones until truth changes or one expires."""
-        moment = Moment(wanted.moment)
-        now, known = moment.micros, self._visible_rows
-        if known is None or not known.holds(seq, now):
+    def _visible(self, query: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
+        """The rows that may be shown at the moment of a query, before its filter."""
+        moment = Moment(query.moment, query.past)
+        if query.past:
+            # A moment in the past is part of the cache key.
+            return _Cached(seq, -NEVER, NEVER, self.rows.visible(moment))
+        # The rows that may be shown now: the same until the database changes or one expires.
+        now, visible = moment.micros, self._visible_rows
+        if visible is None or not visible.holds(seq, now):
             ends = self.rows.column("expires")
             until = int(ends[ends > now].min(initial=NEVER))
-            known = self._visible_rows = _Cached(seq, now, until, self.rows.visible(moment))
-        return known
+            visible = self._visible_rows = _Cached(seq, now, until, self.rows.visible(moment))
+        return visible
 
     def excluded(self, query: MemoryQuery) -> Candidates:
-        """The candidates there would be if all might be shown, each with why it may not."""
+        """The candidates if all rows could be shown, each with why it may not be."""
         candidates = self._among(query, np.array(self.rows.column("state") != GONE))
         moment = Moment(query.moment, query.past)
         allowed = self.filters.mask(query.keep, self.rows, self.records)
@@ -290,18 +283,15 @@ class MemoryState:
             word_rows = [row for row in rows.tolist() if row not in near_rows]
             rows = np.concatenate((near.rows, np.array(word_rows, np.int64)))
         if query.every and len(rows) < query.limit:
-            rows = np.concatenate((rows, self._newest(keep, rows, query.limit - len(rows))))
+            others = np.setdiff1d(np.flatnonzero(keep), rows)
+            newest_first = np.argsort(-self.rows.column("created")[others], kind="stable")
+            newest = others[newest_first[: query.limit - len(rows)]].astype(np.int64)
+            rows = np.concatenate((rows, newest))
         shares = self._shares(looked_up, rows, shares_by_row)
         columns = self._columns(rows, query, near, shares, looked_up)
         none, notices = ("",) * len(rows), looked_up.notices("no memory")
         searched = int(np.count_nonzero(keep))
         return Candidates(columns, none, self._lacking(near), pending, notices, searched=searched)
-
-    def _newest(self, keep: NDArray[np.bool_], but: Rows, count: int) -> Rows:
-        """The newest rows of `keep` that are not among `but`."""
-        rest = np.setdiff1d(np.flatnonzero(keep), but)
-        order = np.argsort(-self.rows.column("created")[rest], kind="stable")
-        return rest[order[:count]].astype(np.int64)
 
     def _matching(
         self, looked_up: Lookup, keep: NDArray[np.bool_], query: MemoryQuery
@@ -317,7 +307,7 @@ class MemoryState:
         while True:
             rows, shares, least = self.words.best(looked_up, ask_for)
             good = keep[rows]
-            # More may match as much as the last one that came: which of them did is chance.
+            # Rows that tie with the last one are left out: which of them came is arbitrary.
             best = _best_shares(rows[good], shares[good], limit, least)
             sufficient = len(best[0]) >= limit or (ask_for >= _MOST_MATCHES and not query.all_words)
             if sufficient or not least:
@@ -342,7 +332,7 @@ class MemoryState:
         if query.times:
             timely = self._timely(query)[rows]
         if query.within:
-            # Of what was noted then and what tells of it, the latter first.
+            # Memories that mention the time rank before those that were noted in it.
             shares = np.maximum(shares, EXACT_WORTH * self._naming(query)[rows])
         if query.vector is not None and near is not None:
             word_cosines = self.vectors.cosines(query.vector, rows[len(near.rows) :])
@@ -373,7 +363,7 @@ class MemoryState:
 
 
 def _best_shares(rows: Rows, shares: Shares, limit: int, least: float) -> tuple[Rows, Shares]:
-    """The best `limit` of what matches more than `least`, and what ties with the last of them."""
+    """The best `limit` rows that match more than `least`, and those that tie with the last."""
     good = shares > least
     rows, shares = rows[good], shares[good]
     if 0 < limit < len(rows):

@@ -1,7 +1,7 @@
-"""The vectors of memories: an exact scan of memory up to a cap, LanceDB beyond it.
+"""The vectors of memories: an exact scan in memory up to a cap, LanceDB beyond it.
 
-LanceDB holds the vectors up to a number of truth, the matrix in memory the newer ones; an answer
-joins both. Without LanceDB the scan goes on past the cap.
+LanceDB has the vectors up to a number of the database, the matrix in memory the newer ones; an
+answer joins both. Without LanceDB everything is scanned, even beyond the cap.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ STEP: Final = 8192
 """Newer parts that gather in memory before they go to the ANN index in one batch."""
 
 SHARE: Final = 2
-"""Where that is more: the share of the ANN index, whose graph is made anew with each batch."""
+"""A batch has at least 1/SHARE of the ANN index: its graph is rebuilt with each batch."""
 
 FEW: Final = 2_000
-"""Rows of the ANN index that are always read back from truth when a filter leaves no more."""
+"""If a filter leaves no more rows of the ANN index than this, they are read from the database."""
 
 ROWS_FOR_ONE: Final = 40
-"""In a million, a row read back takes 0.0075 ms, and each of the graph's `_MORE` answers 0.2 ms."""
+"""In a million, reading a row takes 0.0075 ms, and each of the graph's `_MORE` answers 0.2 ms."""
 
 _MORE: Final = 1.5
 _MOST: Final = 8192
@@ -49,14 +49,14 @@ Cosines: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The rows of a mask with vectors in memory, and their places there; how many are elsewhere."""
+    """The rows of a mask with vectors in memory, their texts there, and how many are elsewhere."""
 
     keep: NDArray[np.bool_]
     rows: NDArray[np.int64]
     texts: NDArray[np.int64]
     far: int
     lacking: int
-    # Whether these are all texts of the matrix, in their order: nothing need be picked from it.
+    # Whether these are all texts of the matrix, in order, so that none need be selected.
     every: bool
 
 
@@ -75,7 +75,7 @@ class MemoryVectors:
         self._background = background
         self._vectors = vectors
         self._embedder, self._dimensions = embedder
-        # None: never on disk (a sealed home, whose vectors must not lie there in the clear).
+        # None: never on disk (in a sealed home vectors must not be stored in clear).
         self._cap = cap
         self.ann = AnnStore(folder, self._embedder, self._dimensions)
         self.reset()
@@ -88,7 +88,7 @@ class MemoryVectors:
         self._matrix = Matrix(self._dimensions)
         self._scan = Scan(self._matrix, background=self._background)
         self._entries = GrowingColumn(fill=-1)
-        # The row that each text of the matrix came for; another text may have taken its place.
+        # The row that each text of the matrix was added for; the row may have a newer text.
         self._row_of = GrowingColumn()
         self._kept: _Kept | None = None
         self.wants_purge = False
@@ -123,11 +123,11 @@ class MemoryVectors:
         return self.parts > (0 if len(self._ann_seqs) else self._cap)
 
     def beyond(self) -> bool:
-        """Whether more is scanned than the cap says, since LanceDB is not there."""
+        """Whether more than the cap is scanned, since LanceDB is not installed."""
         return self._cap is not None and self.parts > self._cap and not available()
 
     def load(self, rows: MemoryRows) -> None:
-        """Take in every vector there is."""
+        """Load all vectors."""
         self.close()
         self.reset()
         if self._cap is not None and available():
@@ -150,72 +150,72 @@ class MemoryVectors:
         self._in_ann[self._ann_rows[self._ann_rows >= 0]] = True
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for what is made in the background to be there; False when it took longer."""
+        """Wait for the background to end; False if it takes longer."""
         return self._scan.wait(timeout)
 
     def close(self) -> None:
-        """Make nothing more in the background."""
+        """End the background."""
         self._scan.close()
 
     def sync(self, rows: MemoryRows) -> None:
-        """Take in vectors that are newer than `upto`."""
+        """Load vectors that are newer than `upto`."""
         self._follow(rows)
         if not len(rows):
-            # Nothing here can have one, however many vectors of other kinds there are to look at.
+            # No row can have a vector: those of records of other kinds need not be read.
             return
         width = 2 * self._dimensions
-        owners, data = tuple[str, ...](), b""
+        owners, blob = tuple[str, ...](), b""
         for batch in self._vectors.of_any(self._embedder, self.upto):
-            owners, data = (*owners, *batch.record_ids), data + batch.data
-            # The last record's parts may go on in the next batch.
+            owners, blob = (*owners, *batch.record_ids), blob + batch.data
+            # The parts of the last record may continue in the next batch.
             cut = len(owners) - next(
                 (at for at, owner in enumerate(reversed(owners)) if owner != owners[-1]),
                 len(owners),
             )
-            self._put(owners[:cut], data[: cut * width], rows)
-            owners, data, self.upto = owners[cut:], data[cut * width :], batch.seq
-        self._put(owners, data, rows)
+            self._put(owners[:cut], blob[: cut * width], rows)
+            owners, blob, self.upto = owners[cut:], blob[cut * width :], batch.seq
+        self._put(owners, blob, rows)
 
     def take(self, rows: MemoryRows, written: WrittenRecords) -> None:
-        """Take in the vectors of what was just written: all that are newer than `upto`."""
+        """Add the vectors of records that were just written: all that are newer than `upto`."""
         self._follow(rows)
         if written.vectors and written.embedder == self._embedder:
             width = 2 * self._dimensions
-            owners = [owner for owner, data in written.vectors for _ in range(len(data) // width)]
-            self._put(owners, b"".join(data for _, data in written.vectors), rows)
+            owners = [owner for owner, blob in written.vectors for _ in range(len(blob) // width)]
+            self._put(owners, b"".join(blob for _, blob in written.vectors), rows)
             self.upto = written.after
 
     def _follow(self, rows: MemoryRows) -> None:
         self._kept = None
         self._fit(len(rows))
-        # Vectors in the ANN index are read back by the ids of their rows.
+        # Vectors in the ANN index are read from the database by the ids of their rows.
         self._ids = rows.ids
 
-    def _put(self, owners: Sequence[str], data: bytes, rows: MemoryRows) -> None:
-        """Take in vectors of these owners, a part each; those of one follow each other."""
+    def _put(self, owners: Sequence[str], blob: bytes, rows: MemoryRows) -> None:
+        """Add vectors of these owners, one part for each; parts of one owner are adjacent."""
         if not owners:
             return
-        rows_ = rows.rows(owners)
-        existing = rows_ >= 0
+        owner_rows = rows.rows(owners)
+        existing = owner_rows >= 0
         if not existing.all():
-            # Of records of other kinds, or of one that cannot be read.
-            parts = np.frombuffer(data, np.uint8).reshape(len(owners), -1)
-            rows_, data = rows_[existing], parts[existing].tobytes()
-            if not len(rows_):
+            # Some are of records of other kinds, or of unreadable ones.
+            parts = np.frombuffer(blob, np.uint8).reshape(len(owners), -1)
+            owner_rows, blob = owner_rows[existing], parts[existing].tobytes()
+            if not len(owner_rows):
                 return
-        starts = np.flatnonzero(np.diff(rows_, prepend=-1))
-        changed = rows_[starts]
-        text = self._matrix.append(data, np.diff(starts, append=len(rows_)))
+        starts = np.flatnonzero(np.diff(owner_rows, prepend=-1))
+        changed = owner_rows[starts]
+        text = self._matrix.append(blob, np.diff(starts, append=len(owner_rows)))
         self._entry[changed] = np.arange(text, text + len(changed))
         self._row_of.add(changed)
         self._leave_ann(changed)
 
     def drop(self, row: int) -> None:
-        """A memory was deleted."""
+        """Forget the vector of a deleted memory."""
         self._kept = None
         if row < len(self._entry):
             self._entry[row] = -1
-            # LanceDB keeps the bytes of what is deleted from it: only a new one is without them.
+            # LanceDB keeps the bytes of deleted vectors, so the ANN index is made anew.
             self.wants_purge |= bool(self._in_ann[row])
             self._leave_ann(np.array([row]))
 
@@ -234,7 +234,7 @@ class MemoryVectors:
         return self._of(keep).lacking
 
     def _of(self, keep: NDArray[np.bool_]) -> _Kept:
-        """Where the vectors of these rows are; the same mask comes with question after question."""
+        """Where the vectors of these rows are; cached, since queries often share a mask."""
         if self._kept is None or self._kept.keep is not keep:
             self._fit(len(keep))
             entry = self._entry[: len(keep)]
@@ -273,7 +273,7 @@ class MemoryVectors:
         return cosines
 
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The cosine of each of these few rows to another one; NaN where either has no vector."""
+        """The cosine of each of these few rows to another one; NaN if either has no vector."""
         closeness = np.full(len(rows), np.nan)
         text = int(self._entry[row])
         if text >= 0:
@@ -293,12 +293,12 @@ class MemoryVectors:
         return closeness
 
     def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
-        """The cosines of rows in the ANN index, from truth."""
+        """The cosines of rows in the ANN index, from the database."""
         best: dict[str, float] = {}
         ids = (self._ids[row] for row in rows.tolist())
-        for rows_ in self._vectors.data_of(self._embedder, ids):
-            data = from_float16(b"".join(row[1] for row in rows_), self._dimensions)
-            for (owner, _), cosine in zip(rows_, (data @ vector).tolist(), strict=True):
+        for batch in self._vectors.data_of(self._embedder, ids):
+            parts = from_float16(b"".join(blob for _, blob in batch), self._dimensions)
+            for (owner, _), cosine in zip(batch, (parts @ vector).tolist(), strict=True):
                 best[owner] = max(best.get(owner, cosine), cosine)
         return np.array([best.get(self._ids[row], 0.0) for row in rows.tolist()], np.float64)
 
@@ -311,14 +311,14 @@ class MemoryVectors:
     ) -> list[list[tuple[int, float]]]:
         """For each unit vector, up to `limit` (row, cosine) of at least `closer`.
 
-        `may` says which of some rows count: only those that are close are asked about.
+        `may` tells which of the given rows count: it is only called with close ones.
         """
         close_rows: list[dict[int, float]] = [{} for _ in vectors]
         close = list(self._scan.at_least(vectors, closer))
-        entries = np.array([entry for _, entry, _ in close], np.int64)
-        rows = self._row_of.view()[entries]
+        texts = np.array([text for _, text, _ in close], np.int64)
+        rows = self._row_of.view()[texts]
         good = rows >= 0
-        good[good] = self._entry[rows[good]] == entries[good]
+        good[good] = self._entry[rows[good]] == texts[good]
         good[good] = may(rows[good])
         for (at, _, cosine), row, counts in zip(close, rows.tolist(), good.tolist(), strict=True):
             if counts:
@@ -335,9 +335,9 @@ class MemoryVectors:
     def _from_ann(
         self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
     ) -> Nearest:
-        """Ask for more until enough of what comes may be shown; then truth itself is scanned.
+        """Ask for more until enough of the results may be shown; else scan the database.
 
-        Where a filter leaves so little that reading it back from truth is faster, that is done.
+        If a filter leaves so few rows that reading them from the database is faster, that is done.
         """
         candidates = np.flatnonzero(keep & self._in_ann[: len(keep)])
         one_in = len(self._ann_seqs) / max(1, len(candidates))
@@ -372,14 +372,14 @@ class MemoryVectors:
         return best_of(*best_part(rows, cosines), limit)
 
     def _rows_of(self, seqs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows by the numbers of their vectors; -1 for those that are gone or replaced."""
+        """Rows by the numbers of their vectors; -1 for deleted or replaced ones."""
         positions = np.minimum(np.searchsorted(self._ann_seqs, seqs), len(self._ann_seqs) - 1)
         return np.where(self._ann_seqs[positions] == seqs, self._ann_rows[positions], -1)
 
     # The ANN index.
 
     def write_ann(self, upto: int) -> None:
-        """Write vectors up to a number of truth to the disk. Needs no lock but that on the files.
+        """Write vectors up to a number of the database to disk. Only the files must be locked.
 
         Raises MissingExtra without LanceDB, and what LanceDB raises (ANN_ERRORS).
         """
@@ -394,13 +394,13 @@ class MemoryVectors:
             self.lose_ann(rows, "")
 
     def lose_ann(self, rows: MemoryRows, reason: str) -> None:
-        """The ANN index cannot be read: make do with memory until it is written again."""
+        """Discard an unreadable ANN index, and answer from memory until it is written again."""
         self.ann.discard()
         self.load(rows)
         self.lost = reason
 
     def _read(self, since: int, upto: int) -> Iterator[Batch]:
         while stored := self._vectors.data_between(self._embedder, since, upto, STEP):
-            numbers, data = zip(*stored, strict=True)
+            numbers, blobs = zip(*stored, strict=True)
             since = numbers[-1]
-            yield np.array(numbers, np.int64), from_float16(b"".join(data), self._dimensions)
+            yield np.array(numbers, np.int64), from_float16(b"".join(blobs), self._dimensions)

@@ -1,4 +1,4 @@
-"""What changed in the sections and notes of truth since a number, and the documents made of it."""
+"""Changes to sections and notes in the database since a number, and the documents made of them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from anaphora.store.projects.source import SectionSource
 from anaphora.values.memories import MemoryRecord
 
 NOTE_TOMBSTONES: Final = ("memory", *INDEXED_KINDS)
-"""What a deleted note may have left its tombstone as; another memory's id is no row here."""
+"""Kinds of tombstones of deleted notes; ids of other memories are not in the rows here."""
 
 _AT_ONCE: Final = 500
-# Sections from which on a helper is worth its start.
+# Sections from which helper processes are worth their start.
 _HELPED: Final = 3_000
 _SHARES: Final = (60, 300)
 
 
 @dataclass(slots=True)
 class Changed:
-    """What a look at truth has found.
+    """The changes found in the database.
 
-    `sections` (ids) and `notes` are those whose words are to be taken in; `gone` are rows whose
-    words count no more; `forgotten` says that a note is among them.
+    The words of `sections` (ids) and `notes` are to be indexed, those of the rows `gone` no longer
+    count; `forgotten`: a note is among these.
     """
 
     sections: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ def clear_document(keyed_fields: tuple[str, tuple[str, ...]]) -> Document:
 
 
 class SectionChanges:
-    """Brings rows in line with truth. One thread at a time, but for `documents`."""
+    """Brings rows in line with the database. One thread at a time, except for `documents`."""
 
     def __init__(self, source: SectionSource, term_of: TermOf | None) -> None:
         self._source = source
@@ -56,7 +56,7 @@ class SectionChanges:
         self._relations_at = -1
 
     def changed(self, rows: SectionRows, since: int) -> Changed:
-        """Take in rows that changed after `since` (-1: all); what that means for the words."""
+        """Update rows that changed after `since` (-1: all); the changes for the words."""
         changes = Changed()
         if since >= 0:
             self._take_tombstones(rows, since, changes)
@@ -69,16 +69,13 @@ class SectionChanges:
         for kind, record in self._source.notes(since):
             rows.put_note(kind, record)
             changes.notes.append(record)
-        self._take_imports(rows, anew=since < 0 or files_are_new)
-        return changes
-
-    def _take_imports(self, rows: SectionRows, *, anew: bool) -> None:
         relations = self._source.relations_at()
-        if anew:
+        if since < 0 or files_are_new:
             rows.set_imports(self._source.imports(-1))
         elif relations != self._relations_at:
             rows.put_imports(self._source.imports(self._relations_at))
         self._relations_at = relations
+        return changes
 
     def _take_tombstones(self, rows: SectionRows, since: int, changes: Changed) -> None:
         for kind, owner, seq in self._source.tombstones(since):
@@ -90,23 +87,24 @@ class SectionChanges:
                 changes.forgotten |= kind != "section"
 
     def later_than(self, rows: SectionRows, changes: Changed, upto: int) -> Changed:
-        """Of what was found, what changed after number `upto`."""
+        """Those of the changes that came after number `upto`."""
         at = rows.rows(changes.sections)
         is_later = (at >= 0) & (rows.column("seq")[at] > upto) if len(rows) else at >= 0
+        sections = zip(changes.sections, is_later.tolist(), strict=True)
         return Changed(
-            [one for one, later in zip(changes.sections, is_later.tolist(), strict=True) if later],
-            [one for one in changes.notes if one.seq > upto],
+            [section_id for section_id, later in sections if later],
+            [note for note in changes.notes if note.seq > upto],
             changes.gone,
         )
 
     def documents(self, rows: SectionRows, changed: Changed) -> Iterator[Document]:
-        """The documents of what changed."""
+        """The documents of changed sections and notes."""
         texts = self._texts(rows, changed.sections)
         if self._term_of is None:
             worth = len(changed.sections) >= _HELPED
             yield from with_helper(clear_document, texts, worth=worth, shares=_SHARES)
         else:
-            # Keys of a sealed home leave no process.
+            # Keys of a sealed home must not leave this process.
             for key, fields in texts:
                 yield document_of(key, fields, self._term_of)
         for record in changed.notes:
@@ -120,7 +118,7 @@ class SectionChanges:
                 yield section.id, (rows.path_of(section.file), section.name, section.text)
 
     def everything(self, rows: SectionRows) -> Changed:
-        """All that there is, as if it had changed."""
+        """All sections and notes, as if they had changed."""
         sections = [rows.ids[row] for row in np.flatnonzero(rows.column("file") >= 0).tolist()]
         return Changed(sections, [record for _, record in self._source.notes(-1)])
 

@@ -1,4 +1,4 @@
-"""The parts of one index of sections, and how candidates are found among them."""
+"""The state of one index of sections, and the search for candidates in it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _MOST_ASKED: Final = 8_192
 
 @dataclass(frozen=True, slots=True)
 class SectionQuery:
-    """What is looked for: terms with their weights before rarity is known; a unit vector or none.
+    """A query: terms with their weights before IDF, and a unit vector or none.
 
-    `projects` are ids, None for all; notes of no project belong to each. `limit` is how many rows
-    words may bring; `terms` keeps that many of the weightiest once their rarity is known. `past`
-    asks for notes that were replaced, instead of what is current. `now` is in microseconds.
+    `projects` are ids, None for all; notes without a project belong to all. `limit` is how many
+    rows may match words; `terms` how many of the terms with the highest weights are used once their
+    IDF is known. `past` asks for replaced notes instead of current rows. `now` is in microseconds.
     """
 
     weights: Mapping[str, float]
@@ -42,10 +42,10 @@ class SectionQuery:
 
 @dataclass(frozen=True, slots=True)
 class SectionCandidates:
-    """R candidates: rows of `table`, what they match, their cosines, and what was lacking.
+    """R candidates: rows of `table`, the scores of their words, their cosines, and missing parts.
 
-    A cosine is NaN where a row has no vector, and all are None where the query has none. `weights`
-    has each term's worth. `pending` counts rows that may be shown and have no vector yet.
+    A cosine is NaN if a row has no vector; `cosine` is None if the query has none. `weights` has
+    the weight of each term with its IDF. `pending` counts visible rows without a vector.
     """
 
     table: SectionTable
@@ -58,14 +58,15 @@ class SectionCandidates:
 
     @property
     def mass(self) -> float:
-        """The sum of the terms' worth."""
+        """The sum of the terms' weights."""
         return sum(self.weights.values())
 
 
 @dataclass(frozen=True, slots=True)
 class SectionCheck:
-    """Sections and notes `known`, past notes too; documents `on_disk`, with those that count no
-    more; those in memory alone; those that may be shown without a vector; what is wrong, or None.
+    """Counts of sections and notes (`known`, with past notes), of documents `on_disk` (with those
+    that no longer count) and only `in_memory`, of visible rows without a vector (`pending`); and
+    the problem with the files, or None.
     """
 
     known: int
@@ -90,7 +91,7 @@ class SectionState:
         return self.described(query, weights, self._matching(weights, keep, query.limit), keep)
 
     def weights(self, query: SectionQuery) -> dict[str, float]:
-        """The terms' worth here: their weight times their rarity, the weightiest of them."""
+        """The terms with the highest weights, each times its IDF."""
         return strongest(self.words.weights(query.weights), query.terms)
 
     def described(
@@ -100,7 +101,7 @@ class SectionState:
         rows: Rows,
         keep: NDArray[np.bool_],
     ) -> SectionCandidates:
-        """Given rows as candidates: what words they match, how close they are in meaning."""
+        """These rows as candidates, with the scores of their words and their cosines."""
         keys = self.rows.vector_keys()
         table = self.rows.table()
         cosine, pending = None, 0
@@ -147,7 +148,7 @@ class SectionState:
 
 
 def strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
-    """The `limit` weightiest terms, ties by term; in the order in which they came."""
+    """The `limit` terms with the highest weights, ties by term; in their original order."""
     if len(weights) <= limit:
         return dict(weights)
     strongest_terms = set(sorted(weights, key=lambda term: (-weights[term], term))[:limit])

@@ -1,4 +1,4 @@
-"""The vectors of sections and notes: cosines of the candidates that words found."""
+"""The vectors of sections and notes: cosines of candidates that were found by words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SectionVectors:
         self._entries: tuple[tuple[bytes, ...], int, NDArray[np.int32]] | None = None
 
     def sync(self) -> None:
-        """Take in vectors that are newer than what is here."""
+        """Load vectors that are newer than the loaded ones."""
         sections = self._source.section_vectors(self._embedder, self._upto[0])
         self._add(sections, "")
         notes = self._source.note_vectors(self._embedder, self._upto[1])
@@ -45,7 +45,7 @@ class SectionVectors:
     def cosines(
         self, vector: NDArray[np.float32], keys: tuple[bytes, ...], rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """The cosine of each of `rows` with a unit vector, NaN where it has none."""
+        """The cosine of each of `rows` with a unit vector, NaN if the row has none."""
         cosines = np.full(len(rows), np.nan)
         entries = self._of(keys)[rows]
         has = np.flatnonzero(entries >= 0)
@@ -65,7 +65,7 @@ class SectionVectors:
         if cached is None or cached[1] != size or len(keys) < len(cached[0]):
             entries = self._matrix.entries(keys)
         else:
-            # Of another state of the same rows, of which nearly all are as they were.
+            # Cached for an earlier state of the same rows: nearly all are unchanged.
             unchanged = np.fromiter(map(is_, keys, cached[0]), np.bool_, len(cached[0]))
             at = np.concatenate((np.flatnonzero(~unchanged), np.arange(len(unchanged), len(keys))))
             entries = np.empty(len(keys), np.int32)

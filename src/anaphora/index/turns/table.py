@@ -1,4 +1,4 @@
-"""Turns in memory, one row each, and the table for ranking that is made from them."""
+"""Turns in memory, one row each, and the table that is made from them for ranking."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ TURN: Final = np.dtype(
         ("speaker", "<i2"),
     ]
 )
-"""A turn: its row in the index file (-1: not in it), its thread's code there, and what TurnTable
-has of it."""
+"""A turn: its row in the index file (-1: not in it), its thread's code there, and the columns of
+TurnTable."""
 
 _OWN: Final = ("position", "role", "length", "flags", "ts", "offset")
 
 
 class Speakers:
-    """Codes of speakers' names, given in the order in which names are met; -1 is nobody."""
+    """Codes of the names of speakers, in the order of their appearance; -1 for no speaker."""
 
     def __init__(self) -> None:
         self._codes: dict[str | None, int] = {None: -1}
@@ -58,7 +58,7 @@ def turn_rows(columns: Sequence[Any], count: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """N turns: `rows` (N,) of the type TURN, and `hashes`, which stand for their texts."""
+    """N turns: `rows` (N,) of the type TURN, and the `hashes` of their texts."""
 
     rows: NDArray[Any]
     hashes: list[bytes]
@@ -73,7 +73,7 @@ class Turns:
         return Turns(np.concatenate((self.rows, other.rows)), self.hashes + other.hashes)
 
     def kept(self, keep: NDArray[np.bool_]) -> Turns:
-        """Only the turns where `keep` is true."""
+        """The turns for which `keep` is true."""
         pairs = zip(self.hashes, keep.tolist(), strict=True)
         return Turns(self.rows[keep], [hash_ for hash_, stays in pairs if stays])
 
@@ -98,7 +98,7 @@ def of_records(
 def make_table(turns: Turns, ids: Mapping[int, str], speakers: tuple[str, ...]) -> TurnTable:
     """The table of these turns; `ids` gives the conversation id of each code.
 
-    Raises IndexLost where a thread's positions are not 0, 1, 2 …: then rows are missing.
+    Raises IndexLost if a thread's positions are not 0, 1, 2 …: then rows are missing.
     """
     codes = sorted(ids)
     dense = np.full((codes[-1] if codes else 0) + 1, -1, np.int32)

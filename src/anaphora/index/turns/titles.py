@@ -1,4 +1,4 @@
-"""The words of what conversations are called, by their codes: few enough to lie in memory."""
+"""The words of the titles of conversations, by their codes: few enough for memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anaphora.index.words.postings import MemoryPostings, WordStatistics, idf
 
 
 class TitleWords:
-    """Follows what conversations are called. One thread at a time (the caller holds a lock)."""
+    """Indexes the titles of conversations. One thread at a time (the caller holds a lock)."""
 
     def __init__(self, term_of: Callable[[str], str]) -> None:
         self._term_of = term_of
@@ -22,7 +22,7 @@ class TitleWords:
         self.postings = MemoryPostings()
 
     def follow(self, checkpoints: Iterable[Checkpoint]) -> None:
-        """Take in checkpoints that are new or changed."""
+        """Update the titles of new or changed checkpoints."""
         anew = False
         for checkpoint in checkpoints:
             old = self._titles.get(checkpoint.code, "")
@@ -47,9 +47,9 @@ class TitleWords:
 def title_shares(
     titles: MemoryPostings, statistics: WordStatistics, lookup: Lookup
 ) -> Mapping[int, float]:
-    """The share (0 to 1) of the mass of all asked words that a title holds, by code: its BM25.
+    """The share (0 to 1) of the mass of all words of a query that a title has, by code: its BM25.
 
-    A word that nothing holds is the rarest.
+    A word that is nowhere counts as the rarest.
     """
     average = titles.tokens[0] / max(1, titles.count)
     codes, scores = titles.scores(lookup.titles, max(1.0, average))

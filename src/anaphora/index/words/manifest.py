@@ -1,9 +1,9 @@
 """Segments in a folder, one generation at a time, with a manifest of the documents in them.
 
-The manifest says which thing each document is, a digest of its tokens, and up to which number of
-truth it speaks. Truth is never read here, and only one process may write at a time. Where words
-are kept in parts, each write makes a new generation, which has what stays of the last one by links:
-the manifest alone says which of them counts. Otherwise a write adds to the generation.
+The manifest has the key of each document, a digest of its tokens, and the number of the database
+that it is up to date with. The database is never read here, and one process writes at a time. If
+words are stored in parts, each write makes a new generation that links the parts that stay: the
+manifest alone says which generation counts. Otherwise a write adds to the generation.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ _FORM: Final = f"5/{ANALYSER}"
 _DIGITS: Final = 16
 
 TermOf = Callable[[str], str]
-"""What stands for a token in the index: in a sealed home a keyed hash."""
+"""Gives the term of a token in the index: in a sealed home a keyed hash."""
 
 
 class CutShort(Exception):
-    """A rewrite of the words ended before it was whole: what it began with has been forgotten."""
+    """A rewrite was stopped before it was complete: documents it began with were forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is written of a thing: each field's tokens joined by spaces, and their digest.
+    """The indexed form of an item: the tokens of each field joined by spaces, and their digest.
 
-    `forms` are its words as they are written, where those are kept.
+    `forms` are its words as written, if those are stored.
     """
 
     key: str
@@ -72,7 +72,7 @@ class Document:
 
 
 def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -> Document:
-    """Analyse the fields of a document whatever its language; `term_of` replaces each token."""
+    """Analyse the fields of a document in any language; `term_of` replaces each token."""
     fields = []
     for text in texts:
         tokens = analyse(text)
@@ -85,8 +85,8 @@ def document_in_language(
 ) -> Document:
     """Analyse a document of one field by its language; `term_of` replaces each token.
 
-    Where it does, the words as they are written are left out: they would tell them. The tokens of
-    its `title` stand in the same field, each with the mark of titles.
+    With `term_of`, the words as written are left out: they would reveal the tokens. The tokens of
+    its `title` are in the same field, each with the prefix of titles.
     """
     body = index_text(text)
     heading = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
@@ -98,10 +98,10 @@ def document_in_language(
 
 
 def titled(title: str, code: str) -> IndexedText:
-    """What an index has of what something is called; `code` is the language of all that is known.
+    """The indexed form of a title; `code` is the language of the item.
 
-    Each token has the mark of titles. A title tells too little of its own language: it is read in
-    none, too.
+    Each token has the prefix of titles. The language may be wrong for a title, so that it is also
+    analysed without one.
     """
     plain, in_language = index_text(title, ""), index_text(title, code)
     marked = dict.fromkeys(TITLE + token for token in (*plain.tokens, *in_language.tokens))
@@ -117,10 +117,10 @@ def _document(key: str, fields: tuple[str, ...], forms: str) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is on disk: document n (from 1) is `ids[n - 1]`; `digests` are those of their tokens.
+    """The documents on disk: number n (from 1) is `ids[n - 1]`; `digests` are of their tokens.
 
-    `upto` is the number of truth that it was written at: what changed later may differ. Where there
-    are `parts`, "" is the id of a number that is free; where there are none, all is one.
+    `upto` is the number of the database at which it was written: later changes are missing. With
+    `parts`, the id of a free number is ""; without, all documents are in one segment.
     """
 
     meta: SegmentMeta = field(default_factory=SegmentMeta)
@@ -130,7 +130,7 @@ class Manifest:
     parts: tuple[Part, ...] = ()
 
     def digest(self, number: int) -> str:
-        """That of document `number`, from 1."""
+        """The digest of document `number`, from 1."""
         return self.digests[(number - 1) * _DIGITS : number * _DIGITS]
 
     def documents(self, part: Part) -> tuple[Sequence[str], str]:
@@ -140,12 +140,12 @@ class Manifest:
 
 
 class SegmentFolder:
-    """The segments of one kind of things in a folder. Nothing of it is kept in memory.
+    """The segments for one kind of item in a folder. It keeps no state in memory.
 
-    `name` is the manifest's. `key_tag` tells words of one key from those of another, and from clear
-    ones (""). `check` raises SealChanged once the home is sealed otherwise than it was. `beside`
-    writes what else belongs into a generation: (folder, number of the first document, documents).
-    `sizes` says how large parts are, where words are kept in parts; nothing lies beside those.
+    `name` is the name of the manifest. `key_tag` identifies the key of sealed words ("": clear).
+    `check` raises SealChanged once the seal of the home has changed. `beside` writes further files
+    into a generation: (folder, number of the first document, documents). `sizes` are the sizes of
+    parts if words are stored in parts; then there is no `beside`.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class SegmentFolder:
         self._sizes = sizes
 
     def read(self) -> Manifest:
-        """What the manifest says; an empty one where there is none that can be read."""
+        """The manifest on disk; an empty one if there is none that can be read."""
         try:
             stored = json.loads(self._manifest.read_text(encoding="utf-8"))
             generation, upto, count, tokens, signed = stored["meta"]
@@ -179,15 +179,15 @@ class SegmentFolder:
             fits = stored["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
         except (OSError, ValueError, KeyError, TypeError):
             return Manifest()
-        count_of_ids = len(manifest.ids)
-        fits = fits and len(digests) == _DIGITS * count_of_ids and count_of_ids == meta.upto
-        fits = fits and meta.count == (total_of(parts, 0)[0] if parts else count_of_ids)
+        length = len(manifest.ids)
+        fits = fits and len(digests) == _DIGITS * length and length == meta.upto
+        fits = fits and meta.count == (total_of(parts, 0)[0] if parts else length)
         return manifest if fits else Manifest()
 
     def open(self, manifest: Manifest) -> Segment:
-        """Open what it speaks of; one of WORD_INDEX_ERRORS where the files are others.
+        """Open the segment of a manifest. Raises one of WORD_INDEX_ERRORS if the files differ.
 
-        Its `parts` are those of the manifest that nobody has dropped.
+        Its `parts` are those of the manifest that no process has dropped.
         """
         generation, meta = self.path / manifest.meta.generation, manifest.meta
         if not manifest.parts:
@@ -197,11 +197,11 @@ class SegmentFolder:
         return Segment(generation, replace(meta, count=count, tokens=tokens), self.fields, parts)
 
     def staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
-        """Those of `parts` that stay as they are where `fresh` documents are written."""
+        """Those of `parts` that stay unchanged if `fresh` documents are written."""
         return () if self._sizes is None else self._sizes.kept(parts, fresh)
 
     def parts_of(self, manifest: Manifest) -> tuple[Part, ...]:
-        """Its parts that nobody has dropped. Raises OSError or ValueError."""
+        """Its parts that no process has dropped. Raises OSError or ValueError."""
         place, meta = self.path / manifest.meta.generation, manifest.meta
         if manifest.parts:
             return parts_listed(place, manifest.parts)
@@ -213,7 +213,7 @@ class SegmentFolder:
         return (part_in(place, 1, meta),)
 
     def problem(self) -> str | None:
-        """What is wrong with the files; nothing at all is well."""
+        """The problem with the files, None if they are well or there are none."""
         manifest = self.read()
         if not manifest.meta.generation:
             torn = self.path.is_dir() and any(self.path.iterdir())
@@ -231,10 +231,10 @@ class SegmentFolder:
         documents: Sequence[Document],
         stop: Callable[[], bool] = lambda: False,
     ) -> Manifest | None:
-        """Write documents behind those of `seen`, or a new generation where `seen` is empty.
+        """Write documents after those of `seen`, or a new generation if `seen` is empty.
 
-        A document that replaces one of `seen` is written under the same key: the later one counts.
-        None where the disk or the home's seal refuses, or when `stop` says so before it is whole.
+        A document that replaces one of `seen` has the same key: the later one counts. None if the
+        disk refuses, the seal of the home has changed, or `stop` became true before the end.
         """
         try:
             self._check()
@@ -244,7 +244,7 @@ class SegmentFolder:
         try:
             self._check()
         except SealChanged:
-            # Words of the old form must not stay in a home that was sealed meanwhile.
+            # Words in the old form must not stay in a home that was sealed meanwhile.
             if written is not None:
                 self.remove(written.meta.generation)
             return None
@@ -269,18 +269,22 @@ class SegmentFolder:
                 raise CutShort
             self._write_manifest(manifest)
             if manifest.parts and previous:
-                self._drop_again(manifest, self.path / previous, seen)
+                # Drop what another process has dropped from the last generation meanwhile.
+                listed = parts_listed(self.path / previous, seen.parts)
+                dropped = [p for p in seen.parts if p in manifest.parts and p not in listed]
+                if dropped:
+                    self.drop(manifest, dropped)
         except CutShort:
             shutil.rmtree(path, ignore_errors=True)
             return None
         except WORD_INDEX_ERRORS:
-            # With its manifest: one that speaks of files that are gone would never be made right.
+            # With its manifest: a manifest without its files would never be repaired.
             self.remove(generation)
             self.remove(previous or generation)
             with suppress(OSError):
                 self._fresh.unlink(missing_ok=True)
             return None
-        # They can hold words that were forgotten.
+        # Other generations can contain forgotten words.
         remove_all_but(self.path, {generation})
         return manifest
 
@@ -292,7 +296,7 @@ class SegmentFolder:
         documents: Sequence[Document],
         stop: Callable[[], bool],
     ) -> Manifest:
-        """Add documents to what lies in `place`."""
+        """Add documents to the generation at `path`."""
         first = seen.meta.count + 1
         if self._beside is not None:
             self._beside(path, first, documents)
@@ -308,10 +312,10 @@ class SegmentFolder:
         documents: Sequence[Document],
         stop: Callable[[], bool],
     ) -> Manifest:
-        """Make a generation of the parts of `seen`, and new ones of documents."""
+        """Make a generation of the parts of `seen` and new parts of documents."""
         assert self._sizes is not None
         old = self.path / seen.meta.generation
-        # What went meanwhile, with what was forgotten, is missed when this is opened.
+        # Documents of parts that were dropped meanwhile are found missing when this is opened.
         parts = [part for part in self.parts_of(seen) if link_part(part, old, path)]
         if parts:
             copy_list(old, path)
@@ -335,17 +339,10 @@ class SegmentFolder:
         meta = SegmentMeta(path.name, len(ids), count, tokens, list_parts(path, parts))
         return Manifest(meta, upto, tuple(ids), digests.decode(), tuple(parts))
 
-    def _drop_again(self, manifest: Manifest, old: Path, seen: Manifest) -> None:
-        """Drop what another process has dropped of the last generation while this was written."""
-        listed = parts_listed(old, seen.parts)
-        dropped = [part for part in seen.parts if part in manifest.parts and part not in listed]
-        if dropped:
-            self.drop(manifest, dropped)
-
     def drop(self, manifest: Manifest, parts: Sequence[Part]) -> None:
-        """Take parts that hold what was forgotten off the disk: all of it where it has no parts.
+        """Remove parts with forgotten documents from the disk; the generation if it has no parts.
 
-        Other processes may have written since: the same parts lie in their generations too.
+        Other processes may have written since, so the parts may be in their generations too.
         """
         generation = manifest.meta.generation
         if self._sizes is None:
@@ -356,8 +353,8 @@ class SegmentFolder:
             parts = parts if manifest.parts else self.parts_of(manifest)
         if nothing_left:
             self.remove(generation)
-        # Its own first: whoever writes looks there last.
-        for name in sorted(self._generations(), key=lambda name_: name_ != generation):
+        # This generation first: a writer checks for dropped parts there last.
+        for name in sorted(self._generations(), key=lambda name: name != generation):
             try:
                 drop_parts(self.path / name, parts)
             except FileNotFoundError:
@@ -371,22 +368,22 @@ class SegmentFolder:
         return []
 
     def sweep(self) -> None:
-        """Remove generations that a writer who was killed has left. The caller may write."""
+        """Remove generations left by a killed writer. The caller holds the lock for writing."""
         remove_all_but(self.path, {self.read().meta.generation})
 
     def littered(self) -> bool:
-        """Whether there is more than one generation: one is being written, or was left."""
+        """Whether there is more than one generation: one is being written, or was left over."""
         return len(self._generations()) > 1
 
     def remove(self, generation: str) -> None:
-        """Remove one generation, and the manifest if it is about that one."""
+        """Remove a generation, and the manifest if it is the manifest of that generation."""
         if self.read().meta.generation == generation:
             with suppress(OSError):
                 self._manifest.unlink(missing_ok=True)
         shutil.rmtree(self.path / generation, ignore_errors=True)
 
     def remove_foreign(self) -> None:
-        """Remove words that a home of another key, or a clear one, has left in a sealed home."""
+        """Remove words in a sealed home that are clear or of another key."""
         if self._key_tag and self._manifest.exists() and not self.read().meta.generation:
             self.remove_all()
 
@@ -395,7 +392,7 @@ class SegmentFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _write_manifest(self, manifest: Manifest) -> None:
-        value: dict[str, Any] = {
+        stored: dict[str, Any] = {
             "form": _FORM + self._key_tag,
             "meta": astuple(manifest.meta),
             "upto": manifest.upto,
@@ -403,13 +400,13 @@ class SegmentFolder:
             "digests": manifest.digests,
         }
         if manifest.parts:
-            value["parts"] = stored_parts(manifest.parts)
-        self._fresh.write_text(json.dumps(value), encoding="utf-8")
+            stored["parts"] = stored_parts(manifest.parts)
+        self._fresh.write_text(json.dumps(stored), encoding="utf-8")
         self._fresh.replace(self._manifest)
 
 
 def remove_all_but(folder: Path, names: Collection[str]) -> None:
-    """Remove the folders in `folder` that have other names."""
+    """Remove all folders in `folder` except those with these names."""
     with suppress(OSError):
         for path in list(folder.iterdir()):
             if path.is_dir() and path.name not in names:
