@@ -283,9 +283,9 @@ class MemoryState:
             word_rows = [row for row in rows.tolist() if row not in near_rows]
             rows = np.concatenate((near.rows, np.array(word_rows, np.int64)))
         if query.every and len(rows) < query.limit:
-            others = np.setdiff1d(np.flatnonzero(keep), rows)
-            newest_first = np.argsort(-self.rows.column("created")[others], kind="stable")
-            newest = others[newest_first[: query.limit - len(rows)]].astype(np.int64)
+            unmatched = np.setdiff1d(np.flatnonzero(keep), rows)
+            newest_first = np.argsort(-self.rows.column("created")[unmatched], kind="stable")
+            newest = unmatched[newest_first[: query.limit - len(rows)]].astype(np.int64)
             rows = np.concatenate((rows, newest))
         shares = self._shares(looked_up, rows, shares_by_row)
         columns = self._columns(rows, query, near, shares, looked_up)

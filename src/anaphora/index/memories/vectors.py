@@ -237,11 +237,11 @@ class MemoryVectors:
         """Where the vectors of these rows are; cached, since queries often share a mask."""
         if self._kept is None or self._kept.keep is not keep:
             self._fit(len(keep))
-            entry = self._entry[: len(keep)]
-            rows = np.flatnonzero(keep & (entry >= 0))
+            texts_of_rows = self._entry[: len(keep)]
+            rows = np.flatnonzero(keep & (texts_of_rows >= 0))
             elsewhere = int((keep & self._in_ann[: len(keep)]).sum())
             missing = int(keep.sum()) - len(rows) - elsewhere
-            texts = entry[rows]
+            texts = texts_of_rows[rows]
             every = np.array_equal(texts, np.arange(len(self._row_of)))
             self._kept = _Kept(keep, rows, texts, elsewhere, missing, every)
         return self._kept
@@ -263,10 +263,10 @@ class MemoryVectors:
     def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosine of each of these few rows, 0 without a vector."""
         cosines = np.zeros(len(rows))
-        entry = self._entry[rows]
-        in_memory = entry >= 0
+        texts = self._entry[rows]
+        in_memory = texts >= 0
         if in_memory.any():
-            cosines[in_memory] = self._scan.exact(vector, entry[in_memory])
+            cosines[in_memory] = self._scan.exact(vector, texts[in_memory])
         on_disk = ~in_memory & self._in_ann[rows]
         if on_disk.any():
             cosines[on_disk] = self._read_back(vector, rows[on_disk])

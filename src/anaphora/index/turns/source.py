@@ -1,9 +1,9 @@
-"""Which threads have changed since they were indexed, and what of them is new: files, or rows.
+"""Finds threads that have changed since they were indexed, and their new turns: in files, or rows.
 
-An unchanged file is never opened; one that only grew, and was read here before, is parsed from
-where it grew. A time stamp that is too fresh to tell two writes apart is not trusted. In a
-database, where nothing was written to the namespace one number is read; of a conversation that only
-grew, only its new turns. No clock is trusted there: each state of a conversation has a stamp.
+An unchanged file is never opened; a file that only grew since it was read here is parsed from where
+it grew. A time stamp that is too fresh to distinguish two writes is not trusted. In a database, one
+number is read if nothing was written to the namespace, and only the new turns of a conversation
+that only grew. No clock is trusted there: each state of a conversation has a stamp.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sql_store import SqlConversationStore, StoredThread
 
 
-# File systems stamp times with the tick of a kernel clock (1 to 10 ms): within it, two writes of
-# the same size could look like one.
+# File systems take times from the tick of a kernel clock (1 to 10 ms): two writes of the same size
+# within a tick could look like one.
 RACY_NS = 50_000_000
 _REMEMBERED = 64
-# Looking at a file takes 2.5 microseconds. With more files than this, an unchanged directory (every
-# write that renames a file into place changes it) is believed for a while; an edit in place is then
-# seen that much later.
+# A stat takes 2.5 microseconds. With more files than this, an unchanged directory (every write that
+# renames a file into it changes it) is trusted for a while; an edit in place is noticed that much
+# later.
 _MANY_FILES = 256
 _BELIEVED_NS = 2_000_000_000
 _OPENING = b'{"turns":['
@@ -54,7 +55,7 @@ _OPENING = b'{"turns":['
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A thread file as it was read; of its turns only those from `start` on were parsed."""
+    """A thread file as it was read; only its turns from `start` on were parsed."""
 
     identity: Identity
     digests: list[bytes]
@@ -65,7 +66,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    """A file's beginning, up to where its list of turns ended, hashed so far."""
+    """The beginning of a file up to the end of its list of turns, with its hash so far."""
 
     offset: int
     hashed: hashlib.blake2b
@@ -74,7 +75,7 @@ class _Remembered:
 
 
 class ThreadSource(ABC):
-    """Tells what has changed in a store of conversations since it was indexed."""
+    """Finds changes in a store of conversations since it was indexed."""
 
     def __init__(self, sidecar: Sidecar | None, sealer: IndexSealer) -> None:
         self.problems: list[Degraded] = []
@@ -83,15 +84,15 @@ class ThreadSource(ABC):
 
     @abstractmethod
     def notes_version(self) -> int:
-        """A number that changes with the notes about turns; -1 where there are none."""
+        """A number that changes with the notes about turns; -1 if there are none."""
 
     @abstractmethod
     def noted_since(self, version: int) -> frozenset[str]:
-        """Conversations whose notes changed after that version."""
+        """Conversations with notes that changed after that version."""
 
     @abstractmethod
     def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
-        """Conversations, or that one, that are not, or not surely, as they were marked."""
+        """Conversations, or that one, that may differ from their checkpoints."""
 
     @abstractmethod
     def change(
@@ -102,9 +103,9 @@ class ThreadSource(ABC):
         *,
         noted: bool = False,
     ) -> Change | None:
-        """What brings the index from `checkpoint` to the conversation now; None for nothing.
+        """The change from `checkpoint` to the current conversation; None if there is none.
 
-        `noted` asks to compare the speakers of turns that are indexed already.
+        `noted` also compares the speakers of turns that are indexed already.
         """
 
     def _digests(self, turns: Sequence[Turn]) -> list[bytes]:
@@ -133,13 +134,16 @@ class FileThreadSource(ThreadSource):
         return -1 if self._sidecar is None else self._sidecar.version()
 
     def noted_since(self, version: int) -> frozenset[str]:
-        """Conversations whose notes changed after that version."""
+        """Conversations with notes that changed after that version."""
         return frozenset() if self._sidecar is None else self._sidecar.changed_since(version)
 
     def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
-        """Conversations whose file is not, or not surely, the one that was marked."""
+        """Conversations with files that may differ from their checkpoints."""
         if only is not None:
-            identity = self._stat(only)
+            try:
+                identity = identity_of(os.stat(self._store.path(only)))  # noqa: PTH116
+            except (OSError, InvalidId, StoreError):
+                identity = None
             return [] if self._trusted(checkpoints.get(only), identity) else [only]
         files = self._files()
         differing = [
@@ -157,7 +161,7 @@ class FileThreadSource(ThreadSource):
         *,
         noted: bool = False,
     ) -> Change | None:
-        """What brings the index from `checkpoint` to the file now; None for nothing."""
+        """The change from `checkpoint` to the current file; None if there is none."""
         now_ns = self._wall_ns()
         try:
             read = self._read(conversation_id)
@@ -173,7 +177,7 @@ class FileThreadSource(ThreadSource):
         if noted and checkpoint is not None:
             start = min(start, self._first_new_speaker(conversation_id, checkpoint, read, indexed))
         if start < read.start:
-            # Only the end was parsed, and turns before it are wanted.
+            # Only the end was parsed, but earlier turns are needed.
             self._remembered.pop(conversation_id, None)
             return self.change(conversation_id, checkpoint, indexed, noted=noted)
         if checkpoint is not None and now.same_content(checkpoint) and start == checkpoint.count:
@@ -188,7 +192,7 @@ class FileThreadSource(ThreadSource):
     def _refreshed(
         self, conversation_id: str, checkpoint: Checkpoint, now: Checkpoint
     ) -> Change | None:
-        """The same content, looked at later: worth a note only if the time stamp is sure now."""
+        """A new checkpoint for the same content, only if its time stamp can be trusted now."""
         if self._fresh(checkpoint) and not self._fresh(now):
             now = replace(now, code=checkpoint.code)
             return Change(conversation_id, checkpoint, checkpoint.count, (), now)
@@ -203,15 +207,12 @@ class FileThreadSource(ThreadSource):
     def _fresh(checkpoint: Checkpoint) -> bool:
         return checkpoint.seen_ns - max(checkpoint.identity[2:]) < RACY_NS
 
-    def _stat(self, conversation_id: str) -> Identity | None:
-        try:
-            return identity_of(os.stat(self._store.path(conversation_id)))  # noqa: PTH116
-        except (OSError, InvalidId, StoreError):
-            return None
-
     def _files(self) -> dict[str, Identity]:
-        """Every conversation's file identity, as of now or of a moment ago where that is sure."""
-        changed = self._directory_changed()
+        """The file identity of every conversation, cached for a moment if that is safe."""
+        directory, changed = self._store.directory, 0
+        if directory is not None:
+            with suppress(OSError):
+                changed = directory.stat().st_mtime_ns
         now = self._wall_ns()
         was, at, files = self._scanned
         fresh = at - changed < RACY_NS
@@ -221,17 +222,8 @@ class FileThreadSource(ThreadSource):
         self._scanned = (changed, now, files)
         return files
 
-    def _directory_changed(self) -> int:
-        directory = self._store.directory
-        if directory is None:
-            return 0
-        try:
-            return directory.stat().st_mtime_ns
-        except OSError:
-            return 0
-
     def _scan(self) -> dict[str, Identity]:
-        """Every conversation's file identity, by one look at the directory."""
+        """The file identity of every conversation, by one scan of the directory."""
         directory = self._store.directory
         if directory is None:
             return {}
@@ -243,7 +235,7 @@ class FileThreadSource(ThreadSource):
                     if name.endswith(self._store.suffix):
                         identities[name] = identity_of_entry(file)
         except FileNotFoundError:
-            # Nothing was written yet, or a file went while it was looked at: look again below.
+            # Nothing was written yet, or a file vanished during the scan: scan again.
             if not directory.is_dir():
                 return {}
             return self._scan()
@@ -279,12 +271,12 @@ class FileThreadSource(ThreadSource):
         return _Read(identity, digests, 0, document.turns, document.title)
 
     def _report(self, conversation_id: str, error: NotAThread) -> None:
-        # The store sets it aside and says so, in its own way.
+        # The store quarantines the file and reports it.
         self.problems.append(Degraded("conversations", f"{conversation_id}: {error}"))
         self._store.get(conversation_id)
 
     def _read_end(self, conversation_id: str, data: bytes, identity: Identity) -> _Read | None:
-        """Parse only what was added since this file was read last, if that is all that changed."""
+        """Parse only the turns added since the last read, if nothing else changed."""
         remembered = self._remembered.get(conversation_id)
         if remembered is None or len(data) < remembered.offset:
             return None
@@ -302,7 +294,7 @@ class FileThreadSource(ThreadSource):
         digests = remembered.digests + self._digests(document.turns)
         offset = remembered.offset + len(new_data) - len(added) + document.splice[0] - len(_OPENING)
         hashed.update(memoryview(data)[remembered.offset : offset])
-        # The title stands before the turns.
+        # The title comes before the turns.
         self._remember(conversation_id, _Remembered(offset, hashed, digests, remembered.title))
         return _Read(identity, digests, len(remembered.digests), document.turns, remembered.title)
 
@@ -328,7 +320,7 @@ class FileThreadSource(ThreadSource):
         if self._sidecar is None or start >= len(read.digests):
             return {}
         turns, first = read.turns, read.start
-        # A note without its turn is void: the turn was changed, or never came to be written.
+        # A note with another hash is void: its turn was changed, or never written.
         return {
             index: note.speaker
             for index, note in self._sidecar.turn_notes(conversation_id, start).items()
@@ -361,12 +353,12 @@ class SqlThreadSource(ThreadSource):
 
     def notes_version(self) -> int:
         """The namespace's version, -1 without a sidecar."""
-        # Notes and turns share one sequence: `differing` need not ask the server again.
+        # Notes and turns share one sequence, so `differing` can reuse this version.
         self._just_read = self._store.version()
         return -1 if self._sidecar is None else self._just_read
 
     def noted_since(self, version: int) -> frozenset[str]:
-        """Conversations whose notes changed after that version."""
+        """Conversations with notes that changed after that version."""
         if self._sidecar is None:
             return frozenset()
         positions = self._sidecar.places_since(version)
@@ -375,7 +367,7 @@ class SqlThreadSource(ThreadSource):
         return frozenset(positions)
 
     def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
-        """Conversations whose turns are not the ones that were marked."""
+        """Conversations with turns that differ from their checkpoints."""
         self._read_states()
         states = self._states
         if only is not None:
@@ -391,11 +383,11 @@ class SqlThreadSource(ThreadSource):
         *,
         noted: bool = False,
     ) -> Change | None:
-        """What brings the index from `checkpoint` to the conversation now; None for nothing."""
+        """The change from `checkpoint` to the current conversation; None if there is none."""
         position = self._noted_from.pop(conversation_id, 0)
         noted_from = position if noted else None
         known_digests = _known(checkpoint, indexed)
-        # One turn more than is new: it tells whether those before it are still the same.
+        # One turn more than the new ones: it shows whether the turns before are unchanged.
         start = max(0, len(known_digests) - 1)
         if noted_from is not None and noted_from < len(known_digests):
             start = 0
@@ -426,7 +418,7 @@ class SqlThreadSource(ThreadSource):
         if version is None:
             version = self._store.version()
         if version < self._seen:
-            # Truth was put back to an earlier moment (a backup was restored).
+            # The database was restored from a backup.
             self._states, self._seen = {}, -1
         if version == self._seen:
             return
@@ -443,7 +435,7 @@ def _differs(checkpoint: Checkpoint | None, state: Identity | None) -> bool:
 
 
 def _known(checkpoint: Checkpoint | None, indexed: Indexed) -> list[bytes]:
-    """Digests of the indexed turns, if they are those that were marked."""
+    """Digests of the indexed turns, if they match the checkpoint."""
     if checkpoint is None:
         return []
     digests = list(indexed.digests(checkpoint))
@@ -453,7 +445,7 @@ def _known(checkpoint: Checkpoint | None, indexed: Indexed) -> list[bytes]:
 def _continues(
     stored: StoredThread, digests: Sequence[bytes], checkpoint: Checkpoint | None
 ) -> bool:
-    """Whether the turns before those that were read are the ones that were marked."""
+    """Whether the turns before those that were read match the checkpoint."""
     last = len(digests) - 1 - stored.start
     return (
         checkpoint is not None

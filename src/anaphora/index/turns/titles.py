@@ -57,6 +57,6 @@ def title_shares(
         return {}
     rarest = idf(statistics.documents, 0)
     mass = sum(weight or rarest for weight in lookup.of_words)
-    distinct, positions_ = np.unique(codes, return_inverse=True)
-    shares = np.minimum(np.bincount(positions_, scores, len(distinct)) / mass, 1.0)
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    shares = np.minimum(np.bincount(inverse, scores, len(distinct)) / mass, 1.0)
     return dict(zip(distinct.tolist(), shares.tolist(), strict=True))

@@ -1,6 +1,6 @@
-"""What an index of turns knew at one moment: rows, vectors and words that belong together.
+"""A consistent view of an index of turns at one moment: rows, vectors and words.
 
-A view stays right while the index goes on.
+A view stays valid while the index changes.
 """
 
 from __future__ import annotations
@@ -20,27 +20,26 @@ from anaphora.index.words.postings import WordStatistics, full_score
 from anaphora.rank.turn_table import TurnTable
 
 LONG: Final = 1_000
-"""Tokens from which on a turn also counts by its passages."""
+"""Tokens from which a turn is also scored by its passages."""
 
 TITLED: Final = 8
-"""Turns of a conversation that its title tells of in full."""
+"""With up to so many turns in a conversation, its title counts in full for each."""
 
 RAREST: Final = 12
-"""Words of a turn that others are looked up by which speak of the same thing."""
+"""Words of a turn by which turns about the same subject are looked up."""
 
 RARE: Final = 200
-"""Turns that may hold a term that is looked for in passages: one that is more common stands
+"""A term is scored in passages if no more turns than this have it: a more common term occurs
 somewhere in every long text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnWords:
-    """The words at one moment: a segment, what waits in memory by row id, and the overlay's.
+    """The words at one moment: of a segment, of rows in memory by row id, and of the overlay.
 
     `row_of` gives the row of each row id (-1: none), `codes` the code in the index file of each
-    thread, `base` the number of rows that come from the index file; `term_of` what the index has
-    in the place of a token (in a sealed home a keyed form). `titles` has what threads are called,
-    by their codes.
+    thread, `base` the number of rows that come from the index file; `term_of` gives the term of a
+    token (in a sealed home a keyed form). `titles` has the titles of threads, by their codes.
     """
 
     statistics: WordStatistics
@@ -53,9 +52,9 @@ class TurnWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TurnView:
-    """N turns at one moment. `table` has their columns, `embedded` (N,) says which have a vector.
+    """N turns at one moment. `table` has their columns, `embedded` (N,) whether they have vectors.
 
-    All dense results have one entry a row of `table`.
+    All dense results have one entry per row of `table`.
     """
 
     table: TurnTable
@@ -86,10 +85,10 @@ class TurnView:
     ) -> NDArray[np.float32]:
         """Cosine of each turn's best part with a unit vector, shape (N,).
 
-        A turn without a vector (see `embedded`) has 0: no evidence either way. So has one whose
-        vector is in the ANN index and not among the nearest few hundred there. `rows` are those
-        that are asked about, if not all: theirs are found although others are nearer. `also` are
-        those whose cosines are wanted beside the nearest (what matches the question's words).
+        A turn without a vector (see `embedded`) has 0: no evidence either way. So has a turn with a
+        vector in the ANN index that is not among the nearest few hundred there. `rows` limits the
+        query to these rows, which are found although others are nearer. `also` are rows to score
+        beside the nearest ones (those that match words of the query).
         """
         scores = np.zeros(len(self), np.float32)
         best = self._best(vector, rows, also)
@@ -127,48 +126,48 @@ class TurnView:
     def chunks(self, vector: NDArray[np.float32], row: int) -> NDArray[np.float32]:
         """The cosine of each chunk of one turn with a unit vector, in the order of its text.
 
-        Empty where its vectors are not in memory: there are none yet, or the ANN index has them.
+        Empty if its vectors are not in memory: there are none yet, or the ANN index has them.
         """
-        entry = int(self._entries[row]) - (0 if self._ann is None else len(self._ann.ids))
-        if entry < 0 or not self.embedded[row]:
+        text = int(self._entries[row]) - (0 if self._ann is None else len(self._ann.ids))
+        if text < 0 or not self.embedded[row]:
             return np.empty(0, np.float32)
-        return self._matrix.each(vector, entry)
+        return self._matrix.each(vector, text)
 
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The cosine of each of these few rows to another one; NaN where either has no vector."""
-        closeness_ = np.full(len(rows), np.nan, np.float32)
+        """The cosine of each of these few rows to another one; NaN if either has no vector."""
+        cosines = np.full(len(rows), np.nan, np.float32)
         vector = self._first_part(row)
         if vector is None:
-            return closeness_
+            return cosines
         far = 0 if self._ann is None else len(self._ann.ids)
         entries = self._entries[rows].astype(np.int64)
         in_memory = self.embedded[rows] & (entries >= far)
-        closeness_[in_memory] = self._matrix.some(vector, entries[in_memory] - far)
+        cosines[in_memory] = self._matrix.some(vector, entries[in_memory] - far)
         if self._ann is not None:
             on_disk = self.embedded[rows] & (entries < far)
-            closeness_[on_disk] = self._ann.of(vector, entries[on_disk])[entries[on_disk]]
-        return closeness_
+            cosines[on_disk] = self._ann.of(vector, entries[on_disk])[entries[on_disk]]
+        return cosines
 
     def _first_part(self, row: int) -> NDArray[np.float32] | None:
-        """The vector of a turn, of a long one that of its beginning; None where there is none."""
+        """The vector of a turn, or of the beginning of a long one; None if there is none."""
         if not self.embedded[row]:
             return None
-        entry, far = int(self._entries[row]), 0
+        text, far = int(self._entries[row]), 0
         if self._ann is not None:
             far = len(self._ann.ids)
-            if entry < far:
-                return self._ann.first_part(entry)
-        first: NDArray[np.float32] = self._matrix.parts[self._matrix.starts[entry - far]]
+            if text < far:
+                return self._ann.first_part(text)
+        first: NDArray[np.float32] = self._matrix.parts[self._matrix.starts[text - far]]
         return first
 
     def words(
         self, terms: Sequence[Word] | Lookup, conversation: int | None = None, limit: int = 1000
     ) -> NDArray[np.float32]:
-        """BM25 of each turn for `terms`, shape (N,), 0 for those that hold none of them.
+        """BM25 of each turn for `terms`, shape (N,), 0 for turns that have none of them.
 
-        A term is a token, or a word of a question, which may stand for several. `conversation` (a
-        code of `table`) leaves the other threads' turns at 0. Of the turns in the segment, the best
-        `limit` have scores; those in memory all have.
+        A term is a token, or a word of a question, which may stand for several tokens. With
+        `conversation` (a code of `table`), turns of other threads have 0. Of the turns in the
+        segment, only the best `limit` are scored, of those in memory all.
         """
         scores = np.zeros(len(self), np.float32)
         weights = self._looked_up(terms).weights if len(self) else {}
@@ -179,7 +178,7 @@ class TurnView:
         return scores
 
     def exact(self, looked_up: Lookup, conversation: int | None = None) -> NDArray[np.float32]:
-        """The share of what a question names exactly that each turn holds, shape (N,)."""
+        """The share of the exact names of a question that each turn has, shape (N,)."""
         shares = np.zeros(len(self), np.float32)
         for terms in looked_up.exact:
             rows = self.holding(terms, conversation)
@@ -187,26 +186,26 @@ class TurnView:
         return shares
 
     def holding(self, terms: Sequence[str], conversation: int | None = None) -> NDArray[np.int64]:
-        """The rows that hold any of these terms of the index that are rare, each once."""
+        """The rows that have any of the rare ones of these terms of the index, each once."""
         rare = [term for term in terms if 0 < self._words.statistics.holding(term) <= RARE]
         rows = [self._holding(term, conversation) for term in rare]
         return np.unique(np.concatenate(rows)) if rows else np.empty(0, np.int64)
 
     def naming(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
-        """The turns that hold any of these tokens, shape (N,)."""
-        naming_ = np.zeros(len(self), np.bool_)
+        """The turns that have any of these tokens, shape (N,)."""
+        mask = np.zeros(len(self), np.bool_)
         for term in map(self._words.term_of, tokens):
             if self._words.statistics.holding(term):
-                naming_[self._holding(term, None)] = True
-        return naming_
+                mask[self._holding(term, None)] = True
+        return mask
 
     def sharing(
         self, terms: Sequence[Word], conversation: int | None, limit: int
     ) -> NDArray[np.float32]:
-        """BM25 of the turns, shape (N,), for those `RAREST` of `terms` that say most of a text."""
+        """BM25 of the turns, shape (N,), for the `RAREST` of `terms` with the highest weights."""
         scores = np.zeros(len(self), np.float32)
         weights = self.look_up(terms).weights if len(self) else {}
-        rarest = dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:RAREST])
+        rarest = dict(sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:RAREST])
         if rarest:
             self._add_turns(scores, rarest, conversation, limit)
         return scores
@@ -219,12 +218,12 @@ class TurnView:
         limit: int,
     ) -> None:
         words, statistics = self._words, self._words.statistics
-        # Where all words are in the segment, its own statistics are those of everything.
+        # If all words are in the segment, its own statistics are the total ones.
         self._add_stored(scores, statistics.boosts(weights), conversation, limit)
         overlay = np.arange(words.base, len(self), dtype=np.int32)
         for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
             keys, parts = postings.scores(weights, statistics.average())
-            # What came into memory since this view was taken is beyond its rows.
+            # Documents added to memory since this view was made are beyond its rows.
             in_view = keys < len(row_of)
             rows, parts = row_of[keys[in_view]], parts[in_view]
             np.add.at(scores, rows[rows >= 0], parts[rows >= 0])
@@ -237,12 +236,12 @@ class TurnView:
         weights: Mapping[str, float],
         conversation: int | None,
     ) -> None:
-        """Let a long turn count as the best of its passages where that is more than by itself.
+        """Score a long turn by its best passage if that gives more than the whole turn.
 
-        BM25 divides by length, and a word that is nowhere else counts next to nothing in a turn of
-        an hour. Taken as n turns of the average length, it counts as one of them, less what n tries
-        are worth: that a term stands in one of n is ln(n) less of a surprise. A turn of average
-        length that holds a term once has its idf as BM25.
+        BM25 divides by length, so that a unique word counts next to nothing in a turn of an hour.
+        Instead, the turn is taken as n turns of average length and scored as one of them, less the
+        gain from n tries: that one of n turns has the term is ln(n) less surprising. A turn of
+        average length that has a term once has the term's idf as its BM25.
         """
         lengths, statistics = self.table.length, self._words.statistics
         if not len(lengths) or int(lengths.max()) <= LONG:
@@ -257,7 +256,7 @@ class TurnView:
         np.maximum(scores, raised, out=scores)
 
     def _holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
-        """The rows that hold a term of the index, each once."""
+        """The rows with a term of the index, each once."""
         words, statistics = self._words, self._words.statistics
         scores = np.zeros(len(self), np.float32)
         self._add_stored(scores, {term: 1.0}, conversation, statistics.holding(term))
@@ -271,14 +270,14 @@ class TurnView:
         return np.flatnonzero(scores)
 
     def title(self, conversation: int) -> str:
-        """What a conversation (a code of `table`) is called, "" where it has no name."""
+        """The title of a conversation (a code of `table`), "" if it has none."""
         return self._words.titles.get(int(self._words.codes[conversation]), "")
 
     def titles(self, lookup: Lookup) -> NDArray[np.float32] | None:
-        """How much of a question the title of each turn's conversation holds, 0 … 1, shape (N,).
+        """How much of a question the title of each turn's conversation matches, 0 … 1, shape (N,).
 
-        It is told of the conversation, not of a turn: where there are more than `TITLED` of them,
-        each has less of it. None where no title holds anything.
+        A title describes the conversation, not a turn: with more than `TITLED` turns, each gets
+        less. None if no title matches.
         """
         words = self._words
         if not lookup.titles or not words.titles:
@@ -299,12 +298,12 @@ class TurnView:
     def alike(
         self, terms: Sequence[Word] | Lookup, words: NDArray[np.float32], length: int
     ) -> NDArray[np.float32]:
-        """How alike each turn is to a question by its words, 0 … 1, shape (N,).
+        """The similarity of each turn to a question by its words, 0 … 1, shape (N,).
 
         Like the cosine of two bags of words: the share of the question's IDF mass that the turn
-        holds, times the root of the shorter text's length over the longer one's. `words` are the
+        matches, times the root of the shorter text's length over the longer one's. `words` are the
         scores of `terms`, `length` the number of the question's tokens. The share is the score over
-        that of a turn as long which holds every term once.
+        that of a turn of the same length that has every term once.
         """
         similarity = np.zeros(len(self), np.float32)
         mass = self._looked_up(terms).mass
@@ -318,11 +317,11 @@ class TurnView:
         return similarity
 
     def idf(self, terms: Sequence[Word]) -> NDArray[np.float32]:
-        """Inverse document frequency of each term, 0 for one that no turn holds."""
+        """Inverse document frequency of each term, 0 for a term that no turn has."""
         return np.array(self.look_up(terms).of_words, np.float32)
 
     def look_up(self, terms: Sequence[Word]) -> Lookup:
-        """What terms are looked up by, and what they were read as."""
+        """Look up terms in the words of this view."""
         return look_up(terms, self._words.statistics, self._words.term_of)
 
     def _looked_up(self, terms: Sequence[Word] | Lookup) -> Lookup:
@@ -341,5 +340,5 @@ class TurnView:
         group = None if conversation is None else int(self._words.codes[conversation])
         ids, stored_scores = segment.search({segment.fields[0]: boosts}, limit, group=group)
         rows = self._words.row_of[ids]
-        known = rows >= 0
-        scores[rows[known]] = stored_scores[known]
+        in_view = rows >= 0
+        scores[rows[in_view]] = stored_scores[in_view]

@@ -57,12 +57,12 @@ class Quantized:
 
         The parts that are packed already are the first of them.
         """
-        start, whole = 0, 0
+        start, full = 0, 0
         for size in _sizes(len(parts), BLOCKS):
-            if whole < len(self._blocks) and len(self._blocks[whole]) == size:
-                start, whole = start + size, whole + 1
+            if full < len(self._blocks) and len(self._blocks[full]) == size:
+                start, full = start + size, full + 1
                 continue
-            self._blocks = (*self._blocks[:whole], _pack(parts[start : start + size]))
+            self._blocks = (*self._blocks[:full], _pack(parts[start : start + size]))
             return start + size < len(parts)
         return False
 
@@ -227,16 +227,16 @@ class Projected:
 
         The parts that are packed already are the first of them.
         """
-        start, whole = 0, 0
+        start, full = 0, 0
         for size in _sizes(len(parts), SHORT_BLOCKS, rest=False):
-            if whole < len(self._blocks) and len(self._blocks[whole]) == size:
-                start, whole = start + size, whole + 1
+            if full < len(self._blocks) and len(self._blocks[full]) == size:
+                start, full = start + size, full + 1
                 continue
             if self._axes is None or len(parts) >= _ANEW * self._found_in:
                 # Earlier blocks keep their directions: if these fit badly, the bound is looser.
                 self._axes, self._found_in = _leading(parts), len(parts)
             block = _shorten(parts[start : start + size], self._axes)
-            self._blocks = (*self._blocks[:whole], block)
+            self._blocks = (*self._blocks[:full], block)
             return len(parts) - start - size >= SHORT_BLOCKS[-1]
         return False
 

@@ -96,7 +96,7 @@ class MemoryPostings:
         if not matched:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         entries = np.array(
-            [entry for _, occurrences_ in matched for entry in occurrences_], np.int64
+            [posting for _, occurrences_ in matched for posting in occurrences_], np.int64
         )
         idfs = np.repeat(
             [weights[term] for term, _ in matched],
