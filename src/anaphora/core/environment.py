@@ -79,22 +79,22 @@ def is_trial(namespace: str) -> bool:
 
 def with_whole_paths(environ: Mapping[str, str]) -> dict[str, str]:
     """All variables, relative paths made absolute: another process works in another folder."""
-    whole = dict(environ)
+    absolute = dict(environ)
     for name in _PATHS:
-        value = whole.get(name, "")
+        path = absolute.get(name, "")
         # A blank one is an error or counts as unset, and `~` is resolved by what reads it.
-        if value.strip() and not value.startswith("~"):
-            whole[name] = os.path.abspath(value)  # noqa: PTH100 - pathlib is slow to import
-    if whole.get(_EMBEDDER, "").startswith("."):
-        whole[_EMBEDDER] = os.path.abspath(whole[_EMBEDDER])  # noqa: PTH100 - as above
-    return whole
+        if path.strip() and not path.startswith("~"):
+            absolute[name] = os.path.abspath(path)  # noqa: PTH100 - pathlib is slow to import
+    if absolute.get(_EMBEDDER, "").startswith("."):
+        absolute[_EMBEDDER] = os.path.abspath(absolute[_EMBEDDER])  # noqa: PTH100 - as above
+    return absolute
 
 
 def passed_on(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that a resident process needs to resolve the settings of its caller."""
     return {
-        name: value
-        for name, value in with_whole_paths(environ).items()
+        name: content
+        for name, content in with_whole_paths(environ).items()
         if name.startswith(_OURS) or name in _READ
     }
 
@@ -105,14 +105,14 @@ def caller_mark(environ: Mapping[str, str]) -> str:
     Folders of the same name are different ones in two containers that share /tmp, so the root and
     the user's folder count by device and inode as well.
     """
-    whole = with_whole_paths(environ)
+    absolute = with_whole_paths(environ)
     parts = [
-        f"{name}={whole[name]}"
-        for name in sorted(whole)
+        f"{name}={absolute[name]}"
+        for name in sorted(absolute)
         if (name in _FOLDERS or name in _LIBRARIES or name.startswith(_DATABASE))
-        and whole[name].strip()
+        and absolute[name].strip()
     ]
-    roots = ("" if sys.platform == "win32" else "/", whole.get("HOME", "").strip())
+    roots = ("" if sys.platform == "win32" else "/", absolute.get("HOME", "").strip())
     parts += [_file_identity(folder) for folder in roots if folder]
     return "\0".join(parts)
 

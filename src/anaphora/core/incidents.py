@@ -35,7 +35,7 @@ _ID_BYTES: Final = 3
 _OPERATION: Final = 80
 _PACKAGE: Final = f"{Path(__file__).resolve().parent.parent}{os.sep}"
 _MARK: Final = "__anaphora_incident__"
-# Errors whose message is made of our own words alone.
+# Errors with messages that contain only our own words.
 _OWN_WORDS: Final = frozenset(
     {"Closed", "EmbedderNotReady", "MissingExtra", "NoKeyringError", "NoModel", "NoResident"}
 )
@@ -115,9 +115,9 @@ def report(
     Never raises. `operation` is a name of ours: of a tool, a route, a command or an event. With the
     variable `ANAPHORA_TRACEBACK` set, the traceback goes to standard error.
     """
-    known = getattr(error, _MARK, None)
-    if isinstance(known, Incident):
-        return known
+    earlier = getattr(error, _MARK, None)
+    if isinstance(earlier, Incident):
+        return earlier
     chain = _chain(error)
     incident = Incident(
         id=incident_id or new_id(),
@@ -126,7 +126,8 @@ def report(
         operation=operation[:_OPERATION],
         error=type(chain[0]).__name__,
         causes=tuple(type(cause).__name__ for cause in chain[1:]),
-        frames=_frames([error, *chain]),
+        # Of the error itself, or else of the first cause with frames in this package.
+        frames=next(filter(None, (_places(e.__traceback__) for e in (error, *chain))), ()),
         reason="; ".join(dict.fromkeys(filter(None, (*map(_reason, chain), _origin(error))))),
         note=note,
         version=program_version(),
@@ -138,7 +139,10 @@ def report(
     with suppress(AttributeError, TypeError):
         setattr(error, _MARK, incident)
     if environ.get(TRACEBACK, "").strip():
-        _print_traceback(error)
+        import traceback
+
+        with suppress(Exception):
+            traceback.print_exception(error, file=sys.stderr)
     return incident
 
 
@@ -177,20 +181,15 @@ def _chain(error: BaseException) -> list[BaseException]:
     return chain or [error]
 
 
-def _frames(chain: list[BaseException]) -> tuple[str, ...]:
-    """Where it was, in this package: of the error itself, else of the first cause that was here."""
-    return next(filter(None, (_places(error.__traceback__) for error in chain)), ())
-
-
 def _places(traceback: TracebackType | None) -> tuple[str, ...]:
-    places: deque[str] = deque(maxlen=_FRAMES)
+    frames: deque[str] = deque(maxlen=_FRAMES)
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if code.co_filename.startswith(_PACKAGE):
             name = code.co_filename[len(_PACKAGE) :].replace(os.sep, "/")
-            places.append(f"{name}:{traceback.tb_lineno} {code.co_name}")
+            frames.append(f"{name}:{traceback.tb_lineno} {code.co_name}")
         traceback = traceback.tb_next
-    return tuple(places)
+    return tuple(frames)
 
 
 def _reason(error: BaseException) -> str:
@@ -259,15 +258,8 @@ def _read(path: Path) -> Iterator[Incident]:
             yield _incident(json.loads(line))
 
 
-def _incident(values: dict[str, Any]) -> Incident:
-    lists = {name: tuple(map(str, values.get(name, ()))) for name in ("causes", "frames")}
+def _incident(stored: dict[str, Any]) -> Incident:
+    lists = {name: tuple(map(str, stored.get(name, ()))) for name in ("causes", "frames")}
     texts = ("id", "surface", "operation", "error", "reason", "note", "version")
-    words = {name: str(values.get(name, "")) for name in texts}
-    return Incident(at=float(values["at"]), **words, **lists)  # type: ignore[arg-type]
-
-
-def _print_traceback(error: BaseException) -> None:
-    import traceback
-
-    with suppress(Exception):
-        traceback.print_exception(error, file=sys.stderr)
+    words = {name: str(stored.get(name, "")) for name in texts}
+    return Incident(at=float(stored["at"]), **words, **lists)  # type: ignore[arg-type]

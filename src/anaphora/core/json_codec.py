@@ -44,9 +44,9 @@ def plain(value: Any, scalar: Scalar = iso_time, members: Members = members_of) 
     if is_dataclass(value) and not isinstance(value, type):
         value = members(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item, scalar, members) for key, item in value.items()}
+        return {str(key): plain(part, scalar, members) for key, part in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item, scalar, members) for item in value]
+        return [plain(part, scalar, members) for part in value]
     return scalar(value)
 
 
@@ -55,7 +55,7 @@ def as_json(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
-def from_plain(kind: Any, found: Any) -> Any:
+def from_plain(kind: Any, stored: Any) -> Any:
     """The value of type `kind` that `plain` wrote.
 
     Fields that a later program added are left out; those that an older one lacks have their
@@ -63,27 +63,28 @@ def from_plain(kind: Any, found: Any) -> Any:
     """
     generic = get_origin(kind) or kind
     if isinstance(generic, type) and is_dataclass(generic):
-        return _value_of(generic, get_args(kind), found)
+        hints = _hints(generic, get_args(kind))  # type: ignore[arg-type]  # a type is hashable
+        return generic(
+            **{
+                name: from_plain(hints[name], part)
+                for name, part in stored.items()
+                if name in hints
+            }
+        )
     if get_origin(kind) is tuple:
-        return tuple(from_plain(get_args(kind)[0], one) for one in found)
+        return tuple(from_plain(get_args(kind)[0], part) for part in stored)
     if get_origin(kind) in {Union, UnionType}:
-        return None if found is None else from_plain(get_args(kind)[0], found)
-    return datetime.fromisoformat(found) if kind is datetime else found
-
-
-def _value_of(kind: type[Any], of: tuple[Any, ...], found: Mapping[str, Any]) -> Any:
-    hints = _hints(kind, of)  # type: ignore[arg-type]  # a type is hashable
-    given = {name: from_plain(hints[name], one) for name, one in found.items() if name in hints}
-    return kind(**given)
+        return None if stored is None else from_plain(get_args(kind)[0], stored)
+    return datetime.fromisoformat(stored) if kind is datetime else stored
 
 
 @lru_cache(maxsize=64)
-def _hints(kind: type[Any], of: tuple[Any, ...]) -> dict[str, Any]:
+def _hints(kind: type[Any], parameters: tuple[Any, ...]) -> dict[str, Any]:
     """The types of a value's fields; `of` are those that a generic one is of."""
     hints = get_type_hints(kind)
-    if of:
+    if parameters:
         hints = {
-            name: hint[of] if getattr(hint, "__parameters__", ()) else hint
+            name: hint[parameters] if getattr(hint, "__parameters__", ()) else hint
             for name, hint in hints.items()
         }
     return hints

@@ -73,7 +73,7 @@ class _Limit:
     cancellations: tuple[Cancellation, ...]
 
     def check(self) -> None:
-        if any(one.cancelled for one in self.cancellations):
+        if any(cancellation.cancelled for cancellation in self.cancellations):
             raise Cancelled
 
 
@@ -133,8 +133,8 @@ def time_left() -> float | None:
 
 def part_of_time(most: float) -> float:
     """Seconds that one of several steps may wait: `most`, and half of what the call has left."""
-    left = time_left()
-    return most if left is None else min(most, left / 2)
+    remaining = time_left()
+    return most if remaining is None else min(most, remaining / 2)
 
 
 def time_is_up() -> bool:
@@ -148,18 +148,18 @@ def wait_within(wait: Callable[[float | None], bool], timeout: float | None = No
 
     Raises `Cancelled`.
     """
-    limit, left = _limit.get(), time_left()
-    if left is not None:
-        timeout = left if timeout is None else min(timeout, left)
+    limit, remaining = _limit.get(), time_left()
+    if remaining is not None:
+        timeout = remaining if timeout is None else min(timeout, remaining)
     if limit is None or not limit.cancellations:
         return wait(timeout)
     ends = None if timeout is None else time.monotonic() + timeout
     while True:
         limit.check()
-        left = math.inf if ends is None else max(0.0, ends - time.monotonic())
-        if wait(min(SLICE, left)):
+        remaining = math.inf if ends is None else max(0.0, ends - time.monotonic())
+        if wait(min(SLICE, remaining)):
             return True
-        if left <= SLICE:
+        if remaining <= SLICE:
             return False
 
 
@@ -198,7 +198,7 @@ def within_limit(call: Callable[[], ResultT]) -> ResultT:
         return call()
     if time_is_up():
         raise TimedOut(limit.seconds)
-    result: list[tuple[ResultT | None, BaseException | None]] = []
+    outcome: list[tuple[ResultT | None, BaseException | None]] = []
     ended = threading.Event()
 
     permits = current_permits()
@@ -206,9 +206,9 @@ def within_limit(call: Callable[[], ResultT]) -> ResultT:
     def run() -> None:
         defer_for(permits)
         try:
-            result.append((call(), None))
+            outcome.append((call(), None))
         except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-            result.append((None, error))
+            outcome.append((None, error))
         finally:
             ended.set()
 
@@ -223,10 +223,10 @@ def within_limit(call: Callable[[], ResultT]) -> ResultT:
     if not done:
         raise TimedOut(limit.seconds)
     _running.discard(thread)
-    value, error = result[0]
+    returned, error = outcome[0]
     if error is not None:
         raise error
-    return value  # type: ignore[return-value]
+    return returned  # type: ignore[return-value]
 
 
 _running: set[threading.Thread] = set()

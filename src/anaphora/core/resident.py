@@ -101,10 +101,10 @@ def address(environ: Mapping[str, str]) -> str:
     key = f"{zlib.crc32(parts.encode(errors='surrogateescape')):08x}"
     if sys.platform == "win32":
         return rf"\\.\pipe\anaphora-{environ.get('USERNAME', 'user')}-{key}"
-    place = f"{_runtime_folder(environ)}/{key}.sock"
-    if len(place) > _LONGEST_PATH:
-        raise OSError(f"{place} is too long for a socket")
-    return place
+    path = f"{_runtime_folder(environ)}/{key}.sock"
+    if len(path) > _LONGEST_PATH:
+        raise OSError(f"{path} is too long for a socket")
+    return path
 
 
 def _package() -> str:
@@ -123,7 +123,7 @@ def _runtime_folder(environ: Mapping[str, str]) -> str:
     folder = f"{base.rstrip('/')}/anaphora" if base else f"/tmp/anaphora-{os.getuid()}"  # noqa: S108
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)  # noqa: PTH102
-    # Anybody may make a folder of that name in /tmp.
+    # Another user could have created a folder of that name in /tmp.
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise OSError(f"{folder} belongs to another user")
@@ -135,13 +135,13 @@ def _runtime_folder(environ: Mapping[str, str]) -> str:
 def pipe_key(environ: Mapping[str, str]) -> bytes | None:
     """What both ends of a named pipe must know; None where the file system keeps others out."""
     if sys.platform == "win32":
-        place = os.path.join(_runtime_folder(environ), "pipe.key")  # noqa: PTH118
+        path = os.path.join(_runtime_folder(environ), "pipe.key")  # noqa: PTH118
         try:
-            with open(place, "xb") as file:  # noqa: PTH123
+            with open(path, "xb") as file:  # noqa: PTH123
                 file.write(os.urandom(32))
         except FileExistsError:
             pass
-        with open(place, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:  # noqa: PTH123
             return file.read()
     return None
 
@@ -151,15 +151,15 @@ def connect(environ: Mapping[str, str]) -> Connection:
     if not idle_minutes(environ):
         raise NoResident(f"{VARIABLE} is 0", hopeless=True)
     try:
-        place, key = address(environ), pipe_key(environ)
+        path, key = address(environ), pipe_key(environ)
     except OSError as error:
         raise NoResident(str(error), hopeless=True) from error
     try:
         if sys.platform == "win32":
             from multiprocessing.connection import Client
 
-            return Client(place, authkey=key)
-        return _SocketConnection(place)
+            return Client(path, authkey=key)
+        return _SocketConnection(path)
     except (OSError, ImportError, EOFError) as error:
         raise NoResident(str(error)) from error
 
@@ -171,12 +171,12 @@ class _SocketConnection:
     That module takes longer to import than a hook's answer takes to come.
     """
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, path: str) -> None:
         import socket
 
         self._socket = socket.socket(socket.AF_UNIX)
         try:
-            self._socket.connect(place)
+            self._socket.connect(path)
         except OSError:
             self._socket.close()
             raise
@@ -228,6 +228,9 @@ def start_process(environ: Mapping[str, str]) -> None:
         raise NoResident(f"{VARIABLE} is 0", hopeless=True)
     import subprocess
 
+    # It works in another folder, and outlives a trial.
+    variables = with_whole_paths(environ)
+    variables.pop(TRIAL_VARIABLE, None)
     flags: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         flags = {"creationflags": 0x00000008 | 0x00000200}  # detached, a process group of its own
@@ -238,19 +241,12 @@ def start_process(environ: Mapping[str, str]) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=sys.prefix,
-            env=_resident_environment(environ),
+            env=variables,
             close_fds=True,
             **flags,
         )
     except OSError as error:
         raise NoResident(str(error)) from error
-
-
-def _resident_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of the process to start: it works in another folder, and outlives a trial."""
-    whole = with_whole_paths(environ)
-    whole.pop(TRIAL_VARIABLE, None)
-    return whole
 
 
 def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) -> Connection:
@@ -282,8 +278,8 @@ def is_current(connection: Connection, environ: Mapping[str, str]) -> bool:
     One of another version makes room by ending.
     """
     hello = {"call": "hello", "stamp": program_stamp(), "caller": caller_mark(environ)}
-    found = ask(connection, hello, 1.0)
-    return found.get("ok") is True
+    answer = ask(connection, hello, 1.0)
+    return answer.get("ok") is True
 
 
 def ask(connection: Connection, request: Mapping[str, Any], patience: float) -> dict[str, Any]:
@@ -292,7 +288,7 @@ def ask(connection: Connection, request: Mapping[str, Any], patience: float) -> 
         connection.send_bytes(json.dumps(request).encode())
         if not connection.poll(patience):
             raise NoResident(f"no answer within {patience:g} s")
-        found = json.loads(connection.recv_bytes())
+        answer = json.loads(connection.recv_bytes())
     except (OSError, EOFError, ValueError) as error:
         raise NoResident(str(error) or type(error).__name__) from error
-    return found if isinstance(found, dict) else {}
+    return answer if isinstance(answer, dict) else {}

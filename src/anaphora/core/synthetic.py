@@ -79,15 +79,15 @@ def typed_in_codex(text: str) -> str:
     if _OF_CODEX.match(text):
         if text.lstrip().startswith(_AGENTS) and "<INSTRUCTIONS" not in text:
             return ""
-        rest = typed_words(text)
+        typed = typed_words(text)
     elif _OF_EDITOR.match(text):
-        rest = _AMBIENT.sub("", text)
+        typed = _AMBIENT.sub("", text)
     else:
-        rest = _AMBIENT.sub("", text)
-        if len(rest) == len(text):
+        typed = _AMBIENT.sub("", text)
+        if len(typed) == len(text):
             return text
-    requests = list(_REQUEST.finditer(rest))
-    return (rest[requests[-1].end() :] if requests else rest).strip()
+    requests = list(_REQUEST.finditer(typed))
+    return (typed[requests[-1].end() :] if requests else typed).strip()
 
 
 def is_one_element(text: str) -> bool:
@@ -103,7 +103,7 @@ def typed_words(prompt: str) -> str:
     """
     if prompt.lstrip().startswith(_CAVEAT):
         return ""
-    kept, at = [], 0
+    parts, at = [], 0
     endless: set[str] = set()
     for begin in _BEGIN.finditer(prompt):
         if begin.start() < at:
@@ -116,7 +116,7 @@ def typed_words(prompt: str) -> str:
             line = max(at, prompt.rfind("\n", 0, begin.start()) + 1)
             if prompt[line : begin.start()].strip():
                 continue
-        kept.append(prompt[at : begin.start()])
+        parts.append(prompt[at : begin.start()])
         at = len(prompt) if end < 0 else end + len(ending)
-    rest = "".join([*kept, prompt[at:]])
-    return _TYPED.sub("", _HEADS.sub("", rest)).strip()
+    typed = "".join([*parts, prompt[at:]])
+    return _TYPED.sub("", _HEADS.sub("", typed)).strip()

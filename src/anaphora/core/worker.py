@@ -114,8 +114,9 @@ def call_in_worker(
         yield from worker.values(limits, types)
         clean = True
     except Exception as error:
-        # Not a limit, nor trouble with the worker: it has said what went wrong, and can go on.
-        clean = isinstance(error, (WorkerFailed, *_errors(types)))
+        # An error that the worker reported: it can be used again.
+        error_types = tuple(kind for kind in types.values() if issubclass(kind, BaseException))
+        clean = isinstance(error, (WorkerFailed, *error_types))
         raise
     finally:
         pool.give_back(worker, clean=clean)
@@ -138,10 +139,6 @@ def limits_here() -> str:
     if system == "win32":
         return f"{watched}; Windows has no limits of its own for that"
     return f"the system limits processor time and files of readers (setrlimit); {watched}"
-
-
-def _errors(types: Types) -> tuple[type[BaseException], ...]:
-    return tuple(one for one in types.values() if issubclass(one, BaseException))
 
 
 class Worker:
@@ -183,30 +180,30 @@ class Worker:
                 waiting.extend(self._receive(limits))
                 continue
             try:
-                kind, held = waiting.popleft()
+                kind, content = waiting.popleft()
                 if kind == "end":
                     return
                 if kind == "piece":
-                    limits = replace(limits, seconds=float(held))
+                    limits = replace(limits, seconds=float(content))
                     continue
                 if kind == "limit":
-                    raise WorkerEnded(held, limits)
+                    raise WorkerEnded(content, limits)
                 if kind == "failed":
-                    raise WorkerFailed(str(held))
-                value = from_plain(held, types) if kind == "value" else _error(held, types)
+                    raise WorkerFailed(str(content))
+                received = from_plain(content, types) if kind == "value" else _error(content, types)
             except _BROKEN as error:
                 raise WorkerEnded("crash", limits) from error
-            if isinstance(value, BaseException):
-                raise value
-            yield value
+            if isinstance(received, BaseException):
+                raise received
+            yield received
 
     def _receive(self, limits: WorkerLimits) -> list[Any]:
         """What the next message holds. The clock runs only while it is waited for."""
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds * _WALL + _GRACE
         try:
-            data = read(_pipe(self._child.stdout), limits.output + TOGETHER)
-            parts = json.loads(data)
+            message = read(_pipe(self._child.stdout), limits.output + TOGETHER)
+            parts = json.loads(message)
             if not isinstance(parts, list):
                 raise TypeError(type(parts).__name__)
             return parts
@@ -237,8 +234,8 @@ class Worker:
             if time.monotonic() > deadline:
                 self._stop("seconds")
             else:
-                taken = resident_bytes(self._child.pid)
-                if taken is not None and taken > self._base + self._limits.memory:
+                memory = resident_bytes(self._child.pid)
+                if memory is not None and memory > self._base + self._limits.memory:
                     self._stop("memory")
 
     def _stop(self, limit: LimitName) -> None:
@@ -247,12 +244,12 @@ class Worker:
             self._child.kill()
 
     def end(self) -> None:
-        """End it, whatever it is doing."""
+        """End it at once."""
         self._ended.set()
         with self._lock:
             if self._child.poll() is None:
                 with suppress(OSError, subprocess.TimeoutExpired):
-                    # One whose pipe broke has ended: its own exit code says why.
+                    # If its pipe broke, it is ending: its own exit code gives the reason.
                     self._child.wait(0.5 if self._limit is None and self._deadline else 0)
             with suppress(OSError):
                 self._child.kill()
@@ -323,26 +320,26 @@ class Pool:
             worker.forget()
 
 
-_here: Pool | None = None
+_process_pool: Pool | None = None
 _making: threading.Lock = threading.Lock()
 
 
 def _pool() -> Pool:
-    global _here, _making  # noqa: PLW0603 - one for the process, and another one after a fork
-    if _here is not None and _here.process != os.getpid():
+    global _process_pool, _making  # noqa: PLW0603 - one for the process, and another one after a fork
+    if _process_pool is not None and _process_pool.process != os.getpid():
         _making = threading.Lock()
-        _here.forget()
-        _here = None
+        _process_pool.forget()
+        _process_pool = None
     with _making:
-        if _here is None:
-            _here = Pool()
-        return _here
+        if _process_pool is None:
+            _process_pool = Pool()
+        return _process_pool
 
 
 def end_workers() -> None:
     """End all workers of this process; the next call starts one again."""
-    global _here
-    pool, _here = _here, None
+    global _process_pool
+    pool, _process_pool = _process_pool, None
     if pool is not None and pool.process == os.getpid():
         pool.end()
 
@@ -363,16 +360,16 @@ def _started() -> Worker:
     return Worker(child, base)
 
 
-def _error(held: Any, types: Types) -> BaseException:
+def _error(content: Any, types: Types) -> BaseException:
     """The error that a function raised, without running what its class does when it is made."""
-    name, text, attributes = held
+    name, text, attributes = content
     kind = types[name]
     if not issubclass(kind, BaseException):
         raise TypeError(name)
     error = kind.__new__(kind)
     error.args = (text,)
-    for attribute, value in attributes.items():
-        setattr(error, attribute, value)
+    for attribute, attribute_value in attributes.items():
+        setattr(error, attribute, attribute_value)
     return error
 
 
@@ -397,7 +394,7 @@ def read(pipe: IO[bytes], most: int) -> bytes:
     (size,) = SIZE.unpack(head)
     if size > most:
         raise OverflowError
-    data = pipe.read(size)
-    if len(data) < size:
+    message = pipe.read(size)
+    if len(message) < size:
         raise EOFError
-    return data
+    return message

@@ -78,7 +78,7 @@ def _listen(source: IO[bytes], calls: queue.SimpleQueue[bytes]) -> None:
                 if os.getppid() != parent:
                     os._exit(1)
             calls.put(read(source, _LONGEST))
-    except BaseException:  # noqa: BLE001 - what it was is of no use to anybody any more
+    except BaseException:  # noqa: BLE001 - the parent is gone, so the error cannot be reported
         os._exit(1)
 
 
@@ -94,14 +94,14 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     _limit_memory(limits)
     _limit_time(limits.seconds)
     modules: Any = sys.modules
-    hidden = {one: modules[one] for one in blocked if one in modules}
+    hidden = {module: modules[module] for module in blocked if module in modules}
     modules.update(dict.fromkeys(blocked))
     try:
-        for value in function(*arguments):
-            if isinstance(value, Piece):
-                _begin(value, sender)
+        for sent in function(*arguments):
+            if isinstance(sent, Piece):
+                _begin(sent, sender)
             else:
-                sender.add(["value", to_plain(value)])
+                sender.add(["value", to_plain(sent)])
         message: Any = ["end", None]
     except MemoryError:
         message = ["limit", "memory"]
@@ -109,8 +109,8 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
         raise
     except Exception as error:  # noqa: BLE001 - the parent decides what it is
         message = _of_error(error)
-    for one in blocked:
-        del modules[one]
+    for module in blocked:
+        del modules[module]
     modules.update(hidden)
     _unlimit()
     sender.send(message)
@@ -132,12 +132,12 @@ def _begin(piece: Piece, sender: _Sender) -> None:
         sender.flush()
 
 
-def _function(named: Callable[..., Iterator[Any]] | str) -> Callable[..., Iterator[Any]]:
-    if not isinstance(named, str):
-        return named
+def _function(reference: Callable[..., Iterator[Any]] | str) -> Callable[..., Iterator[Any]]:
+    if not isinstance(reference, str):
+        return reference
     from importlib import import_module
 
-    module, _, name = named.partition(":")
+    module, _, name = reference.partition(":")
     function: Callable[..., Iterator[Any]] = getattr(import_module(module), name)
     return function
 
@@ -178,8 +178,12 @@ class _Sender:
 
 def _of_error(error: Exception) -> list[Any]:
     text = str(error.args[0]) if error.args else ""
-    held = {name: value for name, value in vars(error).items() if not name.startswith("_")}
-    plain = {k: v for k, v in held.items() if v is None or isinstance(v, str | int | float | bool)}
+    attributes = {
+        name: content for name, content in vars(error).items() if not name.startswith("_")
+    }
+    plain = {
+        k: v for k, v in attributes.items() if v is None or isinstance(v, str | int | float | bool)
+    }
     from anaphora.errors import AnaphoraError
 
     if isinstance(error, AnaphoraError):
@@ -193,9 +197,13 @@ def _limit_memory(limits: WorkerLimits) -> None:
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit(resource.RLIMIT_FSIZE, limits.files)
-    taken = _address_space()
-    if taken:
-        _limit(resource.RLIMIT_AS, taken + limits.memory)
+    system: str = sys.platform
+    if not system.startswith("linux"):
+        return
+    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - pathlib would double the start
+        pages = int(file.read().split()[0])
+    if pages:
+        _limit(resource.RLIMIT_AS, pages * int(resource.getpagesize()) + limits.memory)
 
 
 def _limit_time(seconds: float) -> None:
@@ -217,13 +225,3 @@ def _limit(kind: int, most: int) -> None:
         most = hard if most == resource.RLIM_INFINITY else min(most, hard)
     with suppress(OSError, ValueError):
         resource.setrlimit(kind, (most, hard))
-
-
-def _address_space() -> int:
-    """The bytes of address space that this process has; 0 where that is not limited."""
-    system: str = sys.platform
-    if not system.startswith("linux"):
-        return 0
-    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - pathlib would double the start
-        pages = int(file.read().split()[0])
-    return pages * int(resource.getpagesize())

@@ -32,9 +32,9 @@ class TokenizerSpec:
         if not text:
             return []
         ways = [self.tokenizer.ids(text), self.tokenizer.ids(text.rstrip())]
-        both, word = self.tokenizer.ids(text + _PROBE), self.tokenizer.ids(_PROBE)
+        with_word, word = self.tokenizer.ids(text + _PROBE), self.tokenizer.ids(_PROBE)
         # If a space belongs to the next word, the prefix must not have it too.
-        return next((ids for ids in ways if [*ids, *word] == both), ways[0])
+        return next((ids for ids in ways if [*ids, *word] == with_word), ways[0])
 
 
 def read_tokenizer(path: Path, *, lower: bool = False) -> TokenizerSpec:

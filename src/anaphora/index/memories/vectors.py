@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anaphora.core.config import EXACT_CAP
 from anaphora.index.memories.rows import MemoryRows
 from anaphora.index.rows import GrowingColumn
-from anaphora.index.vectors.ann import AnnMeta, AnnStore, Batch, available
+from anaphora.index.vectors.ann import AnnStore, Batch, available
 from anaphora.index.vectors.matrix import (
     Matrix,
     Nearest,
@@ -131,23 +131,18 @@ class MemoryVectors:
         self.close()
         self.reset()
         if self._cap is not None and available():
-            self._take_ann(self.ann.open(), rows)
+            meta = self.ann.open()
+            self.upto = max(self.upto, meta.upto)
+            if meta.upto:
+                owned = self._vectors.numbers(self._embedder, meta.upto)
+                if owned:
+                    numbers, owners = zip(*owned, strict=True)
+                    self._ann_seqs = np.array(numbers, np.int64)
+                    self._ann_rows = rows.rows(owners)
+                self._fit(len(rows))
+                self._in_ann[self._ann_rows[self._ann_rows >= 0]] = True
         self._matrix.reserve(len(rows) + len(rows) // 8)
         self.sync(rows)
-
-    def _take_ann(self, meta: AnnMeta, rows: MemoryRows) -> None:
-        self.upto = max(self.upto, meta.upto)
-        self._kept = None
-        if not meta.upto:
-            return
-        owned = self._vectors.numbers(self._embedder, meta.upto)
-        if owned:
-            numbers, owners = zip(*owned, strict=True)
-            self._ann_seqs = np.array(numbers, np.int64)
-            self._ann_rows = rows.rows(owners)
-        self._fit(len(rows))
-        self._in_ann[:] = False
-        self._in_ann[self._ann_rows[self._ann_rows >= 0]] = True
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False if it takes longer."""

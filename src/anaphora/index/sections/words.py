@@ -42,11 +42,11 @@ def section_segments(
     folder: Path, key_tag: str = "", check: Callable[[], None] = lambda: None
 ) -> SegmentFolder:
     """The folder with the words of sections and notes, and their forward index."""
-    return SegmentFolder(folder, "sections.json", FIELDS, key_tag, check, beside=_save)
 
+    def save(folder: Path, first: int, documents: Sequence[Document]) -> None:
+        save_block(folder, first, block_of(document.texts for document in documents))
 
-def _save(folder: Path, first: int, documents: Sequence[Document]) -> None:
-    save_block(folder, first, block_of(document.texts for document in documents))
+    return SegmentFolder(folder, "sections.json", FIELDS, key_tag, check, beside=save)
 
 
 def _load(folder: SegmentFolder, manifest: Manifest) -> Forward:

@@ -73,10 +73,17 @@ class TurnIndex:
         sealer: IndexSealer = CLEAR_INDEX,
         cap: int | None = EXACT_CAP,
     ) -> None:
+        from anaphora.store.threads.file_store import ConversationStore
+
+        source: ThreadSource
+        if isinstance(store, ConversationStore):
+            source = FileThreadSource(store, sidecar, sealer=sealer)
+        else:
+            source = SqlThreadSource(store, sidecar, sealer)
         self._embedder = embedder
         self._core = IndexCore(
             IndexFolder(Path(directory), sealer),
-            _source_of(store, sidecar, sealer),
+            source,
             (embedder.name, embedder.dimensions),
             cap,
         )
@@ -466,13 +473,3 @@ class TurnIndex:
             self._at_long = True
             self._embed([key], stopping)
             self._tried([key])
-
-
-def _source_of(
-    store: ConversationStore | SqlConversationStore, sidecar: Sidecar | None, sealer: IndexSealer
-) -> ThreadSource:
-    from anaphora.store.threads.file_store import ConversationStore
-
-    if isinstance(store, ConversationStore):
-        return FileThreadSource(store, sidecar, sealer=sealer)
-    return SqlThreadSource(store, sidecar, sealer)

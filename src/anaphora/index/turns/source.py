@@ -181,22 +181,17 @@ class FileThreadSource(ThreadSource):
             self._remembered.pop(conversation_id, None)
             return self.change(conversation_id, checkpoint, indexed, noted=noted)
         if checkpoint is not None and now.same_content(checkpoint) and start == checkpoint.count:
-            return self._refreshed(conversation_id, checkpoint, now)
+            # A new checkpoint for the same content only if its time stamp can be trusted now.
+            if self._fresh(checkpoint) and not self._fresh(now):
+                now = replace(now, code=checkpoint.code)
+                return Change(conversation_id, checkpoint, checkpoint.count, (), now)
+            return None
         names = self._speakers(conversation_id, read, start)
         records = tuple(
             record_of(turn, start + i, names.get(start + i), read.digests[start + i], self._sealer)
             for i, turn in enumerate(read.turns[start - read.start :])
         )
         return Change(conversation_id, checkpoint, start, records, now)
-
-    def _refreshed(
-        self, conversation_id: str, checkpoint: Checkpoint, now: Checkpoint
-    ) -> Change | None:
-        """A new checkpoint for the same content, only if its time stamp can be trusted now."""
-        if self._fresh(checkpoint) and not self._fresh(now):
-            now = replace(now, code=checkpoint.code)
-            return Change(conversation_id, checkpoint, checkpoint.count, (), now)
-        return None
 
     def _trusted(self, checkpoint: Checkpoint | None, identity: Identity | None) -> bool:
         if checkpoint is None or identity is None:
@@ -386,7 +381,9 @@ class SqlThreadSource(ThreadSource):
         """The change from `checkpoint` to the current conversation; None if there is none."""
         position = self._noted_from.pop(conversation_id, 0)
         noted_from = position if noted else None
-        known_digests = _known(checkpoint, indexed)
+        known_digests = [] if checkpoint is None else list(indexed.digests(checkpoint))
+        if checkpoint is not None and chain_of(known_digests) != checkpoint.chain:
+            known_digests = []
         # One turn more than the new ones: it shows whether the turns before are unchanged.
         start = max(0, len(known_digests) - 1)
         if noted_from is not None and noted_from < len(known_digests):
@@ -432,14 +429,6 @@ class SqlThreadSource(ThreadSource):
 
 def _differs(checkpoint: Checkpoint | None, state: Identity | None) -> bool:
     return (checkpoint.identity if checkpoint is not None else None) != state
-
-
-def _known(checkpoint: Checkpoint | None, indexed: Indexed) -> list[bytes]:
-    """Digests of the indexed turns, if they match the checkpoint."""
-    if checkpoint is None:
-        return []
-    digests = list(indexed.digests(checkpoint))
-    return digests if chain_of(digests) == checkpoint.chain else []
 
 
 def _continues(

@@ -218,7 +218,12 @@ class State:
         ids = {checkpoint.code: key for key, checkpoint in self.checkpoints.items()}
         turns = self._turns
         if self.overlay:
-            turns = self._without_dropped(turns)
+            keep = np.ones(len(turns), np.bool_)
+            for key, change in self.overlay.items():
+                if change.base is not None:
+                    of_thread = turns.rows["conversation"] == self.checkpoints[key].code
+                    keep &= ~(of_thread & (turns.rows["position"] >= change.drop_from))
+            turns = turns.kept(keep)
         base = len(turns)
         extra, overlay_postings = self._overlay_rows(ids)
         turns = turns.joined(extra)
@@ -241,16 +246,6 @@ class State:
             titles=titles,
         )
         return turns, make_table(turns, ids, self._speakers.names), words
-
-    def _without_dropped(self, turns: Turns) -> Turns:
-        keep = np.ones(len(turns), np.bool_)
-        for change in self.overlay.values():
-            if change.base is not None:
-                of_thread = (
-                    turns.rows["conversation"] == self.checkpoints[change.conversation_id].code
-                )
-                keep &= ~(of_thread & (turns.rows["position"] >= change.drop_from))
-        return turns.kept(keep)
 
     def _overlay_rows(self, ids: dict[int, str]) -> tuple[Turns, MemoryPostings]:
         """Rows of the overlay; `ids` gets its new threads and loses those that it deletes."""

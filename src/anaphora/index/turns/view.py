@@ -136,10 +136,17 @@ class TurnView:
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The cosine of each of these few rows to another one; NaN if either has no vector."""
         cosines = np.full(len(rows), np.nan, np.float32)
-        vector = self._first_part(row)
+        if not self.embedded[row]:
+            return cosines
+        # Of a long turn, the vector of its beginning.
+        text, far = int(self._entries[row]), 0 if self._ann is None else len(self._ann.ids)
+        vector: NDArray[np.float32] | None
+        if self._ann is not None and text < far:
+            vector = self._ann.first_part(text)
+        else:
+            vector = self._matrix.parts[self._matrix.starts[text - far]]
         if vector is None:
             return cosines
-        far = 0 if self._ann is None else len(self._ann.ids)
         entries = self._entries[rows].astype(np.int64)
         in_memory = self.embedded[rows] & (entries >= far)
         cosines[in_memory] = self._matrix.some(vector, entries[in_memory] - far)
@@ -147,18 +154,6 @@ class TurnView:
             on_disk = self.embedded[rows] & (entries < far)
             cosines[on_disk] = self._ann.of(vector, entries[on_disk])[entries[on_disk]]
         return cosines
-
-    def _first_part(self, row: int) -> NDArray[np.float32] | None:
-        """The vector of a turn, or of the beginning of a long one; None if there is none."""
-        if not self.embedded[row]:
-            return None
-        text, far = int(self._entries[row]), 0
-        if self._ann is not None:
-            far = len(self._ann.ids)
-            if text < far:
-                return self._ann.first_part(text)
-        first: NDArray[np.float32] = self._matrix.parts[self._matrix.starts[text - far]]
-        return first
 
     def words(
         self, terms: Sequence[Word] | Lookup, conversation: int | None = None, limit: int = 1000
