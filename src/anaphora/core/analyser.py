@@ -398,7 +398,7 @@ def _parts(text: str) -> list[_Part]:
         noun = ""
         for run in stretch.split():
             # A cache of very long runs would hold megabytes and never hit.
-            run_parts = _cached_run(run) if len(run) <= MAX_TOKEN else tuple(_run(run))
+            run_parts = _cached_run(run) if len(run) <= MAX_TOKEN else tuple(_split_run(run))
             if noun and _SHORT_NUMBER.fullmatch(run):
                 # The number also has the token that it makes with the word before it: "locker 3".
                 number = run_parts[0]
@@ -436,7 +436,7 @@ def _moment_parts(written: str, moment: Moment) -> Iterator[_Part]:
     """The token of a date or time of day, and its words; of a date not the bare numbers."""
     yield _moment_part(moment)
     for run in written.split():
-        for part in _run(run):
+        for part in _split_run(run):
             bare = moment.is_day and len(part.token) <= 2 and part.token.isdecimal()
             if not bare and part.token not in moment.held:
                 yield part._replace(written=True)
@@ -447,7 +447,7 @@ def _moment_part(moment: Moment) -> _Part:
     return _Part(token, held=tuple(further), others=moment.looked_up[1:])
 
 
-def _run(run: str) -> Iterator[_Part]:
+def _split_run(run: str) -> Iterator[_Part]:
     """Give the parts of a run without white space."""
     for piece in _pieces(run):
         yield from _tokens(piece)
@@ -455,7 +455,7 @@ def _run(run: str) -> Iterator[_Part]:
 
 @lru_cache(maxsize=32_768)
 def _cached_run(run: str) -> tuple[_Part, ...]:
-    return tuple(_run(run))
+    return tuple(_split_run(run))
 
 
 def _tokens(piece: str) -> tuple[_Part, ...]:
@@ -468,9 +468,9 @@ def _make_tokens(piece: str) -> tuple[_Part, ...]:
     match = _KIND.match(piece)
     kind = match.lastgroup if match else "word"
     if kind == "word":
-        parts = list(_joined(piece) if _JOINED.search(piece) else _plain(piece))
+        parts = list(_split_compound(piece) if _JOINED.search(piece) else _split_plain(piece))
     elif kind == "url":
-        parts = list(_joined(piece.rstrip(".,;:!?)]}'")))
+        parts = list(_split_compound(piece.rstrip(".,;:!?)]}'")))
     elif kind == "number":
         parts = [_Part(piece.replace(",", ""))]
     else:
@@ -487,15 +487,15 @@ def _make_tokens(piece: str) -> tuple[_Part, ...]:
 _cached_tokens = lru_cache(maxsize=32_768)(_make_tokens)
 
 
-def _joined(piece: str, level: int = 0) -> Iterator[_Part]:
+def _split_compound(piece: str, level: int = 0) -> Iterator[_Part]:
     """Give a compound whole, then each of its parts, which can be compounds of a tighter joint."""
     while level < len(_JOINTS) and not _JOINTS[level].search(piece):
         level += 1
     if level == len(_JOINTS):
         if (dotted := _DOTTED.fullmatch(piece)) is not None:
-            yield from _dotted(piece, *dotted.groups())
+            yield from _split_dotted(piece, *dotted.groups())
         else:
-            yield from _cached_plain(piece) if len(piece) <= MAX_TOKEN else _plain(piece)
+            yield from _cached_plain(piece) if len(piece) <= MAX_TOKEN else _split_plain(piece)
         return
     parts = [part for part in _JOINTS[level].split(piece) if part]
     compound = piece.strip("/\\~")
@@ -508,42 +508,42 @@ def _joined(piece: str, level: int = 0) -> Iterator[_Part]:
         yield from (_moment_part(moment) for moment in moments_in(dated.group(), str))
         parts = [part for part in _JOINTS[level].split(_ISO_DAY.sub("-", piece, 1)) if part]
     for part in parts:
-        yield from _joined(part, level + 1)
+        yield from _split_compound(part, level + 1)
 
 
-def _dotted(piece: str, before: str, number: str, behind: str) -> Iterator[_Part]:
+def _split_dotted(piece: str, before: str, number: str, behind: str) -> Iterator[_Part]:
     """A version or another number with points, whole; what is written before and behind it."""
     alone = not behind and before.lower() in ("", "v")
     if not alone:
         yield _Part(fold_letters(piece))
     yield _Part(number)
     if before and not alone:
-        yield from _plain(before)
+        yield from _split_plain(before)
     if behind:
-        yield from _plain(behind)
+        yield from _split_plain(behind)
 
 
-def _plain(piece: str) -> Iterator[_Part]:
+def _split_plain(piece: str) -> Iterator[_Part]:
     """Give the tokens of letters and digits without a joint; apostrophes can be among them."""
     if _APOSTROPHE.search(piece):
         piece = piece.replace("\u2019", "'")
         if not _CONTRACTION.fullmatch(piece):
             for part in piece.split("'"):
-                yield from _plain(part)
+                yield from _split_plain(part)
             return
     for run in _SCRIPT_RUN.split(piece):
         if run and _SCRIPT_RUN.fullmatch(run):
             yield _Part(fold_letters(run), unspaced=True)
         elif run:
-            yield from _humps(run)
+            yield from _split_humps(run)
 
 
 @lru_cache(maxsize=16_384)
 def _cached_plain(piece: str) -> tuple[_Part, ...]:
-    return tuple(_plain(piece))
+    return tuple(_split_plain(piece))
 
 
-def _humps(word: str) -> Iterator[_Part]:
+def _split_humps(word: str) -> Iterator[_Part]:
     """Give a word; one with inner capitals or with digits among letters also in its parts."""
     # What is longer than a token is no word: nothing is gained by stemming megabytes.
     word = word[:MAX_TOKEN]

@@ -42,17 +42,17 @@ def with_helper(
     its arguments and results can be pickled. Its errors are raised here in either case.
     """
     things = iter(given)
-    helper = _Helper.begun(function) if worth and _cores() > 1 else None
+    helper = _Helper.start(function) if worth and _cores() > 1 else None
     if helper is None:
         yield from map(function, things)
         return
     try:
-        yield from _shared(function, things, helper, *shares)
+        yield from _share_work(function, things, helper, *shares)
     finally:
         helper.end()
 
 
-def _shared(
+def _share_work(
     function: Callable[[GivenT], MadeT],
     things: Iterator[GivenT],
     helper: _Helper,
@@ -96,7 +96,7 @@ class _Helper:
         self._well = True
 
     @classmethod
-    def begun(cls, function: Callable[..., Any]) -> _Helper | None:
+    def start(cls, function: Callable[..., Any]) -> _Helper | None:
         """A helper for this function; None if it cannot be started."""
         child = start_interpreter(_BEGIN, function.__module__, function.__name__)
         return None if child is None else cls(child)

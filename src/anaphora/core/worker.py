@@ -190,7 +190,9 @@ class Worker:
                     raise WorkerEnded(content, limits)
                 if kind == "failed":
                     raise WorkerFailed(str(content))
-                received = from_plain(content, types) if kind == "value" else _error(content, types)
+                received = (
+                    from_plain(content, types) if kind == "value" else _make_error(content, types)
+                )
             except _BROKEN as error:
                 raise WorkerEnded("crash", limits) from error
             if isinstance(received, BaseException):
@@ -281,13 +283,13 @@ class Pool:
         """A worker that is free; a new one where there is none, once fewer than `MOST` are busy."""
         with self._changed:
             self._changed.wait_for(lambda: self._idle or len(self._busy) < MOST)
-            worker = self._idle.pop() if self._idle else _started()
+            worker = self._idle.pop() if self._idle else _start_worker()
             self._busy.add(worker)
             return worker
 
     def replacement(self, worker: Worker) -> Worker:
         """A new worker in the place of one that has ended."""
-        fresh = _started()
+        fresh = _start_worker()
         with self._changed:
             self._busy.discard(worker)
             self._busy.add(fresh)
@@ -347,7 +349,7 @@ def end_workers() -> None:
 atexit.register(end_workers)
 
 
-def _started() -> Worker:
+def _start_worker() -> Worker:
     child = start_interpreter(_BEGIN)
     if child is None:
         raise WorkerEnded("start", WorkerLimits())
@@ -360,7 +362,7 @@ def _started() -> Worker:
     return Worker(child, base)
 
 
-def _error(content: Any, types: Types) -> BaseException:
+def _make_error(content: Any, types: Types) -> BaseException:
     """The error that a function raised, without running what its class does when it is made."""
     name, text, attributes = content
     kind = types[name]

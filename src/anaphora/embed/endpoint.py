@@ -168,7 +168,7 @@ def known_endpoint(
     EndpointError if it has to be asked and does not answer.
     """
     noted = registry.get("endpoints", endpoint.key)
-    stored = _noted(endpoint, noted)
+    stored = _read_known(endpoint, noted)
     if stored is not None and not anew:
         return stored
     client = _Client(endpoint, key)
@@ -179,7 +179,7 @@ def known_endpoint(
     probes = unit_rows(np.stack(rows))
     generation = noted.get("generation", 1) if stored is not None else 1
     if stored is not None:
-        if _alike(stored.probes, probes):
+        if _are_alike(stored.probes, probes):
             return stored
         generation += 1
     record = {
@@ -188,12 +188,12 @@ def known_endpoint(
         "probes": base64.b64encode(probes.astype("<f4").tobytes()).decode(),
     }
     registry.put("endpoints", endpoint.key, record)
-    fresh = _noted(endpoint, record)
+    fresh = _read_known(endpoint, record)
     assert fresh is not None
     return fresh
 
 
-def _noted(endpoint: Endpoint, record: dict[str, Any]) -> KnownEndpoint | None:
+def _read_known(endpoint: Endpoint, record: dict[str, Any]) -> KnownEndpoint | None:
     try:
         dimensions, generation = int(record["dimensions"]), int(record["generation"])
         flat = np.frombuffer(base64.b64decode(record["probes"]), "<f4").astype(np.float32)
@@ -208,7 +208,7 @@ def _probe_texts(endpoint: Endpoint) -> list[str]:
     return [endpoint.document_prefix + text for text in _PROBES]
 
 
-def _alike(first: Vectors, second: Vectors) -> bool:
+def _are_alike(first: Vectors, second: Vectors) -> bool:
     return first.shape == second.shape and bool(
         (np.einsum("ij,ij->i", first, second) >= _SAME).all()
     )
@@ -266,13 +266,13 @@ class EndpointEmbedder:
         rows: list[Vectors] = []
         for batch in _batches(flat):
             # For a single text a caller is usually waiting, as in `remember`.
-            rows += self._asked(batch, prefix, _ATTEMPTS if len(texts) > 1 else 2)
+            rows += self._request(batch, prefix, _ATTEMPTS if len(texts) > 1 else 2)
         remaining = iter(rows)
         return [np.concatenate([next(remaining) for _ in text_parts]) for text_parts in parts]
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question, shape (dimensions,): the normalised mean of its parts."""
-        rows = self._asked(self._parts(text), self._endpoint.query_prefix, 1)
+        rows = self._request(self._parts(text), self._endpoint.query_prefix, 1)
         return mean_vector(np.concatenate(rows))
 
     def query_key(self, text: str) -> Hashable:
@@ -283,7 +283,7 @@ class EndpointEmbedder:
         """Check whether the endpoint answers as it did, and update `away`."""
         try:
             # Without texts only the comparison is made, which is due after every failure.
-            self._asked([], "", 1, even_away=True)
+            self._request([], "", 1, even_away=True)
         except EmbeddingError:
             return
 
@@ -301,7 +301,7 @@ class EndpointEmbedder:
         windows = rough_windows(text.translate(_UNREADABLE), self._pieces)
         return [block[spans[0][0] : spans[-1][1]] for block, spans in windows] or [_BLANK]
 
-    def _asked(
+    def _request(
         self, texts: Sequence[str], prefix: str, attempts: int, *, even_away: bool = False
     ) -> list[Vectors]:
         """The vectors of parts: several for a part that was too long for the model."""
@@ -310,7 +310,7 @@ class EndpointEmbedder:
         try:
             if not self._compared:
                 self._compare(attempts)
-            rows = self._sent(texts, prefix, attempts) if texts else []
+            rows = self._send(texts, prefix, attempts) if texts else []
         except EndpointError as error:
             with self._lock:
                 self._away, self._look_at = error, time.monotonic() + _AWAY_SECONDS
@@ -321,7 +321,7 @@ class EndpointEmbedder:
 
     def _compare(self, attempts: int) -> None:
         rows = unit_rows(np.stack(self._client.embed(_probe_texts(self._endpoint), attempts)))
-        if not _alike(rows, self._known.probes):
+        if not _are_alike(rows, self._known.probes):
             raise EmbedderChanged(
                 self._endpoint.shown,
                 self._endpoint.model,
@@ -330,7 +330,7 @@ class EndpointEmbedder:
             )
         self._compared = True
 
-    def _sent(self, texts: Sequence[str], prefix: str, attempts: int) -> list[Vectors]:
+    def _send(self, texts: Sequence[str], prefix: str, attempts: int) -> list[Vectors]:
         try:
             rows = self._client.embed([prefix + text for text in texts], attempts)
             return [unit_rows(row[None, :]) for row in rows]
@@ -339,11 +339,11 @@ class EndpointEmbedder:
                 # Halving finds the refused text.
                 middle = len(texts) // 2
                 halves = (texts[:middle], texts[middle:])
-                return [row for half in halves for row in self._sent(half, prefix, attempts)]
-            halved = self._halved(texts[0])
-            return [np.concatenate([*self._sent(halved, prefix, attempts)])]
+                return [row for half in halves for row in self._send(half, prefix, attempts)]
+            halved = self._halve(texts[0])
+            return [np.concatenate([*self._send(halved, prefix, attempts)])]
 
-    def _halved(self, text: str) -> list[str]:
+    def _halve(self, text: str) -> list[str]:
         """Cut a part with more tokens than estimated between two of its words."""
         spans = [span for _, block_spans in rough_windows(text, len(text)) for span in block_spans]
         if len(spans) < _FEWEST:
@@ -428,7 +428,7 @@ class _Client:
             if answer.status_code not in _BUSY or attempt == attempts:
                 return self._read(answer, len(texts))
             longest = _LONGEST_PAUSE if attempts > 2 else _SHORT_PAUSE
-            self._pause(min(longest, _asked_pause(answer, _FIRST_PAUSE * 2 ** (attempt - 1))))
+            self._pause(min(longest, _requested_pause(answer, _FIRST_PAUSE * 2 ** (attempt - 1))))
         raise AssertionError("the last attempt returns or raises")
 
     def _read(self, answer: Any, count: int) -> list[Vector]:
@@ -464,7 +464,7 @@ class _Client:
         return vectors
 
     def _refusal(self, answer: Any) -> EmbeddingError:
-        code, message = answer.status_code, self._said(answer)
+        code, message = answer.status_code, self._message_of(answer)
         where = (self._endpoint.shown, self._endpoint.model)
         if code in {401, 403}:
             hint = "it does not accept the key" if self._key else "it wants a key"
@@ -477,7 +477,7 @@ class _Client:
             return _RefusedText(f"{self._endpoint.model} at {self._endpoint.shown}: {message}")
         return self._unreachable(f"it answered {code}: {message}")
 
-    def _said(self, answer: Any) -> str:
+    def _message_of(self, answer: Any) -> str:
         """The error message of the endpoint, shortened, and without the key if it contains it."""
         try:
             content = answer.json()
@@ -491,7 +491,7 @@ class _Client:
         return EndpointUnreachable(self._endpoint.shown, self._endpoint.model, reason)
 
 
-def _asked_pause(answer: Any, otherwise: float) -> float:
+def _requested_pause(answer: Any, otherwise: float) -> float:
     """The pause that the endpoint asks for, in seconds."""
     try:
         seconds = float(answer.headers.get("retry-after", otherwise))

@@ -191,8 +191,8 @@ class FolderEmbedder:
         unknown = self._inputs - {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
         if unknown:
             raise EmbeddingError(f"{folder.model} wants {', '.join(sorted(unknown))}")
-        self._asking = self._prefixed(spec, folder.query_prefix)
-        self._telling = self._prefixed(spec, folder.document_prefix)
+        self._asking = self._make_prefix(spec, folder.query_prefix)
+        self._telling = self._make_prefix(spec, folder.document_prefix)
 
     @property
     def name(self) -> str:
@@ -206,24 +206,24 @@ class FolderEmbedder:
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, dimensions) each, unit rows."""
-        return self._embedded(texts, self._telling)
+        return self._embed(texts, self._telling)
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question, shape (dimensions,): the normalised mean of its parts."""
-        return mean_vector(self._embedded([text], self._asking)[0])
+        return mean_vector(self._embed([text], self._asking)[0])
 
     def query_key(self, text: str) -> Hashable:
         """The word pieces."""
         return self._asking[1].key(text, np.uint32)
 
-    def _prefixed(self, spec: TokenizerSpec, prefix: str) -> tuple[list[int], TextWindows]:
+    def _make_prefix(self, spec: TokenizerSpec, prefix: str) -> tuple[list[int], TextWindows]:
         ids = spec.prefix(prefix)
         room = self._folder.window - len(self._before) - len(self._after) - len(ids)
         if room < 1:
             raise EmbeddingError(f"the window of {self._folder.window} has no room for any text")
         return ids, TextWindows(spec.tokenizer, room)
 
-    def _embedded(self, texts: Sequence[str], way: tuple[list[int], TextWindows]) -> list[Vectors]:
+    def _embed(self, texts: Sequence[str], way: tuple[list[int], TextWindows]) -> list[Vectors]:
         prefix, cut = way
         around = len(self._before) + len(prefix) + len(self._after)
         return embed_parts(

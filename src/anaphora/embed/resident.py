@@ -61,7 +61,7 @@ class ResidentEmbedder:
         """Vectors of texts, in their order."""
         vectors: list[Vectors] = []
         for start in range(0, len(texts), _AT_ONCE):
-            vectors += self._embedded(texts[start : start + _AT_ONCE])
+            vectors += self._embed_chunk(texts[start : start + _AT_ONCE])
         return vectors
 
     def embed_query(self, text: str) -> Vector:
@@ -76,16 +76,16 @@ class ResidentEmbedder:
         """The text itself: only the resident process has the tokenizer."""
         return text
 
-    def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
+    def _embed_chunk(self, texts: Sequence[str]) -> list[Vectors]:
         with self._lock:
             if self._own is None:
                 try:
-                    return self._asked(texts)
+                    return self._request(texts)
                 except resident.NoResident:
                     self._own = self._load()
         return self._own.embed(texts)
 
-    def _asked(self, texts: Sequence[str]) -> list[Vectors]:
+    def _request(self, texts: Sequence[str]) -> list[Vectors]:
         if self._connection is None:
             self._connection = resident.connect(self._environ)
         request: dict[str, Any] = {"call": "embed", "model": self._name, "texts": list(texts)}

@@ -183,7 +183,7 @@ def spec_for(
         raise _unknown(embedder)
     if embedder in _NAMED:
         spec = _NAMED[embedder]()
-        return _shared(spec, share) if share and embedder == "minilm" else spec
+        return _share(spec, share) if share and embedder == "minilm" else spec
     registry = registry or EmbedderRegistry(None)
     from anaphora.embed.endpoint import parse_endpoint
 
@@ -265,7 +265,7 @@ _loading = threading.Lock()
 _loaded: dict[str, Embedder] = {}
 
 
-def _shared(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
+def _share(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
     from anaphora.core.environment import environment
     from anaphora.embed.resident import reached
 
@@ -414,18 +414,18 @@ class EmbedderService:
         """
         vector = self._cache.by_spelling(text)
         if vector is not None:
-            return self._reported("hit", text, vector)
-        embedder, question = self._loaded(timeout), without_final_marks(text)
+            return self._report("hit", text, vector)
+        embedder, question = self._wait_for_embedder(timeout), without_final_marks(text)
         if self._cache.size == 0:
             vector = within_limit(lambda: self._compute(embedder, question))
-            return self._reported("miss", text, vector)
-        key = _guarded(embedder.query_key, question)
+            return self._report("miss", text, vector)
+        key = _call_guarded(embedder.query_key, question)
         vector = self._cache.by_key(text, key)
         if vector is not None:
-            return self._reported("hit", text, vector)
+            return self._report("hit", text, vector)
         vector, shared = within_limit(lambda: self._embed_once(embedder, question, key))
         self._cache.put(text, key, vector)
-        return self._reported("hit" if shared else "miss", text, vector)
+        return self._report("hit" if shared else "miss", text, vector)
 
     def embed(
         self,
@@ -443,7 +443,7 @@ class EmbedderService:
         to load, EndpointError while an endpoint is away, TimedOut and Cancelled by the limit of the
         call.
         """
-        embedder = self._loaded(None)
+        embedder = self._wait_for_embedder(None)
         vectors: list[Vectors | EmbeddingError] = []
         part_vectors: list[Vectors | EmbeddingError] = []
         most = (_GROUP_SIZE,) * 2 if stopping is None else (_GROUP_BEHIND, _LONG_BEHIND)
@@ -452,7 +452,7 @@ class EmbedderService:
                 break
             part_vectors.extend(within_limit(partial(self._embed_group, embedder, group)))
             for count in ends:
-                vectors.append(_joined(part_vectors[:count]))
+                vectors.append(_join_parts(part_vectors[:count]))
                 del part_vectors[:count]
             if progress is not None and ends:
                 progress(len(vectors), len(texts))
@@ -475,7 +475,7 @@ class EmbedderService:
                 *self._embed_group(embedder, texts[:middle]),
                 *self._embed_group(embedder, texts[middle:]),
             ]
-        checked = [self._checked(vectors) for vectors in rows]
+        checked = [self._check(vectors) for vectors in rows]
         self._count(sum(not isinstance(vectors, EmbeddingError) for vectors in checked))
         return checked
 
@@ -496,18 +496,18 @@ class EmbedderService:
         if gathered is None:
             vector, shared = self._compute(embedder, text), False
         else:
-            vector = self._own(embedder, gathered, made=0 if shared else 1)
+            vector = self._accept(embedder, gathered, made=0 if shared else 1)
         self._cache.put(text, key, vector)
         return vector, shared
 
     def _compute(self, embedder: Embedder, text: str) -> Vector:
         with lent():
-            vector = _guarded(embedder.embed_query, text)
-        return self._own(embedder, vector, made=1)
+            vector = _call_guarded(embedder.embed_query, text)
+        return self._accept(embedder, vector, made=1)
 
-    def _own(self, embedder: Embedder, given: Vector, *, made: int) -> Vector:
+    def _accept(self, embedder: Embedder, given: Vector, *, made: int) -> Vector:
         """A vector of the embedder, checked and read-only; `made` is added to the count."""
-        vector = self._checked(given[None, :])
+        vector = self._check(given[None, :])
         if isinstance(vector, EmbeddingError):
             raise vector
         self._count(made)
@@ -517,7 +517,7 @@ class EmbedderService:
         read_only.setflags(write=False)
         return read_only
 
-    def _checked(self, rows: Vectors) -> Vectors | EmbeddingError:
+    def _check(self, rows: Vectors) -> Vectors | EmbeddingError:
         """Check vectors: an invalid one would spoil every comparison that it takes part in."""
         if rows.ndim != 2 or not len(rows) or rows.shape[1] != self.dimensions:
             return EmbeddingError(
@@ -531,12 +531,12 @@ class EmbedderService:
         with self._lock:
             self._embedded += texts
 
-    def _reported(self, kind: Literal["hit", "miss"], text: str, vector: Vector) -> Vector:
+    def _report(self, kind: Literal["hit", "miss"], text: str, vector: Vector) -> Vector:
         if self._on_cache is not None:
             self._on_cache(CacheEvent(kind, text))
         return vector
 
-    def _loaded(self, timeout: float | None) -> Embedder:
+    def _wait_for_embedder(self, timeout: float | None) -> Embedder:
         self.start()
         if not self._ended.is_set():
             started = time.monotonic()
@@ -552,7 +552,9 @@ class EmbedderService:
     def _calibrate(self, embedder: Embedder) -> None:
         """Look up or measure the calibration; if an endpoint is away, this is tried again."""
         calibration = UNCHANGED if self.name.startswith(_AS_THEY_ARE) else None
-        calibration = calibration or _noted(self._registry.get("calibrations", self.name))
+        calibration = calibration or _read_calibration(
+            self._registry.get("calibrations", self.name)
+        )
         if calibration is None:
             try:
                 calibration = measured(embedder)
@@ -582,7 +584,7 @@ class EmbedderService:
             self._ended.set()
 
 
-def _noted(record: dict[str, Any]) -> Calibration | None:
+def _read_calibration(record: dict[str, Any]) -> Calibration | None:
     lines = []
     for stored in (record.get("asked"), record.get("alike")):
         fields = stored if isinstance(stored, dict) else {}
@@ -616,7 +618,7 @@ def _groups(
         yield group, ends
 
 
-def _joined(parts: Sequence[Vectors | EmbeddingError]) -> Vectors | EmbeddingError:
+def _join_parts(parts: Sequence[Vectors | EmbeddingError]) -> Vectors | EmbeddingError:
     """The vectors of all pages of a text together, or the first error."""
     good = [part for part in parts if not isinstance(part, EmbeddingError)]
     if len(good) < len(parts):
@@ -624,7 +626,7 @@ def _joined(parts: Sequence[Vectors | EmbeddingError]) -> Vectors | EmbeddingErr
     return good[0] if len(good) == 1 else np.concatenate(good)
 
 
-def _guarded(call: Callable[[str], Got], text: str) -> Got:
+def _call_guarded(call: Callable[[str], Got], text: str) -> Got:
     try:
         return call(text)
     except _TEXT_FAILURES as error:

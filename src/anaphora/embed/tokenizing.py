@@ -47,7 +47,7 @@ def read_tokenizer(path: Path, *, lower: bool = False) -> TokenizerSpec:
         raw = json.loads(content)
     except (OSError, ValueError) as error:
         raise EmbeddingError(f"{path} cannot be read: {error}") from error
-    around = _around(raw) if isinstance(raw, dict) else None
+    around = _read_special_ids(raw) if isinstance(raw, dict) else None
     if around is not None and _is_wordpiece(raw):
         # It lower-cases by itself.
         return TokenizerSpec(read_wordpiece(content), *around)
@@ -65,7 +65,7 @@ def _is_wordpiece(raw: Mapping[str, Any]) -> bool:
     )
 
 
-def _around(raw: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def _read_special_ids(raw: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The ids before and after a text; None if the file defines them in an unsupported way."""
     after = raw.get("post_processor")
     try:
@@ -113,15 +113,15 @@ class _Library:
 
     def ids(self, text: str) -> list[int]:
         """The numbers of the text's word pieces."""
-        ids: list[int] = self._encoded(text).ids
+        ids: list[int] = self._encode(text).ids
         return ids
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """The (start, end) characters of each of its word pieces."""
-        spans: list[tuple[int, int]] = self._encoded(text).offsets
+        spans: list[tuple[int, int]] = self._encode(text).offsets
         return spans
 
-    def _encoded(self, text: str) -> Any:
+    def _encode(self, text: str) -> Any:
         # Not lower-cased if that changes its length, which would shift the spans.
         lowered = text.lower() if self._lower else text
         return self._read.encode(

@@ -24,7 +24,7 @@ from anaphora.store.records.rows import RECORD_MAPPING, as_mapping
 from anaphora.store.records.store import Records
 from anaphora.values.memories import MemoryRecord
 
-_KEPT: Final = 32
+_CACHED_MASKS: Final = 32
 
 
 def _source(stored: str | None) -> str | None:
@@ -40,7 +40,7 @@ class _Values:
         self.values: list[Any] = [None]
         self._known: dict[Any, int] = {None: 0}
 
-    def put(self, row: int, value: Any, key: Any) -> None:
+    def set_value(self, row: int, value: Any, key: Any) -> None:
         """Set the value of a row; `key` is equal for equal values."""
         code = self._known.get(key)
         if code is None:
@@ -94,7 +94,7 @@ class MemoryFilters:
                 continue
             values = as_mapping(record)
             for name, field in self._fields.items():
-                field.put(row, values[name], _key(values[name]))
+                field.set_value(row, values[name], _key(values[name]))
 
     def mask(self, keep: Filter, rows: MemoryRows, records: Records) -> NDArray[np.bool_]:
         """Which rows `keep` lets through, shape (N,)."""
@@ -105,10 +105,10 @@ class MemoryFilters:
             names = sorted({name.split(".", 1)[0] for name in keep.fields})
             for name in names:
                 if name not in self._fields:
-                    self._fields[name] = _read(name, rows, records)
+                    self._fields[name] = _read_field(name, rows, records)
             mask = self._evaluate(keep, names, len(rows))
             self._masks[keep] = mask
-            if len(self._masks) > _KEPT:
+            if len(self._masks) > _CACHED_MASKS:
                 self._masks.popitem(last=False)
         return mask
 
@@ -139,7 +139,7 @@ class MemoryFilters:
         return answers[positions]
 
 
-def _read(name: str, rows: MemoryRows, records: Records) -> _Values:
+def _read_field(name: str, rows: MemoryRows, records: Records) -> _Values:
     """One field of every memory."""
     column, read = ("origin", _source) if name == "source" else RECORD_MAPPING.cell(name)
     columns = records.columns(column) if column != "record_id" else [(i, i) for i in rows.ids]

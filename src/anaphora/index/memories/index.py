@@ -100,12 +100,12 @@ class MemoryIndex:
         self._folder = memory_segments(words, sealer.mark, records.check, part_sizes)
         self._snapshot = SnapshotFile(self._directory / "rows.bin", sealer)
         # The snapshot on disk as last known, without its columns.
-        self._kept = RowsSnapshot()
+        self._known_snapshot = RowsSnapshot()
         self._state = MemoryState(
             records,
             MemoryRows(),
             MemoryFilters(),
-            self._no_words(),
+            self._make_words(),
             MemoryVectors(self._directory / "ann", vectors, embedder, cap, background=background),
         )
         self._seq = -1
@@ -140,11 +140,11 @@ class MemoryIndex:
         state.rows = MemoryRows()
         stored = self._snapshot.read()
         state.rows.load(self._records, stored)
-        self._kept = replace(stored, columns={})
+        self._known_snapshot = replace(stored, columns={})
         if not stored.blocks or self._records.tombstones_since(stored.seq, 1):
             self._lose_snapshot()
         state.filters.forget()
-        state.words = self._no_words()
+        state.words = self._make_words()
         self._folder.remove_foreign()
         if self._folder.littered():
             with try_lock(self._directory, "words.lock") as locked:
@@ -157,7 +157,7 @@ class MemoryIndex:
                 row = state.rows.row(record.id)
                 if row >= 0:
                     words.put(row, self._document(record))
-        self._put_lacking()
+        self._put_missing()
         words.purge()
         state.vectors.load(state.rows)
         return len(state.rows)
@@ -170,13 +170,13 @@ class MemoryIndex:
         with self._lock:
             if self._closed or self._seq != written.before:
                 return
-            self._put(written.records)
+            self._index_records(written.records)
             self._state.vectors.take(self._state.rows, written)
             self._purge_files()
             self._seq = written.after
             self._settle_if_due()
 
-    def _put(self, records: Sequence[MemoryRecord]) -> None:
+    def _index_records(self, records: Sequence[MemoryRecord]) -> None:
         state = self._state
         rows = state.rows.put_records(records)
         state.filters.changed(state.rows, records)
@@ -195,7 +195,7 @@ class MemoryIndex:
         state, changed = self._state, 0
         for records in self._changed_since(self._seq):
             changed += len(records)
-            self._put(records)
+            self._index_records(records)
         tombstones = self._records.tombstones_since(self._seq)
         if tombstones:
             self._lose_snapshot()
@@ -348,7 +348,7 @@ class MemoryIndex:
         """Write the columns for the next opening, if it would have much to read without them."""
         rows = self._state.rows
         count = rows.known()
-        if count < WORTH_KEEPING or rows.unread(self._kept) * UNREAD_SHARE <= count:
+        if count < WORTH_KEEPING or rows.unread(self._known_snapshot) * UNREAD_SHARE <= count:
             return
         with try_lock(self._directory, "rows.lock") as locked:
             if locked and self._snapshot.write(rows.snapshot(self._seq)):
@@ -362,7 +362,7 @@ class MemoryIndex:
     def _lose_snapshot(self) -> None:
         """Remove the snapshot: no trace of a forgotten memory may stay on disk, even its time."""
         self._snapshot.remove()
-        self._kept = RowsSnapshot()
+        self._known_snapshot = RowsSnapshot()
 
     def _settle_in_background(self) -> None:
         # Memories are often forgotten one after another, and each would stop the last rewrite.
@@ -384,7 +384,7 @@ class MemoryIndex:
                 if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
                     # Another process has written meanwhile.
                     self._go_on_from(words, on_disk)
-                base, rewritten = self._rest(words, on_disk)
+                base, rewritten = self._plan_rewrite(words, on_disk)
                 waiting = words.documents()
             if (
                 not waiting
@@ -393,7 +393,7 @@ class MemoryIndex:
                 and len(base.parts) == len(on_disk.parts)
             ):
                 return True
-            documents = self._documents(rewritten)
+            documents = self._read_documents(rewritten)
             if documents is None:
                 return False
             # If all memories were read, the waiting ones are among them.
@@ -408,7 +408,9 @@ class MemoryIndex:
                 words.purge()
                 return good
 
-    def _rest(self, words: WordIndex, on_disk: Manifest) -> tuple[Manifest, list[str] | None]:
+    def _plan_rewrite(
+        self, words: WordIndex, on_disk: Manifest
+    ) -> tuple[Manifest, list[str] | None]:
         """The manifest of what stays on disk, and the ids to write again; None for all ids."""
         if on_disk.meta.generation and on_disk.meta == words.manifest.meta:
             with suppress(*WORD_INDEX_ERRORS):
@@ -416,11 +418,11 @@ class MemoryIndex:
         # If nothing on disk was used, all documents are waiting, analysed already.
         return Manifest(), None if self._seq < 0 or words.manifest.meta.generation else []
 
-    def _documents(self, ids: Sequence[str] | None) -> list[Document] | None:
+    def _read_documents(self, ids: Sequence[str] | None) -> list[Document] | None:
         """The documents of these memories, or of all; None if stopped, or the seal has changed."""
         documents = []
         with suppress(SealChanged):
-            batches = self._changed_since(-1) if ids is None else self._of_ids(ids)
+            batches = self._changed_since(-1) if ids is None else self._read_records(ids)
             for record in chain.from_iterable(batches):
                 if self._cut_short.is_set():
                     return None
@@ -428,7 +430,7 @@ class MemoryIndex:
             return documents
         return None
 
-    def _of_ids(self, ids: Sequence[str]) -> Iterator[Sequence[MemoryRecord]]:
+    def _read_records(self, ids: Sequence[str]) -> Iterator[Sequence[MemoryRecord]]:
         for at in range(0, len(ids), _STEP):
             yield tuple(self._records.many(ids[at : at + _STEP]).values())
 
@@ -436,15 +438,15 @@ class MemoryIndex:
         """Answer from the words that were just written; False if they cannot be read."""
         good = self._open_words(words, manifest, self._seq)
         with suppress(SealChanged):
-            self._put_lacking()
+            self._put_missing()
         return good
 
-    def _put_lacking(self) -> None:
+    def _put_missing(self) -> None:
         """Index words that are missing on disk: they were in parts with forgotten memories."""
         rows, words = self._state.rows, self._state.words.index
-        missing = words.lacking(np.flatnonzero(rows.column("state") != GONE))
+        missing = words.find_missing(np.flatnonzero(rows.column("state") != GONE))
         for record in chain.from_iterable(
-            self._of_ids([rows.ids[row] for row in missing.tolist()])
+            self._read_records([rows.ids[row] for row in missing.tolist()])
         ):
             words.put(rows.row(record.id), self._document(record))
 
@@ -458,7 +460,7 @@ class MemoryIndex:
         manifest = replace(manifest, ids=rows.own(manifest.ids))
         return words.open(manifest, rows.row, known_upto)
 
-    def _no_words(self) -> MemoryWords:
+    def _make_words(self) -> MemoryWords:
         return MemoryWords(WordIndex(self._folder, self._term_of))
 
     def _write_vectors(self) -> bool:

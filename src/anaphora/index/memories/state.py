@@ -34,7 +34,7 @@ _HALF_A_YEAR: Final = 183 * 86_400_000_000
 """A day without a year is the one nearest to the time of the memory, in microseconds."""
 
 _MOST_MATCHES: Final = 4_096
-_KEPT: Final = 512
+_CACHED_ANSWERS: Final = 512
 
 ValueT = TypeVar("ValueT")
 
@@ -125,7 +125,7 @@ class _Cached(Generic[ValueT]):
     until: int
     value: ValueT
 
-    def holds(self, seq: int, now: int) -> bool:
+    def is_current(self, seq: int, now: int) -> bool:
         return self.seq == seq and self.since <= now < self.until
 
 
@@ -161,7 +161,7 @@ class MemoryState:
             return _nothing(seq, cosines=query.vector is not None)
 
         def find(keep: NDArray[np.bool_]) -> Candidates:
-            return replace(self._among(query, keep), version=seq)
+            return replace(self._find_among(query, keep), version=seq)
 
         return self._cached(self._answers, _answer_key(query), query, seq, find)
 
@@ -190,13 +190,13 @@ class MemoryState:
     ) -> ValueT:
         """The cached answer for `key` if it is current, else that of `find` for visible rows."""
         cached = cache.get(key)
-        if cached is not None and cached.holds(seq, Moment(query.moment).micros):
+        if cached is not None and cached.is_current(seq, Moment(query.moment).micros):
             cache.move_to_end(key)
             return cached.value
         visible = self._visible(query, seq)
         keep = visible.value
         if query.within:
-            keep = keep & self._timely(query)
+            keep = keep & self._find_timely(query)
         if query.keep.fields:
             keep = keep & self.filters.mask(query.keep, self.rows, self.records)
         answer = find(keep)
@@ -205,7 +205,7 @@ class MemoryState:
             return answer
         cache[key] = _Cached(seq, visible.since, visible.until, answer)
         cache.move_to_end(key)
-        if len(cache) > _KEPT:
+        if len(cache) > _CACHED_ANSWERS:
             cache.popitem(last=False)
         return answer
 
@@ -226,16 +226,16 @@ class MemoryState:
             closeness = self.vectors.closeness(row, rows)
         return Related(Candidates(columns, ("",) * len(rows)), closeness)
 
-    def _timely(self, query: MemoryQuery) -> NDArray[np.bool_]:
+    def _find_timely(self, query: MemoryQuery) -> NDArray[np.bool_]:
         """The rows that were noted in the times of a query, or mention them."""
-        timely = self._naming(query)
+        timely = self._find_naming(query)
         for name in ("created", "reinforced_at"):
             noted = self.rows.column(name)
             for time in query.times:
                 timely |= (noted >= time.start) & (noted < time.end)
         return timely
 
-    def _naming(self, query: MemoryQuery) -> NDArray[np.bool_]:
+    def _find_naming(self, query: MemoryQuery) -> NDArray[np.bool_]:
         """The rows with a text that names a day of the query's times."""
         created = self.rows.column("created")
         naming = np.zeros(len(created), np.bool_)
@@ -253,7 +253,7 @@ class MemoryState:
             return _Cached(seq, -NEVER, NEVER, self.rows.visible(moment))
         # The rows that may be shown now: the same until the database changes or one expires.
         now, visible = moment.micros, self._visible_rows
-        if visible is None or not visible.holds(seq, now):
+        if visible is None or not visible.is_current(seq, now):
             ends = self.rows.column("expires")
             until = int(ends[ends > now].min(initial=NEVER))
             visible = self._visible_rows = _Cached(seq, now, until, self.rows.visible(moment))
@@ -261,7 +261,7 @@ class MemoryState:
 
     def excluded(self, query: MemoryQuery) -> Candidates:
         """The candidates if all rows could be shown, each with why it may not be."""
-        candidates = self._among(query, np.array(self.rows.column("state") != GONE))
+        candidates = self._find_among(query, np.array(self.rows.column("state") != GONE))
         moment = Moment(query.moment, query.past)
         allowed = self.filters.mask(query.keep, self.rows, self.records)
         rows = [self.rows.row(record_id) for record_id in candidates.columns.ids]
@@ -270,11 +270,11 @@ class MemoryState:
         )
         return Candidates(candidates.columns, reasons, candidates.degraded, candidates.pending)
 
-    def _among(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> Candidates:
+    def _find_among(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> Candidates:
         near, pending = None, 0
         if query.vector is not None:
             near = self.vectors.nearest(query.vector, keep, query.limit)
-            pending = self.vectors.lacking(keep)
+            pending = self.vectors.count_missing(keep)
         looked_up = self.words.look_up(query.terms)
         rows, shares = self._matching(looked_up, keep, query)
         shares_by_row = dict(zip(rows.tolist(), shares.tolist(), strict=True))
@@ -291,7 +291,9 @@ class MemoryState:
         columns = self._columns(rows, query, near, shares, looked_up)
         none, notices = ("",) * len(rows), looked_up.notices("no memory")
         searched = int(np.count_nonzero(keep))
-        return Candidates(columns, none, self._lacking(near), pending, notices, searched=searched)
+        return Candidates(
+            columns, none, self._list_degraded(near), pending, notices, searched=searched
+        )
 
     def _matching(
         self, looked_up: Lookup, keep: NDArray[np.bool_], query: MemoryQuery
@@ -330,10 +332,10 @@ class MemoryState:
     ) -> MemoryCandidates:
         cosines, timely = None, np.zeros(len(rows), np.bool_)
         if query.times:
-            timely = self._timely(query)[rows]
+            timely = self._find_timely(query)[rows]
         if query.within:
             # Memories that mention the time rank before those that were noted in it.
-            shares = np.maximum(shares, EXACT_WORTH * self._naming(query)[rows])
+            shares = np.maximum(shares, EXACT_WORTH * self._find_naming(query)[rows])
         if query.vector is not None and near is not None:
             word_cosines = self.vectors.cosines(query.vector, rows[len(near.rows) :])
             cosines = np.concatenate((near.cosines, word_cosines))
@@ -349,7 +351,7 @@ class MemoryState:
             timely=timely,
         )
 
-    def _lacking(self, near: Nearest | None) -> tuple[Degraded, ...]:
+    def _list_degraded(self, near: Nearest | None) -> tuple[Degraded, ...]:
         if near is not None and self.vectors.lost:
             reason = f"it was lost and will be rebuilt: {self.vectors.lost}"
             return (Degraded("vector index", reason),)

@@ -48,7 +48,7 @@ Cosines: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Located:
     """The rows of a mask with vectors in memory, their texts there, and how many are elsewhere."""
 
     keep: NDArray[np.bool_]
@@ -90,7 +90,7 @@ class MemoryVectors:
         self._entries = GrowingColumn(fill=-1)
         # The row that each text of the matrix was added for; the row may have a newer text.
         self._row_of = GrowingColumn()
-        self._kept: _Kept | None = None
+        self._located: _Located | None = None
         self.wants_purge = False
         self._ann_seqs = np.empty(0, np.int64)
         self._ann_rows = np.empty(0, np.int64)
@@ -167,9 +167,9 @@ class MemoryVectors:
                 (at for at, owner in enumerate(reversed(owners)) if owner != owners[-1]),
                 len(owners),
             )
-            self._put(owners[:cut], blob[: cut * width], rows)
+            self._add_vectors(owners[:cut], blob[: cut * width], rows)
             owners, blob, self.upto = owners[cut:], blob[cut * width :], batch.seq
-        self._put(owners, blob, rows)
+        self._add_vectors(owners, blob, rows)
 
     def take(self, rows: MemoryRows, written: WrittenRecords) -> None:
         """Add the vectors of records that were just written: all that are newer than `upto`."""
@@ -177,16 +177,16 @@ class MemoryVectors:
         if written.vectors and written.embedder == self._embedder:
             width = 2 * self._dimensions
             owners = [owner for owner, blob in written.vectors for _ in range(len(blob) // width)]
-            self._put(owners, b"".join(blob for _, blob in written.vectors), rows)
+            self._add_vectors(owners, b"".join(blob for _, blob in written.vectors), rows)
             self.upto = written.after
 
     def _follow(self, rows: MemoryRows) -> None:
-        self._kept = None
+        self._located = None
         self._fit(len(rows))
         # Vectors in the ANN index are read from the database by the ids of their rows.
         self._ids = rows.ids
 
-    def _put(self, owners: Sequence[str], blob: bytes, rows: MemoryRows) -> None:
+    def _add_vectors(self, owners: Sequence[str], blob: bytes, rows: MemoryRows) -> None:
         """Add vectors of these owners, one part for each; parts of one owner are adjacent."""
         if not owners:
             return
@@ -207,7 +207,7 @@ class MemoryVectors:
 
     def drop(self, row: int) -> None:
         """Forget the vector of a deleted memory."""
-        self._kept = None
+        self._located = None
         if row < len(self._entry):
             self._entry[row] = -1
             # LanceDB keeps the bytes of deleted vectors, so the ANN index is made anew.
@@ -224,13 +224,13 @@ class MemoryVectors:
         self._entries.extend_to(count)
         self._far.extend_to(count)
 
-    def lacking(self, keep: NDArray[np.bool_]) -> int:
+    def count_missing(self, keep: NDArray[np.bool_]) -> int:
         """How many of these rows (N,) have no vector yet."""
-        return self._of(keep).lacking
+        return self._locate(keep).lacking
 
-    def _of(self, keep: NDArray[np.bool_]) -> _Kept:
+    def _locate(self, keep: NDArray[np.bool_]) -> _Located:
         """Where the vectors of these rows are; cached, since queries often share a mask."""
-        if self._kept is None or self._kept.keep is not keep:
+        if self._located is None or self._located.keep is not keep:
             self._fit(len(keep))
             texts_of_rows = self._entry[: len(keep)]
             rows = np.flatnonzero(keep & (texts_of_rows >= 0))
@@ -238,15 +238,15 @@ class MemoryVectors:
             missing = int(keep.sum()) - len(rows) - elsewhere
             texts = texts_of_rows[rows]
             every = np.array_equal(texts, np.arange(len(self._row_of)))
-            self._kept = _Kept(keep, rows, texts, elsewhere, missing, every)
-        return self._kept
+            self._located = _Located(keep, rows, texts, elsewhere, missing, every)
+        return self._located
 
     # Answers.
 
     def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
         """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
-        masked = self._of(keep)
-        lead = self._scan.could_lead(vector, masked.texts, limit, every=masked.every)
+        masked = self._locate(keep)
+        lead = self._scan.find_leading(vector, masked.texts, limit, every=masked.every)
         near = best_of(masked.rows[lead], self._scan.exact(vector, masked.texts[lead]), limit)
         if not masked.far:
             return near
@@ -309,7 +309,7 @@ class MemoryVectors:
         `may` tells which of the given rows count: it is only called with close ones.
         """
         close_rows: list[dict[int, float]] = [{} for _ in vectors]
-        close = list(self._scan.at_least(vectors, closer))
+        close = list(self._scan.find_pairs(vectors, closer))
         texts = np.array([text for _, text, _ in close], np.int64)
         rows = self._row_of.view()[texts]
         good = rows >= 0

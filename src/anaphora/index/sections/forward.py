@@ -54,7 +54,7 @@ NOTHING: Final = Block(
 
 
 def block_of(documents: Iterable[Sequence[str]]) -> Block:
-    """The block of documents with three fields each; a field is tokens joined by spaces."""
+    """The block of documents with three fields each; a field is tokens join_blocks by spaces."""
     numbers: list[int] = []
     lengths: list[int] = []
     for texts in documents:
@@ -76,7 +76,7 @@ def block_of(documents: Iterable[Sequence[str]]) -> Block:
     )
 
 
-def joined(blocks: Iterable[Block]) -> Block:
+def join_blocks(blocks: Iterable[Block]) -> Block:
     """The documents of all blocks, in order."""
     none = Block(NOTHING.terms, NOTHING.counts, NOTHING.sizes[:0], NOTHING.lengths[:0])
     return Block(*map(np.concatenate, zip(none, *blocks, strict=True)))
@@ -92,7 +92,7 @@ class Forward:
     """The terms of documents on disk, by their number from 0; immutable."""
 
     def __init__(self, blocks: Iterable[Block] = ()) -> None:
-        self._all = joined(blocks)
+        self._all = join_blocks(blocks)
         self._ends = np.concatenate(([0], np.cumsum(self._all.sizes, dtype=np.int64)))
 
     def __len__(self) -> int:

@@ -28,7 +28,7 @@ from anaphora.index.sections.state import (
     SectionState,
 )
 from anaphora.index.sections.vectors import SectionVectors
-from anaphora.index.sections.words import SectionWords, look_at, section_segments
+from anaphora.index.sections.words import SectionWords, check_files, section_segments
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import Manifest
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
@@ -114,7 +114,7 @@ class SectionIndex:
             if changed.forgotten:
                 self._forget_words()
             waiting = self._state.words.index.waiting
-            if self._background and (waiting > TAIL_LIMIT or self._worn()):
+            if self._background and (waiting > TAIL_LIMIT or self._needs_rewrite()):
                 self._worker.begin(self._settle_in_background)
             return len(self._state.rows) if since < 0 else count + done
 
@@ -242,7 +242,7 @@ class SectionIndex:
             waiting = state.words.index.waiting
             embedded = state.vectors.embedded(state.rows.vector_keys())
             pending = int(((state.rows.column("state") == CURRENT) & ~embedded).sum())
-        written, problem = look_at(self._folder)
+        written, problem = check_files(self._folder)
         return SectionCheck(count, written, waiting, pending, problem)
 
     def rebuild(self) -> bool:
@@ -268,7 +268,7 @@ class SectionIndex:
                 if self._closed:
                     return False
                 self._take_over()
-                upto, anew = self._seq, self._worn()
+                upto, anew = self._seq, self._needs_rewrite()
                 rows = self._state.rows
                 every = self._changes.everything(rows) if anew else Changed()
             if not anew:
@@ -278,7 +278,7 @@ class SectionIndex:
             documents = list(self._changes.documents(rows, every))
             written = self._folder.write(Manifest(), upto, documents)
             with self._lock:
-                return written is not None and self._opened(written)
+                return written is not None and self._open_words(written)
 
     def mend(self) -> bool:
         """Rewrite the words on disk if they could not be opened; whether they are well."""
@@ -303,13 +303,17 @@ class SectionIndex:
         with self._lock:
             if self._closed:
                 return
-            worth = self._state.words.index.waiting > _TAIL_AT_CLOSE or self._worn() or self._broken
+            worth = (
+                self._state.words.index.waiting > _TAIL_AT_CLOSE
+                or self._needs_rewrite()
+                or self._broken
+            )
         if worth:
             self.settle()
         with self._lock:
             self._closed = True
 
-    def _worn(self) -> bool:
+    def _needs_rewrite(self) -> bool:
         """Whether the words on disk must be rewritten: many no longer count, or they vanished."""
         words = self._state.words.index
         count = len(words.manifest.ids)
@@ -320,7 +324,7 @@ class SectionIndex:
         on_disk, ours = self._folder.read(), self._state.words.index.manifest
         if on_disk.meta == ours.meta:
             return
-        if not on_disk.meta.generation or not self._opened(on_disk):
+        if not on_disk.meta.generation or not self._open_words(on_disk):
             self._purged = bool(ours.ids)
 
     def _write(self, upto: int) -> bool:
@@ -329,9 +333,9 @@ class SectionIndex:
         if not words.waiting and words.manifest.upto >= upto:
             return True
         written = self._folder.write(words.manifest, upto, words.documents())
-        return written is not None and self._opened(written)
+        return written is not None and self._open_words(written)
 
-    def _opened(self, manifest: Manifest) -> bool:
+    def _open_words(self, manifest: Manifest) -> bool:
         good = self._state.words.open(manifest, self._state.rows.row, self._seq)
         if good:
             self._purged = self._broken = False

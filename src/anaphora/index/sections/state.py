@@ -88,7 +88,7 @@ class SectionState:
         """The `limit` best rows by words, of those that may be shown."""
         keep = self.keep(query)
         weights = self.weights(query)
-        return self.described(query, weights, self._matching(weights, keep, query.limit), keep)
+        return self.described(query, weights, self._find_matching(weights, keep, query.limit), keep)
 
     def weights(self, query: SectionQuery) -> dict[str, float]:
         """The terms with the highest weights, each times its IDF."""
@@ -135,7 +135,9 @@ class SectionState:
         keep &= matching[table.project] | ((table.file < 0) & without_project[table.project])
         return keep
 
-    def _matching(self, weights: Mapping[str, float], keep: NDArray[np.bool_], limit: int) -> Rows:
+    def _find_matching(
+        self, weights: Mapping[str, float], keep: NDArray[np.bool_], limit: int
+    ) -> Rows:
         if not weights or not keep.any():
             return np.empty(0, np.int64)
         ask_for = limit if keep.all() else 2 * limit

@@ -40,14 +40,14 @@ class SectionVectors:
 
     def embedded(self, keys: tuple[bytes, ...]) -> NDArray[np.bool_]:
         """Which rows have a vector, by the keys of all rows."""
-        return self._of(keys) >= 0
+        return self._entries_of(keys) >= 0
 
     def cosines(
         self, vector: NDArray[np.float32], keys: tuple[bytes, ...], rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """The cosine of each of `rows` with a unit vector, NaN if the row has none."""
         cosines = np.full(len(rows), np.nan)
-        entries = self._of(keys)[rows]
+        entries = self._entries_of(keys)[rows]
         has = np.flatnonzero(entries >= 0)
         if not len(has):
             return cosines
@@ -58,7 +58,7 @@ class SectionVectors:
         cosines[has] = np.maximum.reduceat(products, first)
         return cosines
 
-    def _of(self, keys: tuple[bytes, ...]) -> NDArray[np.int32]:
+    def _entries_of(self, keys: tuple[bytes, ...]) -> NDArray[np.int32]:
         cached, size = self._entries, len(self._matrix)
         if cached is not None and cached[0] is keys and cached[1] == size:
             return cached[2]

@@ -19,7 +19,7 @@ from anaphora.index.sections.forward import (
     Block,
     Forward,
     block_of,
-    joined,
+    join_blocks,
     load_lines,
     save_block,
     score_lines,
@@ -57,7 +57,7 @@ def _load(folder: SegmentFolder, manifest: Manifest) -> Forward:
     return forward
 
 
-def look_at(folder: SegmentFolder) -> tuple[int, str | None]:
+def check_files(folder: SegmentFolder) -> tuple[int, str | None]:
     """How many documents `folder` has, and the problem with them; an empty folder is well."""
     manifest, problem = folder.read(), folder.problem()
     if problem is None and manifest.meta.generation:
@@ -137,7 +137,7 @@ class SectionWords:
             block = self._forward.block(numbers[stored] - 1)
             scores[:, stored] = score_lines(block, weights, averages)
         if not stored.all():
-            block = joined(self._lines_of(row) for row in rows[~stored].tolist())
+            block = join_blocks(self._lines_of(row) for row in rows[~stored].tolist())
             scores[:, ~stored] = score_lines(block, weights, averages)
         return FieldScores(*scores)
 

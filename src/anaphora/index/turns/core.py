@@ -90,7 +90,7 @@ class IndexCore:
         with held_within(self.lock):
             for _ in range(_ROUNDS):
                 try:
-                    self.opened()
+                    self.open_ledger()
                     return action()
                 except IndexLost:
                     self._give_up()
@@ -104,7 +104,7 @@ class IndexCore:
             self.unwritable = reason
             return action()
 
-    def opened(self) -> Ledger:
+    def open_ledger(self) -> Ledger:
         """The open ledger of the file now at the path. The caller holds the lock."""
         if self._closed:
             raise Closed
@@ -205,7 +205,7 @@ class IndexCore:
         self._notes_seen = version
 
     def _absorb_outside(self) -> None:
-        ledger = self.opened()
+        ledger = self.open_ledger()
         if ledger.wants_purge:
             ledger.purge()
         version = ledger.outside_version()
@@ -232,7 +232,7 @@ class IndexCore:
         noted = {key for key in self._noted if conversation_id in (None, key)}
         keys.update((key, None) for key in sorted(noted) if key in state.checkpoints)
         indexed = Indexed(
-            lambda checkpoint: self.opened().digests(checkpoint.code), state.speakers_of
+            lambda checkpoint: self.open_ledger().digests(checkpoint.code), state.speakers_of
         )
         changes = []
         self.unread = 0
@@ -254,7 +254,7 @@ class IndexCore:
 
     def _write(self, changes: list[Change]) -> bool:
         """Write changes, or keep them in memory; False if they have to be collected again."""
-        ledger, state = self.opened(), self.state
+        ledger, state = self.open_ledger(), self.state
         # Until all noted threads are checked, the next opening has to collect them again.
         notes = None if self._noted else self._notes_seen
         done = 0
@@ -310,12 +310,12 @@ class IndexCore:
         with suppress(LedgerBusy):
             self._save_vectors()
             if failed:
-                self.opened().save_failures(failed.items())
+                self.open_ledger().save_failures(failed.items())
 
     def _save_vectors(self) -> None:
         state = self.state
         if state.unsaved:
-            self.opened().save_vectors(state.unsaved.items())
+            self.open_ledger().save_vectors(state.unsaved.items())
             # The file only takes vectors of its own texts: those of the overlay have to wait.
             waiting = state.overlay_texts()
             state.unsaved = {key: v for key, v in state.unsaved.items() if key in waiting}
@@ -324,7 +324,7 @@ class IndexCore:
         """Texts by hash, without those that were forgotten meanwhile."""
         overlay = self.state.overlay_texts() if self.state.overlay else {}
         texts = {key: overlay[key] for key in keys if key in overlay}
-        texts.update(self.opened().texts([key for key in keys if key not in texts]))
+        texts.update(self.open_ledger().texts([key for key in keys if key not in texts]))
         missing = [key for key in keys if key not in texts]
         if missing and not set(missing).isdisjoint(self.state.view().hashes):
             raise IndexLost("texts are missing")
@@ -341,18 +341,18 @@ class IndexCore:
         """Try to write the words once; False if the rows changed meanwhile."""
 
         def begin() -> tuple[SegmentMeta, SegmentMeta, int, list[tuple[int, int, str]]]:
-            ledger, state = self.opened(), self.state
+            ledger, state = self.open_ledger(), self.state
             state.absorb(ledger)
             assert state.point is not None
             words = state.point.words
-            base = words if self.home.words_are(words) else SegmentMeta()
+            base = words if self.home.has_words(words) else SegmentMeta()
             rows = ledger.tokens(base.upto)
             if not rows and not words.generation:
                 state.drop_segment(ledger)
             return words, base, state.point.epoch, rows
 
         def end() -> bool:
-            ledger = self.opened()
+            ledger = self.open_ledger()
             try:
                 if not ledger.set_words(written, seen=words, epoch=epoch):
                     return False
@@ -392,14 +392,14 @@ class IndexCore:
         """
 
         def begin() -> tuple[Ledger, Delta]:
-            ledger = self.opened()
+            ledger = self.open_ledger()
             self.state.absorb(ledger)
             assert self.state.point is not None
             return ledger, self.state.point
 
         def move(before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
             try:
-                if self.opened() is not ledger or not ledger.move_ann(before, after):
+                if self.open_ledger() is not ledger or not ledger.move_ann(before, after):
                     return False
             except LedgerBusy:
                 return False
@@ -419,7 +419,7 @@ class IndexCore:
         if written is not None and self.with_index(lambda: move(claim, written)):
             return True
         self._ann_refused = time.monotonic()
-        live = self.with_index(lambda: self.opened().ann_embedders())
+        live = self.with_index(lambda: self.open_ledger().ann_embedders())
         self.home.remove_ann_but(live)
         return False
 

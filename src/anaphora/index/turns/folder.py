@@ -110,7 +110,7 @@ class IndexFolder:
         """Remove other generations: they can contain forgotten words."""
         remove_all_but(self.words, {generation})
 
-    def held_open(self, generation: str) -> bool:
+    def has_locked_leftovers(self, generation: str) -> bool:
         """Whether other generations could not be removed: Windows refuses to delete open files."""
         with suppress(OSError):
             return any(path.is_dir() and path.name != generation for path in self.words.iterdir())
@@ -143,7 +143,7 @@ class IndexFolder:
             shutil.rmtree(folder, ignore_errors=True)
             return None
 
-    def words_are(self, meta: SegmentMeta) -> bool:
+    def has_words(self, meta: SegmentMeta) -> bool:
         """Whether the words on disk have the state `meta`."""
         try:
             return bool(meta.generation) and signature(self.words / meta.generation) == (

@@ -287,11 +287,13 @@ class TurnIndex:
         view = self.view()
         with self._core.lock:
             state = self._core.state
-            problems += self._core.opened().problems()
+            problems += self._core.open_ledger().problems()
             if state.words_lost:
                 problems.append("the word index was lost; it will be made again")
             problems += [str(problem) for problem in self._core.source.problems]
-            if state.point is not None and self._core.home.held_open(state.point.words.generation):
+            if state.point is not None and self._core.home.has_locked_leftovers(
+                state.point.words.generation
+            ):
                 problems.append(
                     "words that may have been forgotten still lie in files that a program has "
                     "open; they go when the index is opened after it ended"
@@ -311,7 +313,7 @@ class TurnIndex:
 
     def commit_words(self) -> bool:
         """Write the words that are only in memory; False if another process is writing them."""
-        if not self._core.with_index(lambda: self._core.opened().on_disk):
+        if not self._core.with_index(lambda: self._core.open_ledger().on_disk):
             return False
         with self._core.home.writing("words") as locked:
             return locked and any(self._core.commit_words_once() for _ in range(2))
@@ -321,7 +323,7 @@ class TurnIndex:
 
         False if another process is writing it, if nothing may be written, or without LanceDB.
         """
-        on_disk = self._core.with_index(lambda: self._core.opened().on_disk)
+        on_disk = self._core.with_index(lambda: self._core.open_ledger().on_disk)
         if not on_disk or not self._core.ann.writable():
             return False
         with self._core.home.writing("ann") as locked:

@@ -21,7 +21,7 @@ from anaphora.core.analyser import ANALYSER
 from anaphora.errors import Tampered
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.records import AnnCheckpoint, Change, Checkpoint, Record, text_hash
-from anaphora.index.turns.table import TURN, Turns, no_turns, of_records, turn_rows
+from anaphora.index.turns.table import TURN, Turns, make_turns, no_turns, turn_rows
 from anaphora.index.words.segment import SegmentMeta
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.db import sqlite
@@ -120,7 +120,7 @@ class Ledger:
         try:
             self._db = self._connect()
         except dbapi2.Error as error:
-            raise _translated(error) from error
+            raise _translate(error) from error
         try:
             self._prepare()
         except BaseException:
@@ -257,7 +257,7 @@ class Ledger:
     def apply(self, changes: Sequence[Change], notes: int | None) -> bool:
         """Write changes in one transaction; False if the file is no longer at their base."""
         with self._writing() as number:
-            if not all(map(self._at_base, changes)):
+            if not all(map(self._is_at_base, changes)):
                 self._db.execute("ROLLBACK")
                 return False
             lowest_rows = [self._write_change(change, number) for change in changes]
@@ -416,7 +416,7 @@ class Ledger:
 
     # Writing.
 
-    def _at_base(self, change: Change) -> bool:
+    def _is_at_base(self, change: Change) -> bool:
         """Whether the file has this thread in the state that the change is based on."""
         row = self._db.execute(
             "SELECT inode, size, mtime, ctime, count, chain FROM threads WHERE id = ?",
@@ -473,7 +473,7 @@ class Ledger:
         )
         last = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'turns'").fetchone()
         # The file has the names of speakers instead of codes.
-        turns = of_records(code, records, None, first=(last[0] if last else 0) + 1)
+        turns = make_turns(code, records, None, first=(last[0] if last else 0) + 1)
         names = [None if r.speaker is None else self._sealer.name(r.speaker) for r in records]
         digests = [r.digest for r in records]
         checked = row_checks(turns, (names, digests, [thread] * len(records)), self._sealer)
@@ -558,7 +558,7 @@ class Ledger:
         except dbapi2.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            raise _translated(error) from error
+            raise _translate(error) from error
         except Tampered as error:
             raise IndexLost(str(error)) from error
         except (ValueError, TypeError, OverflowError, AttributeError) as error:
@@ -593,7 +593,7 @@ class Ledger:
                     self._db.execute("ROLLBACK")
 
 
-def _translated(error: Exception) -> Exception:
+def _translate(error: Exception) -> Exception:
     name = getattr(error, "sqlite_errorname", "") or ""
     if any(name.startswith(kind) for kind in _BUSY):
         return LedgerBusy(str(error))

@@ -261,7 +261,7 @@ class FileThreadSource(ThreadSource):
         digests = self._digests(document.turns)
         if document.splice is not None:
             offset = document.splice[0]
-            begun = _Remembered(offset, _hashed(content, offset), digests, document.title)
+            begun = _Remembered(offset, _hash(content, offset), digests, document.title)
             self._remember(conversation_id, begun)
         return _Read(identity, digests, 0, document.turns, document.title)
 
@@ -275,7 +275,7 @@ class FileThreadSource(ThreadSource):
         remembered = self._remembered.get(conversation_id)
         if remembered is None or len(data) < remembered.offset:
             return None
-        hashed = _hashed(data, remembered.offset)
+        hashed = _hash(data, remembered.offset)
         if hashed.digest() != remembered.hashed.digest():
             return None
         new_data = data[remembered.offset :]
@@ -326,7 +326,7 @@ class FileThreadSource(ThreadSource):
         }
 
 
-def _hashed(data: bytes, end: int) -> hashlib.blake2b:
+def _hash(data: bytes, end: int) -> hashlib.blake2b:
     return hashlib.blake2b(memoryview(data)[:end], digest_size=16)
 
 

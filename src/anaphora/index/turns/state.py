@@ -16,7 +16,7 @@ from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.folder import FIELDS
 from anaphora.index.turns.ledger import Delta, Ledger
 from anaphora.index.turns.records import Change, Checkpoint, tokens_and_forms
-from anaphora.index.turns.table import Speakers, Turns, make_table, no_turns, of_records
+from anaphora.index.turns.table import Speakers, Turns, make_table, make_turns, no_turns
 from anaphora.index.turns.titles import TitleWords
 from anaphora.index.turns.vectors import AnnView, TurnAnn
 from anaphora.index.turns.view import TurnView, TurnWords
@@ -74,7 +74,7 @@ class State:
         before = 0 if delta.whole or self.point is None else self.point.last_row
         codes = self._speakers.codes(delta.speakers)
         delta.turns.rows["speaker"] = codes
-        self._turns = self._turns.joined(delta.turns)
+        self._turns = self._turns.join(delta.turns)
         self.checkpoints.update(delta.checkpoints)
         self._titles.follow(delta.checkpoints.values())
         self._check_counts()
@@ -223,10 +223,10 @@ class State:
                 if change.base is not None:
                     of_thread = turns.rows["conversation"] == self.checkpoints[key].code
                     keep &= ~(of_thread & (turns.rows["position"] >= change.drop_from))
-            turns = turns.kept(keep)
+            turns = turns.select(keep)
         base = len(turns)
         extra, overlay_postings = self._overlay_rows(ids)
-        turns = turns.joined(extra)
+        turns = turns.join(extra)
         checkpoints = self.known_checkpoints()
         titles = {
             code: checkpoints[key].title for code, key in ids.items() if checkpoints[key].title
@@ -260,7 +260,7 @@ class State:
             for row, record in enumerate(change.records, len(extra)):
                 tokens, forms = tokens_and_forms(record.tokens)
                 tail.add(row, (tokens,), forms)
-            extra = extra.joined(of_records(code, change.records, self._speakers))
+            extra = extra.join(make_turns(code, change.records, self._speakers))
         return extra, tail
 
     def _entries_of(self, hashes: list[bytes]) -> NDArray[np.int32]:

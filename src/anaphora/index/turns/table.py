@@ -66,13 +66,13 @@ class Turns:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def joined(self, other: Turns) -> Turns:
+    def join(self, other: Turns) -> Turns:
         """These turns, then the other ones."""
         if not len(other):
             return self
         return Turns(np.concatenate((self.rows, other.rows)), self.hashes + other.hashes)
 
-    def kept(self, keep: NDArray[np.bool_]) -> Turns:
+    def select(self, keep: NDArray[np.bool_]) -> Turns:
         """The turns for which `keep` is true."""
         pairs = zip(self.hashes, keep.tolist(), strict=True)
         return Turns(self.rows[keep], [hash_ for hash_, stays in pairs if stays])
@@ -83,7 +83,7 @@ def no_turns() -> Turns:
     return Turns(np.empty(0, TURN), [])
 
 
-def of_records(
+def make_turns(
     code: int, records: Sequence[Record], speakers: Speakers | None, first: int = -1
 ) -> Turns:
     """Turns of the thread with this code; their rows in the index file count from `first`."""

@@ -189,16 +189,18 @@ class AnnView:
                 raise IndexLost("these are no cosines")
         except (IndexLost, *ANN_ERRORS):
             self._ann.give_up(self._store)
-            return self._scanned(vector, self._ann.stored.vectors(self._file, 0, int(self.ids[-1])))
-        return self._dense([(keys, cosines)])
+            return self._scan(vector, self._ann.stored.vectors(self._file, 0, int(self.ids[-1])))
+        return self._spread([(keys, cosines)])
 
-    def of(self, vector: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[np.float32]:
+    def cosines_at(
+        self, vector: NDArray[np.float32], places: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
         """The same, exact for the texts at these indices of `ids`; the others may be 0."""
         if not len(places):
             return np.zeros(len(self.ids), np.float32)
         if len(places) > FEW:
             return self.best(vector, min(_MOST, NEAREST * len(self.ids) // len(places)))
-        return self._scanned(
+        return self._scan(
             vector, self._ann.stored.some_vectors(self._file, self.ids[np.unique(places)])
         )
 
@@ -211,16 +213,14 @@ class AnnView:
                     return first
         return None
 
-    def _scanned(
-        self, vector: NDArray[np.float32], batches: Iterator[Batch]
-    ) -> NDArray[np.float32]:
+    def _scan(self, vector: NDArray[np.float32], batches: Iterator[Batch]) -> NDArray[np.float32]:
         cosines: list[Batch] = []
         # If the file is replaced while it is read, the next query opens the new one.
         with suppress(IndexLost, LedgerBusy):
             cosines.extend((keys, parts @ vector) for keys, parts in batches)
-        return self._dense(cosines)
+        return self._spread(cosines)
 
-    def _dense(self, batches: list[Batch]) -> NDArray[np.float32]:
+    def _spread(self, batches: list[Batch]) -> NDArray[np.float32]:
         best = np.full(len(self.ids), -2.0, np.float32)
         for keys, cosines in batches:
             positions = np.minimum(np.searchsorted(self.ids, keys), len(self.ids) - 1)

@@ -91,7 +91,7 @@ class TurnView:
         beside the nearest ones (those that match words of the query).
         """
         scores = np.zeros(len(self), np.float32)
-        best = self._best(vector, rows, also)
+        best = self._cosines_of_texts(vector, rows, also)
         if not len(best):
             return scores
         if self.embedded.all():
@@ -99,7 +99,7 @@ class TurnView:
         scores[self.embedded] = best[self._entries[self.embedded]]
         return scores
 
-    def _best(
+    def _cosines_of_texts(
         self,
         vector: NDArray[np.float32],
         rows: NDArray[np.int64] | None,
@@ -117,7 +117,7 @@ class TurnView:
             else self._entries[asked_rows].astype(np.int64)
         )
         ann_entries = ann_entries[(ann_entries >= 0) & (ann_entries < len(ann.ids))]
-        far = ann.of(vector, ann_entries)
+        far = ann.cosines_at(vector, ann_entries)
         if rows is None:
             nearest = ann.best(vector)
             far = np.where(nearest == 0, far, nearest)
@@ -152,7 +152,7 @@ class TurnView:
         cosines[in_memory] = self._matrix.some(vector, entries[in_memory] - far)
         if self._ann is not None:
             on_disk = self.embedded[rows] & (entries < far)
-            cosines[on_disk] = self._ann.of(vector, entries[on_disk])[entries[on_disk]]
+            cosines[on_disk] = self._ann.cosines_at(vector, entries[on_disk])[entries[on_disk]]
         return cosines
 
     def words(
@@ -183,7 +183,7 @@ class TurnView:
     def holding(self, terms: Sequence[str], conversation: int | None = None) -> NDArray[np.int64]:
         """The rows that have any of the rare ones of these terms of the index, each once."""
         rare = [term for term in terms if 0 < self._words.statistics.holding(term) <= RARE]
-        rows = [self._holding(term, conversation) for term in rare]
+        rows = [self._rows_holding(term, conversation) for term in rare]
         return np.unique(np.concatenate(rows)) if rows else np.empty(0, np.int64)
 
     def naming(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
@@ -191,7 +191,7 @@ class TurnView:
         mask = np.zeros(len(self), np.bool_)
         for term in map(self._words.term_of, tokens):
             if self._words.statistics.holding(term):
-                mask[self._holding(term, None)] = True
+                mask[self._rows_holding(term, None)] = True
         return mask
 
     def sharing(
@@ -244,13 +244,13 @@ class TurnView:
         raised = np.zeros(len(self), np.float32)
         for term, weight in weights.items():
             if statistics.holding(term) <= RARE:
-                rows = self._holding(term, conversation)
+                rows = self._rows_holding(term, conversation)
                 rows = rows[lengths[rows] > LONG]
                 tries = np.log(lengths[rows] / statistics.average())
                 raised[rows] += np.clip(weight - tries, 0.0, weight)
         np.maximum(scores, raised, out=scores)
 
-    def _holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
+    def _rows_holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
         """The rows with a term of the index, each once."""
         words, statistics = self._words, self._words.statistics
         scores = np.zeros(len(self), np.float32)

@@ -52,13 +52,13 @@ class Quantized:
     def __len__(self) -> int:
         return sum(map(len, self._blocks))
 
-    def take_some(self, parts: Floats) -> bool:
+    def add_some(self, parts: Floats) -> bool:
         """Add the next block of `parts` (unit vectors); False if none are left.
 
         The parts that are packed already are the first of them.
         """
         start, full = 0, 0
-        for size in _sizes(len(parts), BLOCKS):
+        for size in _split_sizes(len(parts), BLOCKS):
             if full < len(self._blocks) and len(self._blocks[full]) == size:
                 start, full = start + size, full + 1
                 continue
@@ -79,7 +79,7 @@ class Quantized:
         return cosines, error + max(block.longest for block in blocks) * apart + _CODE_ROUNDING
 
 
-def _sizes(count: int, blocks: Sequence[int], *, rest: bool = True) -> Iterator[int]:
+def _split_sizes(count: int, blocks: Sequence[int], *, rest: bool = True) -> Iterator[int]:
     """The sizes of the blocks that so many parts are divided into."""
     for size in blocks:
         full, count = divmod(count, size)
@@ -222,32 +222,32 @@ class Projected:
     def __len__(self) -> int:
         return sum(map(len, self._blocks))
 
-    def take_some(self, parts: Floats) -> bool:
+    def add_some(self, parts: Floats) -> bool:
         """Add the next block of `parts` (unit vectors); False if no full block is left.
 
         The parts that are packed already are the first of them.
         """
         start, full = 0, 0
-        for size in _sizes(len(parts), SHORT_BLOCKS, rest=False):
+        for size in _split_sizes(len(parts), SHORT_BLOCKS, rest=False):
             if full < len(self._blocks) and len(self._blocks[full]) == size:
                 start, full = start + size, full + 1
                 continue
             if self._axes is None or len(parts) >= _ANEW * self._found_in:
                 # Earlier blocks keep their directions: if these fit badly, the bound is looser.
-                self._axes, self._found_in = _leading(parts), len(parts)
-            block = _shorten(parts[start : start + size], self._axes)
+                self._axes, self._found_in = _find_axes(parts), len(parts)
+            block = _pack_short(parts[start : start + size], self._axes)
             self._blocks = (*self._blocks[:full], block)
             return len(parts) - start - size >= SHORT_BLOCKS[-1]
         return False
 
-    def could_be(self, vector: Floats, closer: float) -> tuple[Places, int] | None:
+    def find_near(self, vector: Floats, closer: float) -> tuple[Places, int] | None:
         """Indices of the parts that could be so close to one vector; None if there are too many.
 
         The second value is the number of parts that were compared: more may be added meanwhile.
         """
         near, start, short = [], 0, _Shortened(vector[None])
         for block in self._blocks:
-            hits = block.could_be(short.along(block.axes), closer)
+            hits = block.find_near(short.project(block.axes), closer)
             if len(hits) > _TOO_MANY * len(block):
                 return None
             near.append(start + hits)
@@ -268,7 +268,7 @@ class Projected:
             short = _Shortened(batch)
             for block in blocks:
                 end = start + len(block)
-                pairs = block.could_be(short.along(block.axes), closer)
+                pairs = block.find_near(short.project(block.axes), closer)
                 if len(pairs) > _TOO_MANY * len(batch) * len(block):
                     near = (batch @ parts[start:end].T).ravel() >= closer - _BOUND_ROUNDING
                     pairs = np.flatnonzero(near)
@@ -290,7 +290,7 @@ class _Shortened:
         self._axes: Floats | None = None
         self._short: _ShortQueries | None = None
 
-    def along(self, axes: Floats) -> _ShortQueries:
+    def project(self, axes: Floats) -> _ShortQueries:
         """Their short forms, as codes."""
         if self._short is None or self._axes is not axes:
             short = _short(self._vectors, axes)
@@ -336,7 +336,7 @@ class _ShortBlock:
     def __len__(self) -> int:
         return self.count
 
-    def could_be(self, queries: _ShortQueries, closer: float) -> Places:
+    def find_near(self, queries: _ShortQueries, closer: float) -> Places:
         """Which pairs could be so close: indices in a table (queries, parts), row by row."""
         off = self.error * queries.lengths + self.longest * queries.apart
         least = closer - _BOUND_ROUNDING - _CODE_ROUNDING - off.astype(np.float64)
@@ -348,7 +348,7 @@ class _ShortBlock:
         return pairs
 
 
-def _shorten(parts: Floats, axes: Floats) -> _ShortBlock:
+def _pack_short(parts: Floats, axes: Floats) -> _ShortBlock:
     codes = np.empty((len(axes) + 1, len(parts)), np.int8)
     steps = range(0, len(parts), _CODE_STEP)
     short = [_short(parts[start : start + _CODE_STEP], axes) for start in steps]
@@ -363,7 +363,7 @@ def _shorten(parts: Floats, axes: Floats) -> _ShortBlock:
     return _ShortBlock(_session(codes), axes, len(parts), scale, error, longest)
 
 
-def _leading(parts: Floats) -> Floats:
+def _find_axes(parts: Floats) -> Floats:
     """The leading directions (LEADING, dimensions) of an evenly spread sample of the parts.
 
     By subspace iteration, which comes close to an eigendecomposition. The latter takes many small
@@ -375,11 +375,11 @@ def _leading(parts: Floats) -> Floats:
     axes = sample[:: max(1, len(sample) // LEADING)][:LEADING].astype(np.float64)
     for _ in range(_ROUNDS):
         # The product only twice: with more, the leading axes would leave no digits for the others.
-        axes = _orthonormal(axes @ square @ square)
+        axes = _orthonormalise(axes @ square @ square)
     return np.ascontiguousarray(axes, np.float32)
 
 
-def _orthonormal(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _orthonormalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """The rows made orthonormal in their order (Gram-Schmidt, twice).
 
     A row that depends on those before becomes 0.

@@ -53,7 +53,7 @@ class Scan:
         self._quantized: Quantized | None = None
         self._projected = Projected()
         self._questions = 0
-        self._asked = 0
+        self._single_queries = 0
         # One query asks for the same more than once: (vector, parts, texts' cosines, error).
         self._last: tuple[Floats, int, Floats, float] | None = None
 
@@ -68,7 +68,7 @@ class Scan:
         """
         self._worker.stop()
 
-    def could_lead(
+    def find_leading(
         self, vector: Floats, texts: NDArray[np.int64], limit: int, *, every: bool = False
     ) -> NDArray[np.intp] | slice:
         """Which of `texts` could be among the best `limit` of them: indices, or a slice of all.
@@ -81,7 +81,7 @@ class Scan:
         if not self._fits(vector, view):
             self._questions += 1
             self._keep_up(view)
-        cosines, error = self._found(vector)
+        cosines, error = self._scan_texts(vector)
         if not error:
             return slice(None)
         near = cosines if every else cosines[texts]
@@ -97,14 +97,14 @@ class Scan:
         if last is not None and self._fits(vector, view) and not last[3]:
             return last[2][texts].astype(np.float64)
         if len(view.parts) < BIG and len(texts) > len(view.starts) // 8:
-            return self._found(vector)[0][texts].astype(np.float64)
+            return self._scan_texts(vector)[0][texts].astype(np.float64)
         return view.some(vector, texts).astype(np.float64)
 
-    def at_least(self, vectors: Floats, closer: float) -> Iterator[tuple[int, int, float]]:
+    def find_pairs(self, vectors: Floats, closer: float) -> Iterator[tuple[int, int, float]]:
         """(vector, text, cosine) of every pair that is at least so close, part by part."""
         view = self._matrix.view()
         if len(vectors) == 1:
-            texts = self._could_be(vectors[0], closer, view)
+            texts = self._find_close(vectors[0], closer, view)
             best = self.exact(vectors[0], texts)
             for text, cosine in zip(texts.tolist(), best.tolist(), strict=True):
                 if cosine >= closer:
@@ -114,7 +114,7 @@ class Scan:
         if len(view.parts) >= ENOUGH and unpacked >= SHORT_BLOCKS[-1]:
             # Only the thread that queries begins the background, so none begins during this wait.
             self._worker.wait()
-            while self._projected.take_some(view.parts):
+            while self._projected.add_some(view.parts):
                 pass
         for queries, parts in self._projected.pairs(vectors, view.parts, closer):
             # In steps: the vectors gathered for the product stay in the cache.
@@ -126,11 +126,11 @@ class Scan:
                 columns = (query_rows[close], texts, cosines[close])
                 yield from zip(*(column.tolist() for column in columns), strict=True)
 
-    def _could_be(self, vector: Floats, closer: float, view: MatrixView) -> NDArray[np.intp]:
+    def _find_close(self, vector: Floats, closer: float, view: MatrixView) -> NDArray[np.intp]:
         """The texts that could be so close to one vector."""
         parts = self._parts_near(vector, closer, view) if len(view.parts) >= SEVERAL else None
         if parts is None:
-            cosines, error = self._found(vector)
+            cosines, error = self._scan_texts(vector)
             return np.flatnonzero(cosines >= closer - error)
         return np.unique(np.searchsorted(view.starts, parts, side="right") - 1)
 
@@ -138,13 +138,13 @@ class Scan:
         self, vector: Floats, closer: float, view: MatrixView
     ) -> NDArray[np.int64] | None:
         """The parts that could be so close, by the projected form; None if that does not help."""
-        self._asked += 1
+        self._single_queries += 1
         self._keep_up(view)
         unpacked = len(view.parts) - len(self._projected)
         if unpacked > NEWER and self._quantized is not None:
             # While the projected form is made, the quantized one reads less.
             return None
-        candidates = self._projected.could_be(vector, closer)
+        candidates = self._projected.find_near(vector, closer)
         if candidates is None:
             return None
         # The exact scan decides: this sum differs from its sum in the last digit.
@@ -158,7 +158,7 @@ class Scan:
             self._last is not None and self._last[0] is vector and self._last[1] == len(view.parts)
         )
 
-    def _found(self, vector: Floats) -> tuple[Floats, float]:
+    def _scan_texts(self, vector: Floats) -> tuple[Floats, float]:
         """Cosines of all texts, and how far they can be from the exact ones (0: these are)."""
         view = self._matrix.view()
         if self._last is None or not self._fits(vector, view):
@@ -191,7 +191,7 @@ class Scan:
         return bool(worthwhile) and len(view.parts) - packed > (NEWER if packed else 0)
 
     def _projected_due(self, view: MatrixView) -> bool:
-        worthwhile = self._asked > PATIENCE and len(view.parts) >= SEVERAL
+        worthwhile = self._single_queries > PATIENCE and len(view.parts) >= SEVERAL
         return worthwhile and len(view.parts) - len(self._projected) >= SHORT_BLOCKS[-1]
 
     def _add_newer(self, view: MatrixView) -> None:
@@ -199,11 +199,11 @@ class Scan:
         # The projected form is made sooner and comes first; each finished block already helps.
         more = self._projected_due(view)
         while more and not self._worker.stopping.is_set():
-            more = self._projected.take_some(view.parts)
+            more = self._projected.add_some(view.parts)
         quantized = self._quantized or Quantized()
         more = self._quantized_due(view)
         while more and not self._worker.stopping.is_set():
-            more = quantized.take_some(view.parts)
+            more = quantized.add_some(view.parts)
             if not more:
                 self._quantized = quantized
         # By now everything on disk at the opening has been read, and its buffers were freed.

@@ -56,7 +56,7 @@ class WordIndex:
         except WORD_INDEX_ERRORS:
             return False
         rows = np.fromiter(map(row_of, manifest.ids), np.int64, len(manifest.ids))
-        on_disk = _held(segment.parts, len(rows))
+        on_disk = _mask_parts(segment.parts, len(rows))
         rows[~on_disk] = -1
         self.segment, self.manifest = segment, manifest
         current = np.flatnonzero(rows >= 0)
@@ -98,11 +98,11 @@ class WordIndex:
         parts = self.folder.staying(there, max(0, fresh))
         again = self._row_of >= 0
         if parts:
-            again[1:] &= ~_held(parts, len(again) - 1)
+            again[1:] &= ~_mask_parts(parts, len(again) - 1)
         keys = [self.manifest.ids[number - 1] for number in np.flatnonzero(again).tolist()]
         return replace(self.manifest, parts=parts) if parts else Manifest(), keys
 
-    def lacking(self, rows: Rows) -> Rows:
+    def find_missing(self, rows: Rows) -> Rows:
         """Those of `rows` that have words neither on disk nor waiting."""
         missing = rows[self.numbers(rows) == 0].tolist()
         return np.array([row for row in missing if row not in self._waiting], np.int64)
@@ -225,7 +225,7 @@ class WordIndex:
             self._postings = None
 
 
-def _held(parts: Sequence[Part], count: int) -> NDArray[np.bool_]:
+def _mask_parts(parts: Sequence[Part], count: int) -> NDArray[np.bool_]:
     """Which of the numbers from 1 to `count` a part has; all if there are no parts."""
     present = np.full(count, not parts, np.bool_)
     for part in parts:

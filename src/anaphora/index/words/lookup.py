@@ -101,7 +101,7 @@ class _Looking:
         )
         for word in words:
             query_word = word if isinstance(word, QueryWord) else QueryWord((word,))
-            part = self._one(query_word)
+            part = self._add_word(query_word)
             if not part and unheld:
                 # It counts in the mass although nothing matches it.
                 part = idf(self._documents, 0)
@@ -119,13 +119,13 @@ class _Looking:
             tuple(self._exact),
         )
 
-    def _one(self, word: QueryWord) -> float:
+    def _add_word(self, word: QueryWord) -> float:
         """Add the terms of a word; its weight in the mass, 0 if no text contains it."""
-        counts = self._held(word.tokens_in(self._codes))
+        counts = self._count_holders(word.tokens_in(self._codes))
         if word.exact:
             self._exact.append(tuple(counts))
         if counts:
-            weight = self._add(counts)
+            weight = self._add_terms(counts)
             if word.compounds:
                 self._add_longer(word, counts)
             return weight
@@ -134,7 +134,7 @@ class _Looking:
         # Another version or code is not a misspelling of this one.
         return self._add_nearest(word) if word.form and not word.exact else 0.0
 
-    def _held(self, tokens: Iterable[str]) -> dict[str, int]:
+    def _count_holders(self, tokens: Iterable[str]) -> dict[str, int]:
         counts: dict[str, int] = {}
         for token in tokens:
             term, titled = self._term_of(token), self._term_of(TITLE + token)
@@ -145,7 +145,7 @@ class _Looking:
                 self._of_titles.add(titled)
         return counts
 
-    def _add(self, counts: dict[str, int], factor: float = 1.0) -> float:
+    def _add_terms(self, counts: dict[str, int], factor: float = 1.0) -> float:
         """Add terms that mean the same: they are as rare as all of them together."""
         weight = idf(self._documents, min(self._documents, sum(counts.values())))
         for term in counts:
@@ -166,24 +166,28 @@ class _Looking:
         for form in sorted(longer, key=lambda form: (len(form), form))[:_COMPOUNDS]:
             # Titles are indexed as English too: they are too short to tell their language.
             compounds.update(
-                self._held(dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH)))
+                self._count_holders(
+                    dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH))
+                )
             )
         if compounds := {
             term: count for term, count in compounds.items() if term not in known_terms
         }:
-            return self._add(compounds, NEAR)
+            return self._add_terms(compounds, NEAR)
         return 0.0
 
     def _add_parts(self, word: QueryWord) -> float:
         """Add the longest indexed words that the word ends and begins with."""
         form, code = word.form, word.compounds
         for cut in range(_PART, len(form) - _PART + 1):
-            if head := self._held((token_of(form[cut:], code),)):
-                weight = self._add(head, NEAR)
+            if head := self._count_holders((token_of(form[cut:], code),)):
+                weight = self._add_terms(head, NEAR)
                 for joint in _JOINTS:
                     stem = form[:cut].removesuffix(joint)
-                    if len(stem) >= _PART and (first := self._held((token_of(stem, code),))):
-                        return weight + self._add(first, NEAR)
+                    if len(stem) >= _PART and (
+                        first := self._count_holders((token_of(stem, code),))
+                    ):
+                        return weight + self._add_terms(first, NEAR)
                 return weight
         return 0.0
 
@@ -198,7 +202,7 @@ class _Looking:
         counts_by_form = {}
         for form in forms:
             tokens = dict.fromkeys(token_of(form, code) for code in (ENGLISH, *self._codes))
-            if counts := self._held(tokens):
+            if counts := self._count_holders(tokens):
                 counts_by_form[form] = counts
         if not counts_by_form:
             return 0.0
@@ -210,4 +214,4 @@ class _Looking:
         together = {
             term: count for form in commonest for term, count in counts_by_form[form].items()
         }
-        return self._add(together, NEAR)
+        return self._add_terms(together, NEAR)

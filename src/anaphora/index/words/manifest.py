@@ -24,17 +24,17 @@ from anaphora.errors import SealChanged
 from anaphora.index.words.lookup import TITLE
 from anaphora.index.words.parts import (
     PartSizes,
+    check_parts,
     copy_list,
+    describe_part,
     drop_parts,
+    dump_parts,
     free_number,
     link_part,
     list_parts,
-    part_in,
-    parts_from,
-    parts_listed,
-    stored_parts,
-    total_of,
-    usable_parts,
+    load_parts,
+    select_listed,
+    sum_parts,
     write_part,
 )
 from anaphora.index.words.segment import (
@@ -174,14 +174,14 @@ class SegmentFolder:
             stored = json.loads(self._manifest.read_text(encoding="utf-8"))
             generation, upto, count, tokens, signed = stored["meta"]
             meta = SegmentMeta(generation, upto, count, tuple(tokens), signed)
-            digests, parts = str(stored["digests"]), parts_from(stored.get("parts", ()))
+            digests, parts = str(stored["digests"]), load_parts(stored.get("parts", ()))
             manifest = Manifest(meta, stored["upto"], tuple(stored["ids"]), digests, parts)
             fits = stored["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
         except (OSError, ValueError, KeyError, TypeError):
             return Manifest()
         length = len(manifest.ids)
         fits = fits and len(digests) == _DIGITS * length and length == meta.upto
-        fits = fits and meta.count == (total_of(parts, 0)[0] if parts else length)
+        fits = fits and meta.count == (sum_parts(parts, 0)[0] if parts else length)
         return manifest if fits else Manifest()
 
     def open(self, manifest: Manifest) -> Segment:
@@ -192,8 +192,8 @@ class SegmentFolder:
         generation, meta = self.path / manifest.meta.generation, manifest.meta
         if not manifest.parts:
             return Segment(generation, meta, self.fields)
-        parts = usable_parts(generation, manifest.parts, meta.signature)
-        count, tokens = total_of(parts, len(self.fields))
+        parts = check_parts(generation, manifest.parts, meta.signature)
+        count, tokens = sum_parts(parts, len(self.fields))
         return Segment(generation, replace(meta, count=count, tokens=tokens), self.fields, parts)
 
     def staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
@@ -204,13 +204,13 @@ class SegmentFolder:
         """Its parts that no process has dropped. Raises OSError or ValueError."""
         place, meta = self.path / manifest.meta.generation, manifest.meta
         if manifest.parts:
-            return parts_listed(place, manifest.parts)
+            return select_listed(place, manifest.parts)
         if not meta.generation:
             return ()
         # It was written when there were none yet, or none were wanted.
         if signature(place) != meta.signature:
             raise ValueError("the word index on disk is not the one that was finished")
-        return (part_in(place, 1, meta),)
+        return (describe_part(place, 1, meta),)
 
     def problem(self) -> str | None:
         """The problem with the files, None if they are well or there are none."""
@@ -262,15 +262,15 @@ class SegmentFolder:
                 return None
             path.mkdir(parents=True, exist_ok=True)
             if self._sizes is None:
-                manifest = self._extended(path, seen, upto, documents, stop)
+                manifest = self._extend(path, seen, upto, documents, stop)
             else:
-                manifest = self._composed(path, seen, upto, documents, stop)
+                manifest = self._compose(path, seen, upto, documents, stop)
             if stop():
                 raise CutShort
             self._write_manifest(manifest)
             if manifest.parts and previous:
                 # Drop what another process has dropped from the last generation meanwhile.
-                listed = parts_listed(self.path / previous, seen.parts)
+                listed = select_listed(self.path / previous, seen.parts)
                 dropped = [p for p in seen.parts if p in manifest.parts and p not in listed]
                 if dropped:
                     self.drop(manifest, dropped)
@@ -288,7 +288,7 @@ class SegmentFolder:
         remove_all_but(self.path, {generation})
         return manifest
 
-    def _extended(
+    def _extend(
         self,
         path: Path,
         seen: Manifest,
@@ -304,7 +304,7 @@ class SegmentFolder:
         ids = (*seen.ids, *(d.key for d in documents))
         return Manifest(meta, upto, ids, "".join((seen.digests, *(d.digest for d in documents))))
 
-    def _composed(
+    def _compose(
         self,
         path: Path,
         seen: Manifest,
@@ -335,7 +335,7 @@ class SegmentFolder:
             keys, signs = numbered[part.first]
             ids[part.first - 1 : part.upto] = keys
             digests[(part.first - 1) * _DIGITS : part.upto * _DIGITS] = signs.encode()
-        count, tokens = total_of(parts, len(self.fields))
+        count, tokens = sum_parts(parts, len(self.fields))
         meta = SegmentMeta(path.name, len(ids), count, tokens, list_parts(path, parts))
         return Manifest(meta, upto, tuple(ids), digests.decode(), tuple(parts))
 
@@ -400,7 +400,7 @@ class SegmentFolder:
             "digests": manifest.digests,
         }
         if manifest.parts:
-            stored["parts"] = stored_parts(manifest.parts)
+            stored["parts"] = dump_parts(manifest.parts)
         self._fresh.write_text(json.dumps(stored), encoding="utf-8")
         self._fresh.replace(self._manifest)
 

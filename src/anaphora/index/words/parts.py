@@ -42,7 +42,7 @@ class PartSizes:
     share: int = 12
     most: int = 24
 
-    def usual(self, total: int) -> int:
+    def usual_size(self, total: int) -> int:
         """The size of a part if there are `total` documents."""
         return max(self.least, -(-total // self.share))
 
@@ -50,7 +50,7 @@ class PartSizes:
         """The sizes of the new parts for `count` new documents, of `total` in all."""
         if not count:
             return []
-        parts = max(1, round(count / self.usual(total)))
+        parts = max(1, round(count / self.usual_size(total)))
         return [count * (at + 1) // parts - count * at // parts for at in range(parts)]
 
     def kept(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
@@ -59,7 +59,7 @@ class PartSizes:
         Small parts are rewritten together with the new documents while they have no more documents
         than these: few parts stay small, and a document is only rewritten when its part doubles.
         """
-        size = self.usual(fresh + sum(part.count for part in parts))
+        size = self.usual_size(fresh + sum(part.count for part in parts))
         # Empty parts never stay.
         remaining = sorted((part for part in parts if part.count), key=lambda part: part.count)
         while fresh and remaining and fresh + remaining[0].count <= size:
@@ -69,8 +69,8 @@ class PartSizes:
         return tuple(sorted(remaining, key=lambda part: part.first))
 
 
-def parts_from(stored: Iterable[Sequence[Any]]) -> tuple[Part, ...]:
-    """Parts from the form of `stored_parts`. Raises TypeError or ValueError for anything else."""
+def load_parts(stored: Iterable[Sequence[Any]]) -> tuple[Part, ...]:
+    """Parts from the form of `dump_parts`. Raises TypeError or ValueError for anything else."""
     parts = []
     for first, count, tokens, segments, files, signed in stored:
         sized_segments = tuple((str(name), int(documents)) for name, documents in segments)
@@ -78,7 +78,7 @@ def parts_from(stored: Iterable[Sequence[Any]]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def stored_parts(parts: Iterable[Part]) -> list[tuple[Any, ...]]:
+def dump_parts(parts: Iterable[Part]) -> list[tuple[Any, ...]]:
     """Parts as a manifest stores them."""
     return [astuple(part) for part in parts]
 
@@ -93,9 +93,9 @@ def free_number(parts: Iterable[Part], count: int) -> int:
     return first
 
 
-def part_in(folder: Path, first: int, meta: SegmentMeta) -> Part:
+def describe_part(folder: Path, first: int, meta: SegmentMeta) -> Part:
     """The files in the folder of a writer, as one part. Raises OSError or ValueError."""
-    segments = _segments(_described(folder))
+    segments = _count_documents(_read_list(folder))
     files = sorted(path.name for path in folder.iterdir() if _segment_of(path.name) in segments)
     signed = signature_of(folder, files)
     return Part(first, meta.count, meta.tokens, tuple(segments.items()), tuple(files), signed)
@@ -109,7 +109,7 @@ def write_part(
     Raises one of WORD_INDEX_ERRORS.
     """
     scratch = folder / uuid.uuid4().hex
-    part = part_in(scratch, first, write_segment(scratch, SegmentMeta(), fields, documents))
+    part = describe_part(scratch, first, write_segment(scratch, SegmentMeta(), fields, documents))
     for name in (*part.files, _META):
         (scratch / name).replace(folder / name)
     # The remaining files contain no words, so failing to delete them does no harm.
@@ -146,21 +146,23 @@ def copy_list(source: Path, target: Path) -> None:
 
 def list_parts(folder: Path, parts: Sequence[Part]) -> int:
     """List these parts in `folder`; the signature of all. Raises OSError or ValueError."""
-    described = _described(folder)
+    described = _read_list(folder)
     _write_list(folder, described, dict(segment for part in parts for segment in part.segments))
-    return _signature(described, parts)
+    return _sign(described, parts)
 
 
-def usable_parts(folder: Path, parts: Sequence[Part], signed: int) -> tuple[Part, ...]:
+def check_parts(folder: Path, parts: Sequence[Part], signed: int) -> tuple[Part, ...]:
     """Those of `parts` that are listed, checked. Raises OSError or ValueError if one is torn.
 
     `signed` is the signature of all of them.
     """
-    described = _described(folder)
-    if _signature(described, parts) != signed:
+    described = _read_list(folder)
+    if _sign(described, parts) != signed:
         raise ValueError("the word index on disk is not the one that was finished")
-    usable = parts_listed(folder, parts)
-    if not usable or _segments(described) != dict(s for part in usable for s in part.segments):
+    usable = select_listed(folder, parts)
+    if not usable or _count_documents(described) != dict(
+        s for part in usable for s in part.segments
+    ):
         raise ValueError("the word index on disk has lost parts")
     for part in usable:
         check_part(part, folder)
@@ -173,9 +175,9 @@ def check_part(part: Part, folder: Path) -> None:
         raise ValueError("the word index on disk is torn")
 
 
-def parts_listed(folder: Path, parts: Iterable[Part]) -> tuple[Part, ...]:
+def select_listed(folder: Path, parts: Iterable[Part]) -> tuple[Part, ...]:
     """Those of `parts` that no process has dropped. Raises OSError or ValueError."""
-    segments = _segments(_described(folder))
+    segments = _count_documents(_read_list(folder))
     return tuple(part for part in parts if all(name in segments for name, _ in part.segments))
 
 
@@ -189,8 +191,8 @@ def drop_parts(folder: Path, parts: Iterable[Part]) -> None:
         described: dict[str, Any] = {"segments": []}
         # There is no list yet while another process is writing.
         with suppress(FileNotFoundError):
-            described = _described(folder)
-        segments = _segments(described)
+            described = _read_list(folder)
+        segments = _count_documents(described)
         on_disk = {_segment_of(path.name) for path in folder.iterdir()}
         remaining = {n: count for n, count in segments.items() if n not in dropped and n in on_disk}
         if remaining != segments:
@@ -205,7 +207,7 @@ def drop_parts(folder: Path, parts: Iterable[Part]) -> None:
             return
 
 
-def _described(folder: Path) -> dict[str, Any]:
+def _read_list(folder: Path) -> dict[str, Any]:
     """The `meta.json` of an index. Raises OSError or ValueError."""
     described = json.loads((folder / _META).read_text(encoding="utf-8"))
     if not isinstance(described, dict) or not isinstance(described.get("segments"), list):
@@ -213,7 +215,7 @@ def _described(folder: Path) -> dict[str, Any]:
     return described
 
 
-def _segments(described: dict[str, Any]) -> dict[str, int]:
+def _count_documents(described: dict[str, Any]) -> dict[str, int]:
     """The number of documents of each segment."""
     try:
         return {segment["segment_id"]: segment["max_doc"] for segment in described["segments"]}
@@ -238,14 +240,14 @@ def _write_list(folder: Path, described: dict[str, Any], segments: dict[str, int
     fresh.replace(folder / _META)
 
 
-def _signature(described: dict[str, Any], parts: Iterable[Part]) -> int:
+def _sign(described: dict[str, Any], parts: Iterable[Part]) -> int:
     """A checksum of the description of an index and its parts."""
     # tantivy's counter of writes ("opstamp") differs from part to part.
     stable = {key: field for key, field in described.items() if key not in ("segments", "opstamp")}
     return zlib.crc32(json.dumps([stable, [astuple(part) for part in parts]]).encode())
 
 
-def total_of(parts: Collection[Part], fields: int) -> tuple[int, tuple[int, ...]]:
+def sum_parts(parts: Collection[Part], fields: int) -> tuple[int, tuple[int, ...]]:
     """How many documents the parts have, and how many tokens in each field."""
     tokens = tuple(sum(part.tokens[at] for part in parts) for at in range(fields))
     return sum(part.count for part in parts), tokens
