@@ -1,8 +1,8 @@
-"""Errors that no code expected: a bounded log in the user's state folder, which `doctor` reads.
+"""Unexpected errors: a bounded log in the user's state folder, which `doctor` reads.
 
-Every surface reports here and answers with the id of the entry. An entry holds where and of which
-type an error was, and never a word of its message: that can quote a memory, a token or a path. The
-log lies outside the home, which may be full or gone. This module imports little: hooks wait for it.
+Every surface reports here and answers with the id of the entry. An entry has the place and type of
+an error, but nothing of its message, which can quote a memory, a token or a path. The log is
+outside the home, which may be full or gone. This module imports little, since hooks wait for it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Any, Final
 from anaphora.errors import FilterError, InvalidInput, StoreError
 
 MOST: Final = 100_000
-"""Bytes of the log, and again of the one before it, which goes when this one is full."""
+"""Bytes of the log, and of the previous one, which is replaced when this one is full."""
 TRACEBACK: Final = "ANAPHORA_TRACEBACK"
 STOPS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What ends a program or a generator on purpose."""
+"""Exceptions that end a program or a generator on purpose."""
 
 _FRAMES: Final = 12
 _CAUSES: Final = 5
@@ -72,20 +72,20 @@ class Incident:
 
     @property
     def summary(self) -> str:
-        """What is known of the error, in one line."""
+        """The error in one line."""
         reason = f" ({self.reason})" if self.reason else ""
         return f"{self.error}{reason}" + (f" at {self.place}" if self.place else "")
 
     @property
     def hint(self) -> str:
-        """Where to read on."""
+        """Where to find more."""
         if self.logged:
             return "`anaphora doctor` tells more."
         return f"The log could not be written: {self.summary}."
 
 
 def program_version() -> str:
-    """The version of this package, which is loaded: its modules may not import it again."""
+    """The version of this package, from the loaded module: submodules may not import it."""
     return str(getattr(sys.modules[__name__.partition(".")[0]], "__version__", ""))
 
 
@@ -158,7 +158,7 @@ def incidents(environ: Mapping[str, str], since: float = 0.0) -> list[Incident]:
 
 
 def log_path(environ: Mapping[str, str]) -> Path:
-    """Where the log lies."""
+    """The path of the log."""
     if sys.platform == "win32":
         base = environ.get("LOCALAPPDATA", "").strip()
         return Path(base or tempfile.gettempdir()) / "anaphora" / "incidents.jsonl"
@@ -193,7 +193,7 @@ def _places(traceback: TracebackType | None) -> tuple[str, ...]:
 
 
 def _reason(error: BaseException) -> str:
-    """A code that says why, and quotes nothing: an errno, a missing module, a database's code."""
+    """A code for the reason that quotes nothing: an errno, a missing module, a database's code."""
     if isinstance(error, ImportError) and isinstance(error.name, str):
         return f"no module {error.name}" if _CODE.fullmatch(error.name) else ""
     if isinstance(error, OSError) and error.errno:
@@ -213,7 +213,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _origin(error: BaseException) -> str:
-    """The library that raised it, where it was none of our modules."""
+    """The library that raised it, if it was raised outside of this package."""
     traceback, frame = error.__traceback__, None
     while traceback is not None:
         frame, traceback = traceback.tb_frame, traceback.tb_next
@@ -235,10 +235,10 @@ def _append(path: Path, incident: Incident) -> None:
         written = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    # The entry is there by now: where the folder refuses another name, that is all.
+    # The entry is written by now, so a failure to rename the log is ignored.
     with suppress(OSError):
-        # Renamed and not rewritten: what another process adds meanwhile is in one of the two. Where
-        # another one was first, the file of this name is a new one.
+        # Renamed, not rewritten: entries that another process adds meanwhile are in one of the two
+        # files. If another process has renamed it already, the file at this path is a new one.
         if written.st_size > MOST and path.stat().st_ino == written.st_ino:
             path.replace(_older(path))
 
@@ -253,7 +253,7 @@ def _read(path: Path) -> Iterator[Incident]:
     except OSError:
         return
     for line in lines:
-        # A line that was cut short, or that another version wrote.
+        # Lines that are cut off, or written by another version, are skipped.
         with suppress(ValueError, TypeError, KeyError, AttributeError):
             yield _incident(json.loads(line))
 

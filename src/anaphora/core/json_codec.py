@@ -1,7 +1,7 @@
-"""Frozen values as JSON's own types, and back: the one walk over them.
+"""Converts frozen values to JSON types and back.
 
-What a time looks like, and which members a value shows, is the caller's: the surfaces round
-numbers, truth keeps every digit, an export has times of UTC. Every character stays as it is.
+The caller decides the form of times and the members of a value: the surfaces round numbers, the
+database stores every digit, an export has times in UTC. Texts are not changed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def iso_time(value: Any) -> Any:
 
 
 def plain(value: Any, scalar: Scalar = iso_time, members: Members = members_of) -> Any:
-    """`value` in JSON's own types: `members` gives a value's, `scalar` what is no collection.
+    """`value` in JSON types: `members` gives the fields of a dataclass, `scalar` converts others.
 
-    Texts, whole numbers, truth values and None are JSON's own, and stay as they are.
+    Texts, integers, booleans and None are not changed.
     """
     if type(value) in _AS_THEY_ARE:
         return value
@@ -58,12 +58,12 @@ def as_json(value: Any) -> str:
 def from_plain(kind: Any, stored: Any) -> Any:
     """The value of type `kind` that `plain` wrote.
 
-    Fields that a later program added are left out; those that an older one lacks have their
-    defaults. TypeError, ValueError or AttributeError for what `plain` has not written.
+    Unknown fields of a later version are left out; missing fields of an older one have their
+    defaults. Raises TypeError, ValueError or AttributeError for anything that `plain` cannot write.
     """
     generic = get_origin(kind) or kind
     if isinstance(generic, type) and is_dataclass(generic):
-        hints = _hints(generic, get_args(kind))  # type: ignore[arg-type]  # a type is hashable
+        hints = _hints(generic, get_args(kind))
         return generic(
             **{
                 name: from_plain(hints[name], part)
@@ -80,7 +80,7 @@ def from_plain(kind: Any, stored: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _hints(kind: type[Any], parameters: tuple[Any, ...]) -> dict[str, Any]:
-    """The types of a value's fields; `of` are those that a generic one is of."""
+    """The types of a dataclass's fields; `parameters` are the type arguments of a generic one."""
     hints = get_type_hints(kind)
     if parameters:
         hints = {

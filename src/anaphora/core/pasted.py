@@ -79,9 +79,10 @@ _BLANK: Final = re.compile(r"\n[ \t]*\n")
 
 @dataclass(frozen=True, slots=True)
 class LongQuestion:
-    """What was told apart: the user's own words, and the lines that identify what is pasted.
+    """The user's own words, and the lines that identify pasted blocks.
 
-    `asks`: the words hold a question, or are short enough to be one; otherwise they are two ends.
+    `asks`: the words contain a question, or are short enough to be one; otherwise they are the
+    beginning and the end of the text.
     """
 
     words: str
@@ -90,7 +91,7 @@ class LongQuestion:
 
     @property
     def text(self) -> str:
-        """What to search by."""
+        """The text to search by."""
         return "\n".join(part for part in (self.words, *self.identifying) if part)
 
 
@@ -115,7 +116,7 @@ def has_pasted(text: str) -> bool:
 
 
 def _ends(text: str) -> list[str]:
-    """All of the text, or what is looked at of its beginning and of its end, in whole lines."""
+    """All of the text, or the beginning and end of a long one, in whole lines."""
     if len(text) <= 2 * LOOKED:
         return [text]
     head, tail = text[:LOOKED], text[-LOOKED:]
@@ -175,7 +176,7 @@ def _identifying(lines: Sequence[str]) -> list[str]:
     frames = [at for at, line in enumerate(lines) if _FRAME.match(line)]
     stamped = (at for at, line in enumerate(lines) if _STAMPED.match(line) and at not in raised)
     failed = (at for at in stamped if _FAILED.search(lines[at]))
-    # The last exception is what came out in Python, the first in Java; both name the trouble.
+    # The outermost exception is the last in Python, the first in Java; both name the problem.
     chosen = _distinct(lines, [*raised[-1:], *raised], _EXCEPTIONS)
     near = sorted(
         frames, key=lambda at: min((abs(at - other_at) for other_at in raised[-2:]), default=0)
@@ -196,10 +197,10 @@ def _distinct(lines: Sequence[str], candidates: Iterable[int], most: int) -> lis
 
 
 def _asking(ends: Sequence[str], most: int) -> tuple[str, bool]:
-    """What asks in the user's own words, and whether anything does.
+    """The part of the user's own words that asks, and whether there is one.
 
-    Words of more than `most` characters are pasted prose with a question before or after it: of
-    its first and its last part those that ask, at most `ASKING` characters.
+    Words of more than `most` characters are taken for pasted prose with a question before or after
+    it: the first and the last part if they ask, at most `ASKING` characters.
     """
     typed = "\n".join(ends)
     if len(typed) <= most:

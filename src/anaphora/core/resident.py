@@ -1,11 +1,11 @@
-"""The way to the user's resident process: where it listens, how it is started, what is said to it.
+"""The client of the user's resident process: its address, how it is started, and requests to it.
 
-One process of a user keeps the model and the homes open, so that a hook answers in milliseconds and
-no two programs hold the model twice. Paths, times and keys are resolved in that process, so callers
-whose variables differ in what decides them (`environment.caller_mark`) do not share one. It listens
-on a Unix socket in a folder that only the user may enter, or on a named pipe with a key that only
-the user may read. Nothing depends on it: whoever cannot reach it does the work alone. This module
-imports little: a hook's client waits for it.
+One process per user keeps the model and the homes open, so that a hook answers in milliseconds and
+the model is loaded only once. Paths, times and keys are resolved in that process, so callers with
+different relevant variables (`environment.caller_mark`) do not share one. It listens on a Unix
+socket in a folder that only the user may enter, or on a named pipe with a key that only the user
+may read. It is optional: a program that cannot reach it does the work itself. This module imports
+little, since the client of a hook waits for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "ANAPHORA_RESIDENT"
 DEFAULT_IDLE: Final = 20.0
-"""Minutes after which a resident process that nobody asks ends."""
+"""Minutes without requests after which a resident process ends."""
 
 _POLL: Final = 0.01
 _LONGEST_PATH: Final = 100
@@ -65,9 +65,9 @@ class Connection(Protocol):
 
 
 class NoResident(Exception):
-    """The resident process cannot be reached, or was left before it answered.
+    """The resident process cannot be reached, or did not answer.
 
-    A `hopeless` one is not worth waiting for: there is no place where one could listen.
+    `hopeless`: waiting is pointless, since there is no address where one could listen.
     """
 
     def __init__(self, reason: str, *, hopeless: bool = False) -> None:
@@ -76,7 +76,7 @@ class NoResident(Exception):
 
 
 def idle_minutes(environ: Mapping[str, str]) -> float:
-    """`ANAPHORA_RESIDENT` in minutes, 0 where none may be used; the default for no number."""
+    """`ANAPHORA_RESIDENT` in minutes, 0 if none may be used; the default if it is no number."""
     try:
         return max(0.0, float(environ.get(VARIABLE, "").strip() or DEFAULT_IDLE))
     except ValueError:
@@ -84,7 +84,7 @@ def idle_minutes(environ: Mapping[str, str]) -> float:
 
 
 def program_stamp() -> str:
-    """What tells this program from another version of it, or from itself before an upgrade."""
+    """Distinguishes this program from another version, or from itself before an upgrade."""
     package = _package()
     try:
         changed = os.stat(f"{package}/__init__.py").st_mtime_ns  # noqa: PTH116 - slow to import
@@ -94,7 +94,7 @@ def program_stamp() -> str:
 
 
 def address(environ: Mapping[str, str]) -> str:
-    """Where the resident process of this environment and this installation listens. OSError."""
+    """The address of the resident process for this environment and installation. OSError."""
     import zlib
 
     parts = f"{_package()}|{sys.prefix}|{caller_mark(environ)}"
@@ -112,7 +112,7 @@ def _package() -> str:
 
 
 def _runtime_folder(environ: Mapping[str, str]) -> str:
-    """The folder of the socket: the user's own, mode 700; made where it is not there. OSError."""
+    """The folder of the socket, of the user only (mode 700); made if missing. OSError."""
     # Not by `pathlib`: a hook would wait for its import.
     base = environ.get("XDG_RUNTIME_DIR", "").strip()
     if sys.platform == "win32":
@@ -133,7 +133,7 @@ def _runtime_folder(environ: Mapping[str, str]) -> str:
 
 
 def pipe_key(environ: Mapping[str, str]) -> bytes | None:
-    """What both ends of a named pipe must know; None where the file system keeps others out."""
+    """The key of a named pipe; None if the file system protects the socket."""
     if sys.platform == "win32":
         path = os.path.join(_runtime_folder(environ), "pipe.key")  # noqa: PTH118
         try:
@@ -207,7 +207,7 @@ class _SocketConnection:
         self.close()
 
     def __del__(self) -> None:
-        # As those of `multiprocessing` do: a client of the model keeps one for its whole life.
+        # As in `multiprocessing`: a client of the model keeps one connection open.
         if hasattr(self, "_socket"):
             self._socket.close()
 
@@ -250,9 +250,9 @@ def start_process(environ: Mapping[str, str]) -> None:
 
 
 def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) -> Connection:
-    """A connection to a resident process of this version; with `start` one is started if need be.
+    """A connection to a resident process of this version; `start`: one is started if needed.
 
-    Waits at most `patience` seconds for one that starts. Raises `NoResident`.
+    Waits at most `patience` seconds for a starting one. Raises `NoResident`.
     """
     began, started = time.monotonic(), not start
     while True:
@@ -275,7 +275,7 @@ def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) ->
 def is_current(connection: Connection, environ: Mapping[str, str]) -> bool:
     """Whether the other end is of this version and environment. Raises `NoResident`.
 
-    One of another version makes room by ending.
+    A process of another version ends then.
     """
     hello = {"call": "hello", "stamp": program_stamp(), "caller": caller_mark(environ)}
     answer = ask(connection, hello, 1.0)

@@ -1,8 +1,8 @@
-"""What is left of a text without thanks, greetings, assent and plain commands: words to look up.
+"""Detects small talk: texts without words to look up besides thanks, greetings and commands.
 
-Nothing is a list of sentences: the phrases of each language (`cues.phatic`, `cues.commands`) and
-function words are taken away, wherever they stand, and what is left counts. People mix languages in
-small talk, so that the phrases of all of them are taken away. A question is no command: "how do we
+There is no list of sentences: the phrases of each language (`cues.phatic`, `cues.commands`) and
+function words are removed wherever they occur, and the remaining words count. Small talk mixes
+languages, so that the phrases of all languages are removed. A question is not a command: "how do we
 run the tests?" keeps its words. Pure; only texts up to `LONGEST` characters can be small talk.
 """
 
@@ -17,9 +17,9 @@ from anaphora.core.folding import typed_text
 from anaphora.core.languages.language import ENGLISH, language_of, languages, loose
 
 LONGEST: Final = 240
-"""Characters from which on a text says something, whatever its words."""
+"""A longer text is never small talk."""
 LEAST_WORDS: Final = 2
-"""Words of a prompt that can be looked up, without which it asks memory for nothing."""
+"""A prompt with fewer words to look up asks nothing of the memory."""
 
 QUESTION_MARKS: Final = ("?", "？")
 _NAME: Final = r"[^\W\d_]+(?:[ ](?-i:[A-ZÀ-Þ])\w+)?(?=\s*(?:[.!,;:…-]|$))"
@@ -54,7 +54,7 @@ def begins_as_question(text: str) -> bool:
 
 
 def _asks(text: str) -> bool:
-    """Whether what is left asks: a request ("can you …") does not."""
+    """Whether the remaining text is a question; a request ("can you …") is not."""
     text = text.strip(" ,.;:!…-")
     if _request().search(text):
         return False
@@ -67,7 +67,7 @@ def _without(text: str, name: str) -> str:
 
 
 def _words(remaining: str, text: str) -> set[str]:
-    """The words to look up of what is left of a text."""
+    """The words to look up in the remaining part of a text."""
     if not analyse(remaining, keep_stop_words=False):
         return set()
     stops = _stops(language_of(text))
@@ -77,7 +77,7 @@ def _words(remaining: str, text: str) -> set[str]:
 
 @lru_cache(maxsize=64)
 def _stops(code: str) -> frozenset[str]:
-    """Function words of a language and of English; of all where none is known."""
+    """Function words of a language and of English; of all languages if it is unknown."""
     all_languages = languages()
     chosen = (all_languages[ENGLISH], all_languages[code]) if code else all_languages.values()
     return frozenset(word for language in chosen for word in language.stop)
@@ -85,7 +85,7 @@ def _stops(code: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4)
 def _phrases(name: str) -> re.Pattern[str]:
-    """The phrases of all languages under a cue; those of several words first: they hold others."""
+    """The phrases of all languages for a cue; those of several words first: they contain others."""
     patterns = [
         language.any_of(phrases)
         for several in (True, False)

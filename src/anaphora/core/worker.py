@@ -1,10 +1,10 @@
-"""Processes that work on what others wrote, with limits of memory, time and output.
+"""Worker processes that read untrusted files, with limits of memory, time and output.
 
-A hostile file may make a reader take all memory, or run for hours: that ends the worker, and not
-the program. A worker is a child between two pipes; it is used again for the next call, begun again
-after it ended, and ends by itself when it was idle for a while or its parent is gone. What it sends
-is plain data (`core.plain`) of a bounded size. Limits are the system's own where it has them
-(`setrlimit`), and the parent watches as well, which is all there is elsewhere.
+A hostile file may make a reader take all memory, or run for hours: that ends the worker, not the
+program. A worker is a child process with two pipes; it is reused for the next call, restarted after
+it ended, and ends by itself when it is idle for a while or its parent is gone. It sends plain data
+(`core.plain`) of a bounded size. Limits are set in the system if it supports them (`setrlimit`);
+the parent watches as well, which is the only limit elsewhere.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST: Final = 8
 _BEGIN: Final = "from anaphora.core.worker_child import serve; serve()"
 _LOOK: Final = 0.1
 _WALL: Final = 3
-"""Times the processor time that a piece may take on the clock, as other programs run as well."""
+"""Factor from processor time to elapsed time of a piece, since other programs run as well."""
 _GRACE: Final = 10.0
 _BROKEN: Final = (OSError, ValueError, LookupError, TypeError, RecursionError, EOFError)
 
@@ -155,7 +155,7 @@ class Worker:
         self._watched = False
 
     def send(self, request: tuple[Any, ...], limits: WorkerLimits) -> bool:
-        """Let it begin with a call; False where it had ended before."""
+        """Send a call; False if the worker had ended before."""
         self._limits = limits
         if self._child.poll() is not None:
             return False
@@ -163,7 +163,7 @@ class Worker:
             self._watched = begins(threading.Thread(target=self._watch, daemon=True))
         try:
             write(_pipe(self._child.stdin), pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
-            # Its answer to anything is first that it begins: an idle one may end while it is asked.
+            # It first confirms each call: an idle worker may end while the call is sent.
             if self._receive(limits) != ["begun"]:
                 return False
         except WorkerEnded:
@@ -173,7 +173,7 @@ class Worker:
         return True
 
     def values(self, limits: WorkerLimits, types: Types) -> Iterator[Any]:
-        """What the call yields, as it comes."""
+        """The values that the call yields, as they come."""
         waiting: deque[Any] = deque()
         while True:
             if not waiting:
@@ -200,7 +200,7 @@ class Worker:
             yield received
 
     def _receive(self, limits: WorkerLimits) -> list[Any]:
-        """What the next message holds. The clock runs only while it is waited for."""
+        """The parts of the next message. The clock only runs during this wait."""
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds * _WALL + _GRACE
         try:
@@ -217,7 +217,7 @@ class Worker:
             self._deadline = None
 
     def _why(self) -> LimitName:
-        """What ended it."""
+        """The limit that ended the worker."""
         if self._limit is not None:
             return self._limit
         self.end()
@@ -265,7 +265,7 @@ class Worker:
                 _pipe(pipe).close()
 
     def forget(self) -> None:
-        """In a forked process: it is the parent's."""
+        """Disown the worker in a forked process: it belongs to the parent."""
         self._child.returncode = 0
 
 
@@ -317,7 +317,7 @@ class Pool:
             worker.end()
 
     def forget(self) -> None:
-        """In a forked process: the workers are the parent's."""
+        """Disown the workers in a forked process: they belong to the parent."""
         for worker in (*self._idle, *self._busy):
             worker.forget()
 
@@ -389,7 +389,7 @@ def write(pipe: IO[bytes], data: bytes) -> None:
 
 
 def read(pipe: IO[bytes], most: int) -> bytes:
-    """The next message; EOFError where there is none, OverflowError where it is too long."""
+    """The next message. Raises EOFError if there is none, OverflowError if it is too long."""
     head = pipe.read(SIZE.size)
     if len(head) < SIZE.size:
         raise EOFError

@@ -1,7 +1,6 @@
-"""What a worker does (`core.worker`): calls of functions of ours, under limits that it sets itself.
+"""The child process of `core.worker`: calls functions of this package under limits that it sets.
 
-A second thread reads what the parent sends: where the parent is gone, the process ends, whatever it
-is doing.
+A second thread reads the calls of the parent, and ends the process when the parent is gone.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ _SOON: Final = 0.05
 def serve() -> NoReturn:
     """Answer calls until there are none any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What anything prints must not come between the answers.
+    # Printed text must not get between the answers.
     source, target = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
-    # What a reader builds it holds until it is done: looking through that for cycles again and
-    # again takes more time for each megabyte, the more there are. The young are looked through.
+    # A reader keeps what it builds until it is done, so that repeated full collections would take
+    # ever more time. Young objects are still collected.
     gc.set_threshold(*_COLLECT)
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.stack_size(256 * 1024)
@@ -73,7 +72,7 @@ def _listen(source: IO[bytes], calls: queue.SimpleQueue[bytes]) -> None:
     parent = os.getppid()
     try:
         while True:
-            # A process that the parent forked may hold the other end of the pipe as well.
+            # No end of file if a process that the parent forked has the pipe open as well.
             while os.name != "nt" and not select.select([source], [], [], _LOOK)[0]:
                 if os.getppid() != parent:
                     os._exit(1)
@@ -83,8 +82,8 @@ def _listen(source: IO[bytes], calls: queue.SimpleQueue[bytes]) -> None:
 
 
 def _answer(request: bytes, target: IO[bytes]) -> None:
-    # Our own parent sent it. The function comes by its name: its module is imported before anything
-    # is limited, as what a reader needs to be there at all is not counted as the file's.
+    # The data comes from our own parent. The function's module is imported before limits are set,
+    # so that the memory of the reader itself does not count for the file.
     function, arguments, limits, blocked = pickle.loads(request)  # noqa: S301
     request = b""
     write(target, b'["begun"]')
@@ -116,7 +115,7 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     sender.send(message)
     if message[0] == "limit":
         os._exit(1)
-    # What was taken for a large file is given back before the next one is counted.
+    # The memory of a large file is freed before the next one is measured.
     if (resident_bytes(os.getpid()) or 0) > begun + (64 << 20):
         arguments = ()
         gc.collect()
@@ -128,7 +127,7 @@ def _begin(piece: Piece, sender: _Sender) -> None:
     if piece.begins is not None:
         sender.add(["value", to_plain(piece.begins)])
     if not piece.soon:
-        # What ends the worker from here on is no fault of what was read before.
+        # Flushed now: if this piece ends the worker, the values before it are not lost.
         sender.flush()
 
 
@@ -219,7 +218,7 @@ def _unlimit() -> None:
 
 
 def _limit(kind: int, most: int) -> None:
-    """Set the limit that may be raised again; what the system does not take the parent watches."""
+    """Set a soft limit, which can be raised again; if the system refuses, the parent watches."""
     hard = resource.getrlimit(kind)[1]
     if hard != resource.RLIM_INFINITY:
         most = hard if most == resource.RLIM_INFINITY else min(most, hard)

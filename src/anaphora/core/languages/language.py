@@ -77,7 +77,7 @@ class Language:
 
 @lru_cache(maxsize=4096)
 def loose(pattern: str) -> str:
-    """A pattern that also takes letters with accents without them: "é" as "e", "ü" as "ue"."""
+    """A pattern that also matches letters without their accents: "é" as "e", "ü" as "ue"."""
     parts: list[str] = []
     inside = False
     for at, letter in enumerate(pattern):
@@ -93,7 +93,7 @@ def loose(pattern: str) -> str:
 
 
 def read_language(path: Path) -> Language:
-    """The language of a file. Raises OSError, ValueError or TypeError where it cannot be read."""
+    """The language of a file. Raises OSError, ValueError or TypeError if it cannot be read."""
     fields = tomllib.loads(path.read_text(encoding="utf-8"))
     listed = frozenset(fields.pop("stop").split())
     stop = frozenset(fold(word) for word in listed)
@@ -109,12 +109,12 @@ def languages(folder: Path = _DATA) -> Mapping[str, Language]:
 
 @lru_cache(maxsize=1)
 def english() -> Language:
-    """English alone, which is needed before any other."""
+    """English, which is needed before other languages."""
     return read_language(_DATA / f"{ENGLISH}.toml")
 
 
 def language_of(text: str, known: Mapping[str, Language] | None = None) -> str:
-    """The code of the language that `text` is written in, "" where its words do not tell."""
+    """The code of the language that `text` is written in, "" if its words do not show it."""
     head = text[:_HEAD]
     return (
         _known_language_of(head)
@@ -151,7 +151,7 @@ def _by_words(text: str, known: Mapping[str, Language], function_words: _Functio
     text = text.lower()
     length = 0
     counts: dict[str, int] = {}
-    # No word holds white space, and most runs between it were met before.
+    # Words have no white space, and most runs without it are cached.
     of_run, of_known_run = function_words.of_run, function_words.of_known_run
     for run in text.split():
         words, codes = of_known_run(run) if len(run) <= _SHORT_RUN else of_run(run)
