@@ -263,8 +263,9 @@ class MemoryIndex:
             rows = self._state.rows
 
             def are_current(close: NDArray[np.int64]) -> NDArray[np.bool_]:
-                current: NDArray[np.bool_] = rows.column("state")[close] == CURRENT
-                return current & (rows.column("valid_until")[close] == NEVER)
+                unended = rows.column("valid_until")[close] == NEVER
+                current: NDArray[np.bool_] = unended & (rows.column("state")[close] == CURRENT)
+                return current
 
             near = self._state.vectors.close_to(vectors, are_current, closer, limit)
             return [[(rows.ids[row], cosine) for row, cosine in hits] for hits in near]
