@@ -198,7 +198,7 @@ class SegmentFolder:
 
     def staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
         """Those of `parts` that stay unchanged if `fresh` documents are written."""
-        return () if self._sizes is None else self._sizes.kept(parts, fresh)
+        return () if self._sizes is None else self._sizes.choose_staying(parts, fresh)
 
     def parts_of(self, manifest: Manifest) -> tuple[Part, ...]:
         """Its parts that no process has dropped. Raises OSError or ValueError."""

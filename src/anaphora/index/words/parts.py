@@ -53,7 +53,7 @@ class PartSizes:
         parts = max(1, round(count / self.usual_size(total)))
         return [count * (at + 1) // parts - count * at // parts for at in range(parts)]
 
-    def kept(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
+    def choose_staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
         """The parts that stay unchanged if `fresh` documents are written beside them.
 
         Small parts are rewritten together with the new documents while they have no more documents
